@@ -1,0 +1,1 @@
+"""TosLoc: here is a bug report, which files?"""

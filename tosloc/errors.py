@@ -1,0 +1,33 @@
+"""Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
+
+
+class ToslocError(Exception):
+    """Base of every error that is the input's fault; its text is shown to the user as it is."""
+
+
+class RepositoryError(ToslocError):
+    """Not a git repository, or one that cannot be read."""
+
+
+class UnknownCommit(RepositoryError):
+    """A revision that names no commit of the repository."""
+
+
+class ReportError(ToslocError):
+    """A bug report, or a file of bug reports, that cannot be read."""
+
+
+class ConfigError(ToslocError):
+    """A configuration with an unknown key or an impossible value."""
+
+
+class StoreError(ToslocError):
+    """A facts store of another schema, a damaged one, or no room to write it."""
+
+
+class CheckpointError(ToslocError):
+    """A checkpoint folder that is incomplete, damaged or made for something else."""
+
+
+class RunError(ToslocError):
+    """A run or its relevance judgements that cannot be evaluated."""

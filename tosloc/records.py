@@ -1,0 +1,210 @@
+"""The nouns of TosLoc: small immutable records, checked when they are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.int32]
+LongArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called as ``progress(what, done, total)`` by long work; total 0 means that it is not known."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Ignore progress: the default of every function that reports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BugReport:
+    """All that is known of a bug when it is reported; nothing of its fix.
+
+    Raises ValueError when ``opened`` carries no time zone.
+    """
+
+    id: str
+    summary: str
+    description: str
+    opened: datetime
+
+    def __post_init__(self) -> None:
+        if self.opened.tzinfo is None:
+            raise ValueError(f"report {self.id}: the opening time needs a time zone")
+
+    @property
+    def opened_seconds(self) -> float:
+        """Opening time in seconds since 1970, UTC."""
+        return self.opened.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled bug: the report, the commit that fixed it and the files that the fix changed. Only experiments hold it."""
+
+    report: BugReport
+    fix_commit: str
+    """Full id of the fixing commit."""
+    version: str
+    """Full id of the before-fix version, the fix's first parent."""
+    fixed_at: int
+    """Committer time of the fix, seconds since 1970, UTC."""
+    listed: tuple[str, ...]
+    """Source files that the data lists as fixed, sorted."""
+    fixed: tuple[str, ...]
+    """Those of ``listed`` that exist in ``version``: the ground truth."""
+
+    def __post_init__(self) -> None:
+        if not set(self.fixed) <= set(self.listed):
+            raise ValueError(f"report {self.report.id}: fixed files that are not listed")
+
+    @property
+    def dropped(self) -> int:
+        """How many listed files the before-fix version lacks ("bloated" ground truth)."""
+        return len(self.listed) - len(self.fixed)
+
+
+@dataclass(slots=True)
+class Names:
+    """Numbers strings in order of first appearance, so that versions can be arrays of numbers."""
+
+    names: list[str] = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
+
+    def id(self, name: str) -> int:
+        """Number of ``name``, given now if it has none."""
+        number = self.ids.get(name)
+        if number is None:
+            number = self.ids[name] = len(self.names)
+            self.names.append(name)
+        return number
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One version: its source files as numbers into tables that many versions share. Files are in path order."""
+
+    commit: str
+    committed_at: int
+    """Committer time, seconds since 1970, UTC."""
+    path_names: Names
+    blob_names: Names
+    path_ids: IntArray
+    """(F,) number of each file's path in ``path_names``, in path order (git's: by bytes)."""
+    blob_ids: IntArray
+    """(F,) number of each file's blob in ``blob_names``."""
+
+    def __post_init__(self) -> None:
+        if self.path_ids.shape != self.blob_ids.shape or self.path_ids.ndim != 1:
+            raise ValueError(f"version {self.commit}: paths and blobs differ in number")
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """(F,) paths, in path order."""
+        names = self.path_names.names
+        return tuple(names[i] for i in self.path_ids.tolist())
+
+    @cached_property
+    def blobs(self) -> tuple[str, ...]:
+        """(F,) blob ids (hex), in path order."""
+        names = self.blob_names.names
+        return tuple(names[i] for i in self.blob_ids.tolist())
+
+    def __len__(self) -> int:
+        return len(self.path_ids)
+
+    @classmethod
+    def of(cls, commit: str, committed_at: int, files: Mapping[str, str]) -> Self:
+        """Version from path -> blob id (hex)."""
+        paths, blobs = Names(), Names()
+        ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
+        return cls(
+            commit,
+            committed_at,
+            paths,
+            blobs,
+            np.array([paths.id(path) for path in ordered], dtype=np.int32),
+            np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One part of a file's score, for people: what was seen and how much it added."""
+
+    feature: str
+    share: float
+    """Weight times feature value."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place of a ranking."""
+
+    rank: int
+    path: str
+    score: float
+    why: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Every file of one version once, most suspicious first; ties by path."""
+
+    report: str
+    paths: tuple[str, ...]
+    scores: FloatArray
+    """(F,) scores, never increasing."""
+
+    def __post_init__(self) -> None:
+        if len(self.paths) != len(self.scores):
+            raise ValueError(f"report {self.report}: {len(self.paths)} paths but {len(self.scores)} scores")
+        if not np.isfinite(self.scores).all():
+            raise ValueError(f"report {self.report}: a score is not a number")
+        if (np.diff(self.scores) > 0).any():
+            raise ValueError(f"report {self.report}: scores increase down the ranking")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranking):
+            return NotImplemented
+        return (
+            self.report == other.report and self.paths == other.paths and bool(np.array_equal(self.scores, other.scores))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds an array
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @classmethod
+    def from_scores(cls, report: str, paths: Sequence[str], scores: npt.ArrayLike) -> Self:
+        """Ranking of ``paths``, which stand in path order, by ``scores`` descending; equal scores keep path order."""
+        values = np.asarray(scores, dtype=np.float64)
+        order = np.argsort(-values, kind="stable")
+        return cls(report, tuple([paths[i] for i in order.tolist()]), values[order])
+
+    def with_head(self, scores: Mapping[str, float]) -> Self:
+        """The same files with the first ``len(scores)`` reordered by new scores; scores become negative places."""
+        size = len(scores)
+        head, tail = self.paths[:size], self.paths[size:]
+        if set(head) != set(scores):
+            raise ValueError(f"report {self.report}: new scores are not for the first {size} files")
+        ordered = tuple(sorted(head, key=lambda path: (-scores[path], path)))
+        return type(self)(self.report, ordered + tail, -np.arange(len(self.paths), dtype=np.float64))
+
+    def ranks(self, wanted: Iterable[str]) -> dict[str, int]:
+        """Rank, from 1, of each wanted path that is in the ranking."""
+        targets = set(wanted)
+        return {path: rank for rank, path in enumerate(self.paths, start=1) if path in targets}
