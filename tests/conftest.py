@@ -1,0 +1,122 @@
+"""Small real git repositories for tests: everything about them (names, dates, paths as bytes) is set by the test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+FIRST_TIME = 1_000_000_000
+HOUR = 3600
+
+
+def git_environment(home: Path) -> dict[str, str]:
+    """Environment in which git sees no settings but the test's own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_AUTHOR_DATE": f"{FIRST_TIME} +0000",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_DATE": f"{FIRST_TIME} +0000",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+@dataclass(slots=True)
+class GitRepository:
+    """A repository under construction.
+
+    ``commit`` gives the new commit's full id and moves the branch ``main`` to it; an hour passes between commits.
+    """
+
+    path: Path
+    bare: bool
+    environment: dict[str, str]
+    made: list[str] = field(default_factory=list)
+
+    def git(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Standard output of a git command run in the repository, stripped."""
+        command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, env=self.environment, check=False)
+        if done.returncode:
+            raise AssertionError(f"{' '.join(command)}: {done.stderr.decode(errors='replace')}")
+        return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+    @property
+    def objects(self) -> Path:
+        """Folder of the object store."""
+        return self.path / ("objects" if self.bare else ".git/objects")
+
+    def commit(
+        self,
+        files: Mapping[str | bytes, str | bytes | tuple[str, str | bytes] | None],
+        message: str | bytes = "a change",
+        *,
+        when: int | None = None,
+        parents: Sequence[str] | None = None,
+        encoding: str | None = None,
+    ) -> str:
+        """Full id of a new commit: the first parent's files with ``files`` changed.
+
+        A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text), ("120000", target of
+        the link), ("160000", id of the submodule's commit). By default ``parents`` is the last commit made; () is a root.
+        """
+        chosen = tuple(self.made[-1:] if parents is None else parents)
+        time = FIRST_TIME + HOUR * len(self.made) if when is None else when
+        text = message.encode() if isinstance(message, str) else message
+        stream = b"commit refs/heads/main\nmark :1\n"
+        stream += b"author Ada <ada@example.org> %d +0000\ncommitter Ada <ada@example.org> %d +0000\n" % (time, time)
+        if encoding:
+            stream += b"encoding %s\n" % encoding.encode()
+        stream += b"data %d\n%s\n" % (len(text), text)
+        for place, parent in enumerate(chosen):
+            stream += (b"merge " if place else b"from ") + parent.encode() + b"\n"
+        for name, value in files.items():
+            path = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+            quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
+            if value is None:
+                stream += b"D " + quoted + b"\n"
+                continue
+            mode, content = value if isinstance(value, tuple) else ("100644", value)
+            data = content if isinstance(content, bytes) else content.encode()
+            if mode == "160000":
+                stream += b"M 160000 %s %s\n" % (data, quoted)
+            else:
+                stream += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), quoted, len(data), data)
+        identity = self.git("fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n")
+        self.made.append(identity)
+        if not self.bare:
+            self.git("reset", "-q", "--hard")
+        return identity
+
+
+RepositoryFactory = Callable[..., GitRepository]
+
+
+@pytest.fixture
+def make_repository(tmp_path: Path) -> RepositoryFactory:
+    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder, its branch called main."""
+
+    def make(name: str = "repo", bare: bool = False) -> GitRepository:
+        path = tmp_path / name
+        repository = GitRepository(path, bare, git_environment(tmp_path))
+        path.mkdir(parents=True)
+        repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
+        return repository
+
+    return make
+
+
+@pytest.fixture
+def repository(make_repository: RepositoryFactory) -> GitRepository:
+    """One empty repository with a work tree."""
+    return make_repository()
