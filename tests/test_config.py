@@ -1,0 +1,131 @@
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tosloc.config import Config, load_config
+from tosloc.errors import ConfigError
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+def flat(values: dict[str, Any], section: str = "") -> dict[str, Any]:
+    """Keys with their section, such as stage_one.l2."""
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{section}.{key}" if section else key
+        result |= flat(value, name) if isinstance(value, dict) else {name: value}
+    return result
+
+
+def test_default_file_and_defaults_agree_both_ways() -> None:
+    written = flat(tomllib.loads((CONFIGS / "default.toml").read_text()))
+    assert written == flat(Config().as_dict())
+    assert load_config(CONFIGS / "default.toml") == Config()
+
+
+def test_every_shipped_file_loads() -> None:
+    zones = {path.stem: load_config(path).data.zone for path in CONFIGS.glob("*.toml")}
+    assert zones == {
+        "default": "UTC",
+        "paper": "UTC",
+        "smoke": "UTC",
+        "tomcat": "UTC",
+        "swt": "America/New_York",
+        "jdt": "America/New_York",
+        "birt": "America/New_York",
+    }
+
+
+def test_a_file_changes_only_what_it_holds() -> None:
+    paper = load_config(CONFIGS / "paper.toml")
+    changed = {key for key, value in flat(paper.as_dict()).items() if flat(Config().as_dict())[key] != value}
+    assert changed == {"stage_one.method", "stage_one.features", "stage_one.fit", "stage_one.ranker.enabled"}
+    assert paper.stage_one.features == ("text", "trace", "history", "complexity")
+    assert paper.stage_one.evolution.bounds == (0.0, 1.0)
+
+
+def test_settings_survive_json() -> None:
+    paper = load_config(CONFIGS / "paper.toml")
+    assert Config.of(json.loads(json.dumps(paper.as_dict())), "config.json") == paper
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError):
+        Config().run.jobs = 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[stage_one.evolution]\ngeneratoins = 3",
+            "[stage_one.evolution]: unknown key 'generatoins', did you mean 'generations'?",
+        ),
+        ("[stage_on]\nl2 = 1", ": unknown key 'stage_on', did you mean 'stage_one'?"),
+        ("[stage_one]\nmax_files = 9", "[stage_one]: unknown key 'max_files', did you mean 'max_files' in [history]?"),
+        ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed"),
+        ("[run]\nseed = 'x'", "[run]: seed should be a whole number, not 'x'"),
+        ("[run]\nseed = 1.5", "[run]: seed should be a whole number, not 1.5"),
+        ("[run]\nseed = -1", "[run]: seed should be greater than or equal to 0, not -1"),
+        ("[run]\njobs = 0", "[run]: jobs: jobs is a number of processes, or -1 for every core, not 0"),
+        ("[stage_one]\nl2 = '1'", "[stage_one]: l2 should be a number, not '1'"),
+        ("[stage_one]\nl2 = nan", "[stage_one]: l2 should be a finite number, not nan"),
+        ("[stage_one]\nmethod = 'deep'", "[stage_one]: method should be 'linear' or 'paper', not 'deep'"),
+        ("[stage_one]\nfeatures = 'text'", "[stage_one]: features should be a list, not 'text'"),
+        ("[stage_one]\nfeatures = [3]", "[stage_one]: features should be a text in quotes, not 3"),
+        ("[stage_one]\nfeatures = ['a', 'a']", "[stage_one]: features: a feature stands in the list twice"),
+        ("[stage_one.ranker]\nenabled = 1", "[stage_one.ranker]: enabled should be true or false, not 1"),
+        (
+            "[stage_one.evolution]\nbounds = [1, 0]",
+            "[stage_one.evolution]: bounds go from low to high, not from 1 to 0",
+        ),
+        ("[stage_one.evolution]\nbounds = [1]", "[stage_one.evolution]: bounds lacks a value, it holds only [1]"),
+        ("[stage_one.evolution]\nbounds = [1, 2, 3]", "[stage_one.evolution]: bounds should hold 2 values"),
+        ("[stage_one]\nranker = true", ": stage_one.ranker is a section, [stage_one.ranker]"),
+        ("run = 3", ": run is a section, [run]"),
+        (
+            "[data]\nzone = 'Mars/Olympus'",
+            "[data]: zone: no time zone is called 'Mars/Olympus'; write one such as 'America/New_York'",
+        ),
+        ("[data]\nsuffixes = ['java']", "[data]: suffixes: a suffix starts with a dot, such as '.java', not 'java'"),
+        ("[data]\ntrain = 0.95", "[data]: train 0.95 and validation 0.1 leave nothing for test"),
+        ("extends = 3", ": extends is the name of another TOML file in quotes, not 3"),
+        ("seed =", ": not valid TOML: Invalid value (at end of document)"),
+    ],
+)
+def test_one_sentence_says_what_is_wrong_and_where(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(caught.value).replace(f"{path} [", "[").replace(f"{path}: ", ": ") == sentence
+
+
+def test_an_error_names_the_file_that_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text("[run]\nsede = 1")
+    (tmp_path / "my.toml").write_text("extends = 'base.toml'")
+    with pytest.raises(ConfigError, match=r"base\.toml \[run\]: unknown key 'sede', did you mean 'seed'\?"):
+        load_config(tmp_path / "my.toml")
+
+
+def test_keys_that_fit_only_together_are_checked_together(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text("[data]\nvalidation = 0.05")
+    (tmp_path / "my.toml").write_text("extends = 'base.toml'\n[data]\ntrain = 0.9")
+    assert load_config(tmp_path / "my.toml").data.train == 0.9
+    assert load_config(tmp_path / "my.toml").data.validation == 0.05
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("extends = 'b.toml'")
+    (tmp_path / "b.toml").write_text("extends = 'a.toml'")
+    (tmp_path / "c.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="in a circle"):
+        load_config(tmp_path / "a.toml")
+    with pytest.raises(ConfigError, match="no UTF-8 text"):
+        load_config(tmp_path / "c.toml")
+    with pytest.raises(ConfigError, match="cannot read the configuration: No such file"):
+        load_config(tmp_path / "d.toml")

@@ -1,0 +1,276 @@
+"""Typed settings, read from TOML: a key that does not exist is an error that names the nearest one."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import zoneinfo
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
+
+from tosloc.errors import ConfigError
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Words = Annotated[tuple[str, ...], Strict(False)]
+"""A TOML array of strings."""
+
+
+class Section(BaseModel):
+    """Base of every section: immutable, nothing unknown, no conversion of types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class DataSettings(Section):
+    """``[data]``: what is read and how it is split by time."""
+
+    zone: str = "UTC"
+    suffixes: Words = (".java",)
+    train: Share = 0.8
+    validation: Share = 0.1
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, zone: str) -> str:
+        try:
+            zoneinfo.ZoneInfo(zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"no time zone is called {zone!r}; write one such as 'America/New_York'") from None
+        return zone
+
+    @field_validator("suffixes")
+    @classmethod
+    def _dotted(cls, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+        for suffix in suffixes:
+            if not suffix.startswith(".") or len(suffix) < 2:
+                raise ValueError(f"a suffix starts with a dot, such as '.java', not {suffix!r}")
+        return suffixes
+
+    @model_validator(mode="after")
+    def _room_for_test(self) -> Self:
+        if self.train + self.validation >= 1:
+            raise ValueError(f"train {self.train:g} and validation {self.validation:g} leave nothing for test")
+        return self
+
+
+class HistorySettings(Section):
+    """``[history]``: which commits count."""
+
+    max_files: Annotated[int, Field(ge=1)] = 30
+
+
+class EvolutionSettings(Section):
+    """``[stage_one.evolution]``: differential evolution of the weights, maximising MRR + MAP on train."""
+
+    generations: Annotated[int, Field(ge=1)] = 60
+    population: Annotated[int, Field(ge=1)] = 15
+    bounds: Annotated[tuple[Annotated[float, Strict()], Annotated[float, Strict()]], Strict(False)] = (0.0, 1.0)
+    tolerance: Annotated[float, Field(ge=0)] = 0.01
+    train_reports: Annotated[int, Field(ge=1)] = 600
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.bounds[0] >= self.bounds[1]:
+            raise ValueError(f"bounds go from low to high, not from {self.bounds[0]:g} to {self.bounds[1]:g}")
+        return self
+
+
+class RankerSettings(Section):
+    """``[stage_one.ranker]``: LambdaMART on the head of the list."""
+
+    enabled: bool = True
+    depth: Annotated[int, Field(ge=2)] = 150
+    rounds: Annotated[int, Field(ge=1)] = 300
+    leaves: Annotated[int, Field(ge=2)] = 15
+    learning_rate: Annotated[float, Field(gt=0)] = 0.05
+    min_leaf: Annotated[int, Field(ge=1)] = 200
+    l2: Annotated[float, Field(ge=0)] = 20.0
+    feature_fraction: Annotated[float, Field(gt=0, le=1)] = 0.35
+    truncation: Annotated[int, Field(ge=1)] = 20
+
+
+class StageOneSettings(Section):
+    """``[stage_one]``: the features of every file and how their weights are fitted."""
+
+    method: Literal["linear", "paper"] = "linear"
+    features: Words = ()
+    fit: Literal["listwise", "differential_evolution"] = "listwise"
+    l2: Annotated[float, Field(ge=0)] = 1e-3
+    shrink_to_default: Annotated[float, Field(ge=0)] = 0.03
+    sampled_negatives: Annotated[int, Field(ge=1)] = 400
+    seed: Annotated[int, Field(ge=0)] = 7
+    candidates: Annotated[int, Field(ge=1)] = 50
+    evolution: EvolutionSettings = EvolutionSettings()
+    ranker: RankerSettings = RankerSettings()
+
+    @field_validator("features")
+    @classmethod
+    def _once(cls, features: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(features)) < len(features):
+            raise ValueError("a feature stands in the list twice")
+        return features
+
+
+class RunSettings(Section):
+    """``[run]``: how the work is done."""
+
+    jobs: int = -1
+    seed: Annotated[int, Field(ge=0)] = 7
+
+    @field_validator("jobs")
+    @classmethod
+    def _some(cls, jobs: int) -> int:
+        if jobs == 0 or jobs < -1:
+            raise ValueError(f"jobs is a number of processes, or -1 for every core, not {jobs}")
+        return jobs
+
+
+class Config(Section):
+    """Every setting of an experiment. ``Config()`` holds the defaults, which ``configs/default.toml`` explains."""
+
+    data: DataSettings = DataSettings()
+    history: HistorySettings = HistorySettings()
+    stage_one: StageOneSettings = StageOneSettings()
+    run: RunSettings = RunSettings()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Settings as plain values, ready for JSON; ``Config.of`` reads them back."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Config from nested plain values.
+
+        Raises ConfigError naming ``where``, the section, the key and the nearest key.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise ConfigError(_sentence(error.errors()[0], where)) from None
+
+
+def load_config(path: str | Path) -> Config:
+    """Config of a TOML file and of those it extends; what a file leaves out keeps its default.
+
+    Raises ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
+    """
+    merged: dict[str, Any] = {}
+    for file, values in reversed(list(_chain(Path(path)))):
+        _check_alone(values, str(file))
+        merged = _merge(merged, values)
+    return Config.of(merged, str(path))
+
+
+def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The file, the one it extends, and so on."""
+    seen: set[Path] = set()
+    current: Path | None = path
+    while current is not None:
+        if current.resolve() in seen:
+            raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
+        seen.add(current.resolve())
+        values = _read(current)
+        extends = values.pop("extends", None)
+        if extends is not None and not isinstance(extends, str):
+            raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {extends!r}")
+        yield current, values
+        current = None if extends is None else current.parent / extends
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the configuration: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not a configuration: it is no UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _check_alone(values: Mapping[str, Any], where: str) -> None:
+    """Check one file's own keys, so that an error names the file that holds it.
+
+    What depends on several keys is checked once the files are merged.
+    """
+    try:
+        Config.model_validate(dict(values))
+    except ValidationError as error:
+        for detail in error.errors():
+            if detail["type"] != "value_error" or not isinstance(detail["input"], Section | Mapping):
+                raise ConfigError(_sentence(detail, where)) from None
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _sentence(detail: ErrorDetails, where: str) -> str:
+    """One sentence for the first thing that pydantic found wrong."""
+    section, key, model = _locate(detail["loc"])
+    place = f"{where} [{section}]" if section else where
+    if detail["type"] == "extra_forbidden":
+        return f"{place}: unknown key {key!r}" + _hint(key, section, model)
+    if detail["type"] == "value_error":
+        return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"
+    if detail["type"] in ("model_type", "model_attributes_type"):
+        return f"{where}: {section} is a section, [{section}]"
+    if detail["type"] in ("too_short", "too_long"):
+        return f"{place}: {key} should hold {detail['ctx'].get('max_length', detail['ctx'].get('min_length'))} values"
+    if detail["type"] == "missing":
+        return f"{place}: {key} lacks a value, it holds only {detail['input']!r}"
+    wanted = _WANTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
+    return f"{place}: {key} should be {wanted}, not {detail['input']!r}"
+
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "a text in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+}
+
+
+def _locate(location: tuple[int | str, ...]) -> tuple[str, str, type[BaseModel]]:
+    """Section, key and the section's model of a place in the configuration; the key is empty for a whole section."""
+    model: type[BaseModel] = Config
+    sections: list[str] = []
+    for part in location:
+        field = model.model_fields.get(str(part))
+        annotation = field.annotation if field else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return ".".join(sections), str(part), model
+        sections.append(str(part))
+        model = annotation
+    return ".".join(sections), "", model
+
+
+def _hint(key: str, section: str, model: type[BaseModel]) -> str:
+    near = difflib.get_close_matches(key, model.model_fields, n=1)
+    if near:
+        return f", did you mean {near[0]!r}?"
+    everywhere = dict(_keys(Config, ""))
+    near = difflib.get_close_matches(key, everywhere, n=1)
+    if near and everywhere[near[0]] != section:
+        return f", did you mean {near[0]!r} in [{everywhere[near[0]]}]?"
+    return "; known are " + ", ".join(model.model_fields)
+
+
+def _keys(model: type[BaseModel], section: str) -> Iterator[tuple[str, str]]:
+    """Every key with its section; a key of two sections comes once for each."""
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from _keys(annotation, f"{section}.{name}" if section else name)
+        else:
+            yield name, section
