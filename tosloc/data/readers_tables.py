@@ -1,0 +1,116 @@
+"""The published tables of bug reports (Ye et al., FSE 2014): spreadsheets and phpMyAdmin exports.
+
+Both become rows ``column -> cell``, and a row becomes a labelled report in one place. The ``*_timestamp`` columns went
+through single precision and are never read; the row number ``id`` is not the report's id, ``bug_id`` is.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import tzinfo
+from xml.etree.ElementTree import Element
+
+import openpyxl
+
+from tosloc.data.readers_parts import LabelledReport, split_paths, split_ranks, text_of, time_of, without_bug_number
+from tosloc.errors import ReportError
+from tosloc.records import BugReport
+
+REQUIRED = ("bug_id", "summary", "report_time", "commit", "files")
+_LARGEST = 2 * 1024**3
+
+Row = tuple[str, dict[str, object]]
+"""Where the row stands, for errors, and its cells."""
+
+
+def spreadsheet(data: bytes, name: str) -> Iterator[Row]:
+    """Rows of the first sheet that has the columns of bug reports; ReportError when there is none or it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(part.file_size for part in archive.infolist()) > _LARGEST:
+                raise ReportError(f"{name}: unpacks to more than 2 GiB; split it into smaller spreadsheets")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            sheets: dict[str, list[tuple[object, ...]]] = {}
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
+                sheets[sheet.title] = list(sheet.iter_rows(values_only=True))
+            book.close()
+    except ReportError:
+        raise
+    except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
+        raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
+    for title, rows in sheets.items():
+        header = _header(rows)
+        if set(REQUIRED) <= set(header):
+            return _rows(rows, header, f"{name}, sheet {title}")
+    found = [column for rows in sheets.values() for column in _header(rows) if column]
+    raise ReportError(f"{name}: {_lacks(found)}")
+
+
+def _header(rows: list[tuple[object, ...]]) -> list[str]:
+    """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
+    names = [text_of(cell) for cell in rows[0]] if rows else []
+    while names and not names[-1]:
+        names.pop()
+    if names and names[-1] == "files" and "result" not in names:
+        names.append("result")
+    return names
+
+
+def _rows(rows: list[tuple[object, ...]], header: list[str], name: str) -> Iterator[Row]:
+    for number, cells in enumerate(rows[1:], start=2):
+        if any(cell is not None for cell in cells):
+            yield f"{name}, row {number}", dict(zip(header, cells, strict=False))
+
+
+def _lacks(found: Iterable[str]) -> str:
+    have = sorted(set(found))
+    missing = [column for column in REQUIRED if column not in have]
+    return (
+        f"lacks {', '.join(missing) or 'a sheet with all columns'}; its columns are: {', '.join(have[:15]) or 'none'}"
+    )
+
+
+def phpmyadmin(root: Element, name: str) -> Iterator[Row]:
+    """Rows of a phpMyAdmin export (``database/table/column``), whatever its root is called."""
+    tables = [table for database in root.iter("database") for table in database.iter("table")]
+    if not tables:
+        raise ReportError(f"{name}: an export without a row; export the table's data, too")
+    for number, table in enumerate(tables, start=1):
+        yield f"{name}, row {number}", {column.get("name", ""): column.text for column in table.iter("column")}
+
+
+def table_reports(
+    rows: Iterable[Row], *, name: str, zone: tzinfo, suffixes: frozenset[str]
+) -> Iterator[LabelledReport]:
+    """Labelled reports of the rows; ReportError for a row that lacks a column, a bug number, a commit or a time."""
+    for where, row in rows:
+        if any(column not in row for column in REQUIRED):
+            raise ReportError(f"{where}: {_lacks(row)}")
+        bug, commit = _whole(row["bug_id"]), _whole(row["commit"])
+        if not bug or not commit:
+            raise ReportError(f"{where}: has no {'commit' if bug else 'bug_id'}; fill in the cell or delete the row")
+        yield LabelledReport(
+            BugReport(
+                bug,
+                without_bug_number(text_of(row["summary"]), bug),
+                text_of(row.get("description")),
+                time_of(row["report_time"], zone, where),
+            ),
+            commit,
+            split_paths(text_of(row["files"]), suffixes),
+            text_of(row.get("status")),
+            split_ranks(text_of(row.get("result"))),
+        )
+
+
+def _whole(cell: object) -> str:
+    """Text of a cell; 55937.0, as spreadsheets keep numbers, is 55937."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return text_of(cell)
