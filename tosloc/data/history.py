@@ -1,0 +1,209 @@
+"""The commits behind a version: what they say, which source files they touch, which of them precede which."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import IO, Final
+
+import numpy as np
+
+from tosloc.data.git import Repository, ends_with
+from tosloc.errors import UnknownCommit
+from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
+
+# C commits, T touched files of all commits together, P parents of all commits together
+
+RECENT: Final = 32
+"""Answers of ``ancestors`` that are kept: the next question is most often about a commit just after one of them."""
+MARK: Final = 512
+"""One commit in so many along a line of first parents keeps its answer for good, so that no question walks far."""
+
+_COMMIT = re.compile(rb"([0-9a-f]{40,64}) (-?\d*) ([0-9a-f ]*)\n")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Commits numbered so that every parent comes before its children, older commits first where that leaves a choice."""
+
+    ids: tuple[str, ...]
+    """(C,) full commit ids."""
+    times: LongArray
+    """(C,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
+    messages: tuple[str, ...]
+    """(C,) whole messages."""
+    parent_starts: LongArray
+    """(C+1,) the parents of commit ``c`` are ``parents[parent_starts[c]:parent_starts[c + 1]]``, the first parent first."""
+    parents: IntArray
+    """(P,) numbers of commits."""
+    touched_starts: LongArray
+    """(C+1,) the files of commit ``c`` are ``touched[touched_starts[c]:touched_starts[c + 1]]``, in path order."""
+    touched: IntArray
+    """(T,) numbers into ``path_names``."""
+    path_names: Names
+    """The repository's table of paths."""
+    _recent: dict[int, BoolArray] = field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Number of each commit id."""
+        return {commit_id: number for number, commit_id in enumerate(self.ids)}
+
+    def number(self, commit_id: str) -> int:
+        """Number of a commit. Raises UnknownCommit when the history does not reach it."""
+        found = self.index.get(commit_id)
+        if found is None:
+            raise UnknownCommit(
+                f"no commit {commit_id!r} in this history; read the history again from a tip that reaches it"
+            )
+        return found
+
+    def files(self, number: int) -> IntArray:
+        """Numbers of the paths that commit ``number`` touches, in path order; empty for a merge."""
+        return self.touched[self.touched_starts[number] : self.touched_starts[number + 1]]
+
+    def ancestors(self, commit_id: str) -> BoolArray:
+        """(C,) whether each commit is the given one or comes before it; not to be written to. Raises UnknownCommit."""
+        start = self.number(commit_id)
+        reached = self._recent.pop(start, None)
+        if reached is None:
+            reached = self._marks.get(start)
+        if reached is None:
+            reached = self._reach(start, (self._recent, self._marks))
+        self._recent[start] = reached
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+        return reached
+
+    @cached_property
+    def _parent_lists(self) -> list[list[int]]:
+        bounds, parents = self.parent_starts.tolist(), self.parents.tolist()
+        return [parents[bounds[c] : bounds[c + 1]] for c in range(len(self))]
+
+    @cached_property
+    def _marks(self) -> dict[int, BoolArray]:
+        """Answers for one commit in MARK along every line of first parents, found from the oldest on."""
+        parents = self._parent_lists
+        childless = np.ones(len(self), dtype=np.bool_)
+        childless[self.parents] = False
+        seen: set[int] = set()
+        marked: list[int] = []
+        for tip in np.flatnonzero(childless)[::-1].tolist():
+            line: list[int] = []
+            place: int | None = tip
+            while place is not None and place not in seen:
+                line.append(place)
+                place = parents[place][0] if parents[place] else None
+            seen.update(line)
+            marked.extend(line[::-1][MARK - 1 :: MARK])
+        marks: dict[int, BoolArray] = {}
+        for place in sorted(marked):
+            marks[place] = self._reach(place, (marks,))
+        return marks
+
+    def _reach(self, start: int, known: tuple[dict[int, BoolArray], ...]) -> BoolArray:
+        """Ancestors of ``start`` and itself, by a walk down from it that stops at commits whose answer is known."""
+        parents = self._parent_lists
+        reached = np.zeros(len(self), dtype=np.bool_)
+        waiting = [-start]
+        while waiting:  # the latest first, so that a known answer covers older branches before they are walked
+            place = -heapq.heappop(waiting)
+            if reached[place]:
+                continue
+            for answers in known:
+                if place in answers:
+                    reached |= answers[place]
+                    break
+            else:
+                reached[place] = True
+                for parent in parents[place]:
+                    heapq.heappush(waiting, -parent)
+        reached.flags.writeable = False
+        return reached
+
+
+def read_history(
+    repository: Repository, tips: Sequence[str] | str, suffixes: Iterable[str], progress: Progress = silent
+) -> History:
+    """All commits reachable from ``tips``, with the files (regular, path ending with a suffix) that each one touches.
+
+    A file is touched when the commit adds, changes or deletes it, against its parent; a move touches both paths, and a
+    root commit touches all it has. Two kinds of commits touch nothing: merges, whose changes are their branches', and
+    the commits at which a shallow clone was cut off, whose changes are not known. No blob is read.
+    Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
+    """
+    revisions = [tips] if isinstance(tips, str) else list(tips)
+    resolved = sorted({repository.resolve(revision) for revision in revisions})
+    keep = ends_with(suffixes)
+    cut = repository.shallow
+    ids: list[str] = []
+    times: list[int] = []
+    messages: list[str] = []
+    index: dict[str, int] = {}
+    parents, parent_starts = [np.empty(0, dtype=np.int32)], [0]
+    touched: list[int] = []
+    touched_starts: list[int] = []
+    command = [
+        "log",
+        "--stdin",
+        "--no-renames",
+        "--raw",
+        "-z",
+        "--root",
+        "--no-abbrev",
+        "--no-ext-diff",
+        "--no-textconv",
+    ]
+    command += ["--date-order", "--reverse", "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
+    # without a tip git would start from HEAD
+    with repository.stream(
+        command if resolved else ["version"], "".join(f"{tip}\n" for tip in resolved).encode()
+    ) as log:
+        fields = _fields(log) if resolved else iter(())
+        for text in fields:
+            head = text.lstrip(b"\n")
+            if head.startswith(b":"):
+                path = next(fields)
+                old_mode, new_mode = head[1:4], head[8:11]
+                if b"100" in (old_mode, new_mode) and ids[-1] not in cut and keep(path):
+                    touched.append(repository.path_names.id(path.decode("utf-8", "surrogateescape")))
+            elif found := _COMMIT.match(head):
+                touched_starts.append(len(touched))
+                commit_id = found[1].decode("ascii")
+                index[commit_id] = len(ids)
+                ids.append(commit_id)
+                times.append(int(found[2] or 0))
+                messages.append(head[found.end() :].decode("utf-8", "replace").rstrip())
+                known = [index[parent] for parent in found[3].decode("ascii").split() if parent in index]
+                parents.append(np.array(known, dtype=np.int32))
+                parent_starts.append(parent_starts[-1] + len(known))
+                if len(ids) % 1000 == 0:
+                    progress("reading history", len(ids), 0)
+    touched_starts.append(len(touched))
+    progress("reading history", len(ids), len(ids))
+    return History(
+        tuple(ids),
+        np.array(times, dtype=np.int64),
+        tuple(messages),
+        np.array(parent_starts, dtype=np.int64),
+        np.concatenate(parents),
+        np.array(touched_starts, dtype=np.int64),
+        np.array(touched, dtype=np.int32),
+        repository.path_names,
+    )
+
+
+def _fields(stream: IO[bytes]) -> Iterator[bytes]:
+    """The stream's parts between NUL bytes, without empty ones."""
+    rest = b""
+    while block := stream.read(1 << 20):
+        *whole, rest = (rest + block).split(b"\0")
+        yield from filter(None, whole)
+    if rest:
+        yield rest
