@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from xml.etree.ElementTree import Element
 
-from tosloc.data.readers_parts import LabelledReport, text_of, time_of, without_bug_number
+from tosloc.data.readers_parts import LabelledReport, source_files, text_of, time_of, without_bug_number
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
@@ -31,7 +31,7 @@ def buglocator_reports(root: Element, *, name: str, zone: tzinfo, suffixes: froz
                 time_of(opened, zone, where),
             ),
             None,
-            tuple(dict.fromkeys(file for file in files if file.endswith(tuple(suffixes)))),
+            source_files(files, suffixes),
             text_of(bug.get("resolution")),
             fixed_on=time_of(fixed, zone, where) if fixed else None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from tosloc.data.readers_parts import LabelledReport, clean, json_of, string, time_of
+from tosloc.data.readers_parts import LabelledReport, json_of, source_files, string, time_of
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
@@ -36,6 +36,6 @@ def line_reports(text: str, *, name: str, zone: tzinfo, suffixes: frozenset[str]
                 time_of(record["opened"], zone, where),
             ),
             string(record, "fix_commit", where) or None,
-            tuple(dict.fromkeys(clean(path) for path in fixed if path.endswith(tuple(suffixes)))),
+            source_files(fixed, suffixes),
             string(record, "status", where),
         )

@@ -87,7 +87,7 @@ def _since_1970(seconds: float) -> datetime:
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
-    """Paths of a cell, each once, in order; they end with a source suffix and may contain blanks.
+    """Paths of a cell, each once, in order; they end with a source suffix, in either case, and may contain blanks.
 
     What does not end with a suffix (a path cut at the end of its cell, a file that is no source) is left out.
 
@@ -95,7 +95,7 @@ def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
     ('a/Eclipse SWT/B.java', 'c/D.java')
     """
     ends = "|".join(re.escape(suffix) for suffix in sorted(suffixes))
-    path = re.compile(rf"\S.*?(?:{ends})(?=\s|$)")
+    path = re.compile(rf"\S.*?(?:{ends})(?=\s|$)", re.IGNORECASE)
     return tuple(dict.fromkeys(found.group() for line in text.splitlines() for found in path.finditer(line)))
 
 
@@ -111,6 +111,12 @@ def split_ranks(text: str) -> dict[str, int]:
         if path:
             ranks[path] = min(int(rank), ranks.get(path, int(rank)))
     return ranks
+
+
+def source_files(paths: Iterable[str], suffixes: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``paths`` that end with a suffix, in either case, each once, in order."""
+    ends = tuple(suffix.lower() for suffix in suffixes)
+    return tuple(dict.fromkeys(path for path in paths if path.lower().endswith(ends)))
 
 
 def text_of(value: object) -> str:

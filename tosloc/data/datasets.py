@@ -1,0 +1,271 @@
+"""Labelled bugs of a repository: reports from a file, their fixes, before-fix versions and fixed files from git."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from tosloc.data.git import CommitInfo, Repository
+from tosloc.data.reports import LabelledReport, read_reports
+from tosloc.data.splits import chronological, fix_order
+from tosloc.errors import ReportError
+from tosloc.records import Case, Names, Progress, Snapshot, silent
+
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A report that became no case, and why, in words."""
+
+    report: LabelledReport
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a set of cases holds; the numbers by which a reader of published data is checked."""
+
+    reports: int
+    listed: int
+    """Source files listed as fixed."""
+    existing: int
+    """Those that exist in the before-fix version; the others were added by the fix, or named wrongly."""
+    empty: int
+    """Reports left without any."""
+    undescribed: int
+    """Reports without a description."""
+    late: int
+    """Reports opened after their fix was committed."""
+
+    @classmethod
+    def of(cls, cases: Iterable[Case]) -> Counts:
+        """Counts of the cases."""
+        held = tuple(cases)
+        return cls(
+            reports=len(held),
+            listed=sum(len(case.listed) for case in held),
+            existing=sum(len(case.fixed) for case in held),
+            empty=sum(not case.fixed for case in held),
+            undescribed=sum(not case.report.description for case in held),
+            late=sum(case.report.opened_seconds > case.fixed_at for case in held),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled bugs of one repository, in the order of their fixes."""
+
+    cases: tuple[Case, ...]
+    """Ordered by time of the fix, then the fix's id, then the report's."""
+    unresolved: tuple[Unresolved, ...]
+    """Reports whose fix was not found, or has no parent; in the order of the file."""
+    labelled: Mapping[str, LabelledReport]
+    """Report id -> what the file says of it, published ranks and status included."""
+    files: Mapping[str, int]
+    """Report id -> number of source files of its before-fix version."""
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def average_files(self) -> float:
+        """Average number of source files of a before-fix version, over the cases; 0 without cases."""
+        return sum(self.files.values()) / len(self.files) if self.files else 0.0
+
+    def summary(self) -> dict[str, Counts]:
+        """Counts of ``all`` cases and of ``train``, ``validation`` and ``test`` of the chronological split."""
+        parts = chronological(self.cases)
+        named = {"all": self.cases, "train": parts.train, "validation": parts.validation, "test": parts.test}
+        return {name: Counts.of(cases) for name, cases in named.items()}
+
+
+def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
+    """One row for all cases and one for each part of the split, column -> value, ready to print."""
+    rows: list[dict[str, str | int | float]] = []
+    parts = chronological(dataset.cases)
+    cases = {"all": dataset.cases, "train": parts.train, "validation": parts.validation, "test": parts.test}
+    for name, counts in dataset.summary().items():
+        sizes = [dataset.files[case.report.id] for case in cases[name]]
+        rows.append(
+            {
+                "part": name,
+                "reports": counts.reports,
+                "listed": counts.listed,
+                "existing": counts.existing,
+                "empty": counts.empty,
+                "no description": counts.undescribed,
+                "opened after fix": counts.late,
+                "files a version": round(sum(sizes) / len(sizes), 1) if sizes else 0.0,
+                "unresolved": len(dataset.unresolved) if name == "all" else 0,
+            }
+        )
+    return rows
+
+
+def oracle_counts(dataset: Dataset) -> str:
+    """Reports | listed / existing / empty | the same of the newest tenth: the row that checks published data."""
+    counts = dataset.summary()
+    whole, newest = counts["all"], counts["test"]
+    return (
+        f"{whole.reports} | {whole.listed} / {whole.existing} / {whole.empty} | "
+        f"{newest.reports} reports: {newest.listed} / {newest.existing} / {newest.empty}"
+    )
+
+
+def load_dataset(
+    repository: Repository,
+    path: str | Path,
+    *,
+    zone: str = "UTC",
+    suffixes: frozenset[str] = frozenset({".java"}),
+    progress: Progress = silent,
+) -> Dataset:
+    """The cases of a file of labelled reports (see ``read_reports``), resolved in ``repository``.
+
+    The version of a case is the first parent of its fix; its ground truth are the listed files that this version has.
+    A listed class name (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports are
+    never lost: what cannot be resolved is in ``unresolved``. Raises ReportError when the file cannot be read, or none
+    of its reports belongs to this repository.
+    """
+    reports = read_reports(path, zone, suffixes=suffixes)
+    fixes, unresolved = _fixes(repository, reports)
+    if not fixes:
+        raise ReportError(f"{path}: no fix of its {len(reports)} reports is in {repository.path}; is it the right one?")
+    cases: list[Case] = []
+    files: dict[str, int] = {}
+    finder = _Finder(repository.path_names)
+    ordered = sorted(fixes, key=lambda fix: (fix[1].committed_at, fix[1].id, fix[0].report.id))
+    for number, (labelled, fix) in enumerate(ordered, start=1):  # neighbours in time: their versions share most
+        snapshot = repository.snapshot(fix.parents[0], suffixes)
+        listed, fixed = finder.resolve(labelled.listed, snapshot)
+        report = labelled.report
+        cases.append(Case(report, fix.id, snapshot.commit, fix.committed_at, listed, fixed))
+        files[report.id] = len(snapshot)
+        progress("reading versions", number, len(ordered))
+    return Dataset(
+        tuple(sorted(cases, key=fix_order)),
+        tuple(unresolved),
+        {report.report.id: report for report in reports},
+        files,
+    )
+
+
+def _fixes(
+    repository: Repository, reports: Sequence[LabelledReport]
+) -> tuple[list[tuple[LabelledReport, CommitInfo]], list[Unresolved]]:
+    """Reports with their fix, and the others with the reason."""
+    resolved = repository.resolve_many(report.commit for report in reports if report.commit)
+    messages = _Messages(repository) if any(report.commit is None for report in reports) else None
+    chosen: list[tuple[LabelledReport, str]] = []
+    unresolved: list[Unresolved] = []
+    for report in reports:
+        if report.commit is None:
+            assert messages is not None
+            fix, why = messages.fix_of(report), "no commit message names it"
+        else:
+            fix = resolved[report.commit] or _confirmed(repository, report)
+            why = f"no commit {report.commit} in the repository"
+        if fix is None:
+            unresolved.append(Unresolved(report, why))
+        else:
+            chosen.append((report, fix))
+    infos = {info.id: info for info in repository.commits(dict.fromkeys(fix for _, fix in chosen))}
+    fixes = []
+    for report, fix in chosen:
+        if infos[fix].parents:
+            fixes.append((report, infos[fix]))
+        else:
+            unresolved.append(Unresolved(report, f"its fix {fix} has no parent, so no version is before it"))
+    place = {report.report.id: number for number, report in enumerate(reports)}
+    return fixes, sorted(unresolved, key=lambda item: place[item.report.report.id])
+
+
+def _confirmed(repository: Repository, report: LabelledReport) -> str | None:
+    """The one commit among those that an ambiguous abbreviation can mean whose message names the bug, or None."""
+    assert report.commit is not None
+    infos = repository.commits(repository.candidates(report.commit))
+    named = [info.id for info in infos if _number(report.bug) in _numbers(info.message)]
+    return named[0] if len(named) == 1 else None
+
+
+def _numbers(message: str) -> set[str]:
+    return set(re.findall(r"\d+", message))
+
+
+def _number(bug: str) -> str:
+    """Last number of a bug's id: 123 of CAMEL-123; the id itself when it has none."""
+    found = re.findall(r"\d+", bug)
+    return found[-1] if found else bug
+
+
+class _Messages:
+    """Commits of HEAD's history by the numbers that their messages name."""
+
+    def __init__(self, repository: Repository) -> None:
+        with repository.stream(["rev-list", repository.resolve("HEAD")]) as output:
+            ids = output.read().decode("ascii").split()
+        self._by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for info in repository.commits(ids):
+            for number in _numbers(info.message):
+                self._by_number[number].append((info.committed_at, info.id))
+
+    def fix_of(self, report: LabelledReport) -> str | None:
+        """The commit that names the bug and is nearest to its listed date of fixing, or the newest when it has none.
+
+        Commits of more than a day before the report was opened name something else.
+        """
+        opened = report.report.opened_seconds
+        named = [commit for commit in self._by_number.get(_number(report.bug), ()) if commit[0] > opened - DAY]
+        if not named:
+            return None
+        if report.fixed_on is None:
+            return max(named)[1]
+        wanted = report.fixed_on.timestamp()
+        return min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
+
+
+class _Finder:
+    """Finds listed files in versions."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._by_file: defaultdict[str, list[int]] = defaultdict(list)
+        self._indexed = 0
+
+    def resolve(self, listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Listed files, class names replaced by the path they stand for, and those that exist; both sorted."""
+        paths = {path: self._number(path, snapshot) for path in listed}
+        known = {
+            path if number is None else self._names.names[number]: number is not None for path, number in paths.items()
+        }
+        return tuple(sorted(known)), tuple(sorted(path for path, exists in known.items() if exists))
+
+    def _number(self, path: str, snapshot: Snapshot) -> int | None:
+        number = self._names.ids.get(path)
+        if number is not None and (snapshot.path_ids == number).any():
+            return number
+        stem, dot, suffix = path.rpartition(".")
+        if "/" in path or "." not in stem:
+            return None
+        ending = "/" + stem.replace(".", "/") + dot + suffix  # a class name
+        index = self._index()
+        wanted = [
+            number
+            for number in index.get(PurePosixPath(ending).name, ())
+            if ("/" + self._names.names[number]).endswith(ending)
+        ]
+        found = np.intersect1d(snapshot.path_ids, np.array(wanted, dtype=np.int32))
+        return int(found[0]) if len(found) == 1 else None
+
+    def _index(self) -> Mapping[str, list[int]]:
+        """File name -> numbers of the paths that end with it, of all versions read so far."""
+        for number in range(self._indexed, len(self._names)):
+            self._by_file[self._names.names[number].rpartition("/")[2]].append(number)
+        self._indexed = len(self._names)
+        return self._by_file
