@@ -78,20 +78,22 @@ class Dataset:
         """Average number of source files of a before-fix version, over the cases; 0 without cases."""
         return sum(self.files.values()) / len(self.files) if self.files else 0.0
 
+    def parts(self) -> dict[str, tuple[Case, ...]]:
+        """``all`` cases, and ``train``, ``validation`` and ``test`` of the chronological split."""
+        splits = chronological(self.cases)
+        return {"all": self.cases, "train": splits.train, "validation": splits.validation, "test": splits.test}
+
     def summary(self) -> dict[str, Counts]:
-        """Counts of ``all`` cases and of ``train``, ``validation`` and ``test`` of the chronological split."""
-        parts = chronological(self.cases)
-        named = {"all": self.cases, "train": parts.train, "validation": parts.validation, "test": parts.test}
-        return {name: Counts.of(cases) for name, cases in named.items()}
+        """Counts of each of ``parts``."""
+        return {name: Counts.of(cases) for name, cases in self.parts().items()}
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
     """One row for all cases and one for each part of the split, column -> value, ready to print."""
     rows: list[dict[str, str | int | float]] = []
-    parts = chronological(dataset.cases)
-    cases = {"all": dataset.cases, "train": parts.train, "validation": parts.validation, "test": parts.test}
-    for name, counts in dataset.summary().items():
-        sizes = [dataset.files[case.report.id] for case in cases[name]]
+    for name, cases in dataset.parts().items():
+        counts = Counts.of(cases)
+        sizes = [dataset.files[case.report.id] for case in cases]
         rows.append(
             {
                 "part": name,

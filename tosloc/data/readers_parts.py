@@ -197,9 +197,8 @@ def json_of(text: str, name: str) -> object:
     try:
         value: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ReportError(
-            f"{name}: malformed JSON in line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from error
+        place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ReportError(f"{name}: malformed JSON in {place}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
     return value

@@ -1,0 +1,227 @@
+"""Labelled reports resolved in small real repositories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tosloc.data.datasets import Counts, Dataset, describe, load_dataset, oracle_counts
+from tosloc.data.git import CommitInfo, Repository
+from tosloc.data.splits import chronological
+from tosloc.errors import ReportError
+from tosloc.records import Snapshot
+
+START = 1_000_000_000
+HOUR = 3600
+
+
+def iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def report(
+    bug: str, commit: str | None, fixed: Sequence[str], opened: int = START, **more: object
+) -> dict[str, object]:
+    made: dict[str, object] = {"id": bug, "summary": f"bug {bug}", "description": "it fails", "opened": iso(opened)}
+    return made | {"fix_commit": commit, "fixed": list(fixed)} | more
+
+
+def lines(folder: Path, *reports: dict[str, object]) -> Path:
+    path = folder / "reports.jsonl"
+    path.write_text("\n".join(json.dumps(item) for item in reports), "utf-8")
+    return path
+
+
+@pytest.fixture
+def history(repository: Any) -> Any:
+    """Four commits an hour apart; ``ids`` are their ids."""
+    ids = [
+        repository.commit({"a b/A.java": "1", "B.java": "1", "notes.txt": "1"}, "start"),
+        repository.commit({"a b/A.java": "2", "New.java": "1"}, "Bug 12: repair A"),
+        repository.commit({"B.java": "2", "x/c/D.java": "1", "y/c/D.java": "1", "y/c/E.java": "1"}, "Fix 34 and 112"),
+        repository.commit({"B.java": None, "x/c/D.java": "2"}, "remove, see 34"),
+    ]
+    return SimpleNamespace(path=repository.path, ids=ids)
+
+
+def load(history: Any, path: Path, **options: Any) -> Dataset:
+    with Repository(history.path) as repository:
+        return load_dataset(repository, path, **options)
+
+
+def test_cases(history: Any, tmp_path: Path) -> None:
+    first, second, third, fourth = history.ids
+    path = lines(
+        tmp_path,
+        report("34", third[:8], ["B.java", "y/c/E.java"], START + HOUR),
+        report("12", second, ["a b/A.java", "New.java", "a b/A.java"]),
+        report("12", fourth, ["y/c/D.java"], START + 4 * HOUR, description=None),
+    )
+    data = load(history, path)
+    assert [case.report.id for case in data.cases] == ["12", "34", "12#2"]
+    one, two, three = data.cases
+    assert (one.fix_commit, one.version, one.fixed_at) == (second, first, START + HOUR)
+    assert (one.listed, one.fixed, one.dropped) == (("New.java", "a b/A.java"), ("a b/A.java",), 1)
+    assert (two.fix_commit, two.fixed) == (third, ("B.java",))
+    assert (three.version, three.fixed) == (third, ("y/c/D.java",))
+    assert data.files == {"12": 2, "34": 3, "12#2": 6}
+    assert data.average_files == 11 / 3
+    assert data.unresolved == ()
+    assert data.labelled["12#2"].bug == "12"
+    assert data.summary()["all"] == Counts(reports=3, listed=5, existing=3, empty=0, undescribed=1, late=1)
+    assert Counts.of(chronological(data.cases).test) == Counts(1, 1, 1, 0, 1, 1)
+
+
+def test_counts_to_print(history: Any, tmp_path: Path) -> None:
+    _, second, third, _ = history.ids
+    data = load(history, lines(tmp_path, report("12", second, ["a b/A.java"]), report("34", third, ["y/c/E.java"])))
+    assert oracle_counts(data) == "2 | 2 / 1 / 1 | 1 reports: 1 / 0 / 1"
+    rows = describe(data)
+    assert [row["part"] for row in rows] == ["all", "train", "validation", "test"]
+    assert rows[0] == {
+        "part": "all",
+        "reports": 2,
+        "listed": 2,
+        "existing": 1,
+        "empty": 1,
+        "no description": 0,
+        "opened after fix": 0,
+        "files a version": 2.5,
+        "unresolved": 0,
+    }
+    assert rows[2]["files a version"] == 0.0
+
+
+def test_the_clock_of_the_data(history: Any, tmp_path: Path) -> None:
+    path = lines(tmp_path, report("12", history.ids[1], ["B.java"], START + HOUR - 60))
+    assert load(history, path).summary()["all"].late == 0
+    assert load(history, path, zone="America/New_York").summary()["all"].late == 1
+
+
+def test_what_cannot_be_resolved_is_kept(history: Any, tmp_path: Path) -> None:
+    first, second, *_ = history.ids
+    path = lines(
+        tmp_path,
+        report("1", "f" * 40, ["B.java"]),
+        report("12", second, ["B.java"]),
+        report("2", first, ["B.java"]),
+        report("3", "not a commit", ["B.java"]),
+    )
+    data = load(history, path)
+    assert [case.report.id for case in data.cases] == ["12"]
+    assert [(item.report.bug, item.why) for item in data.unresolved] == [
+        ("1", f"no commit {'f' * 40} in the repository"),
+        ("2", f"its fix {first} has no parent, so no version is before it"),
+        ("3", "no commit not a commit in the repository"),
+    ]
+    assert describe(data)[0]["unresolved"] == 3
+
+
+def test_another_repository(history: Any, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"no fix of its 1 reports is in .*is it the right one"):
+        load(history, lines(tmp_path, report("1", "f" * 40, ["B.java"])))
+
+
+def test_progress(history: Any, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    path = lines(tmp_path, *(report(str(n), commit, ["B.java"]) for n, commit in enumerate(history.ids[1:])))
+    load(history, path, progress=lambda *step: seen.append(step))
+    assert seen == [("reading versions", number, 3) for number in (1, 2, 3)]
+
+
+def test_merge_counts_from_its_first_parent(repository: Any, tmp_path: Path) -> None:
+    root = repository.commit({"A.java": "1"})
+    side = repository.commit({"Side.java": "1"}, parents=[root])
+    main = repository.commit({"Main.java": "1"}, parents=[root])
+    merge = repository.commit({"Side.java": "1"}, "merge", parents=[main, side])
+    data = load(repository, lines(tmp_path, report("1", merge, ["Side.java", "Main.java"])))
+    assert (data.cases[0].version, data.cases[0].fixed) == (main, ("Main.java",))
+
+
+class Ambiguous:
+    """A repository in which the abbreviation ``abcd`` means two commits: real ones collide too rarely."""
+
+    path, path_names = Path("somewhere"), Snapshot.of("v", 0, {"A.java": "b"}).path_names
+
+    def __init__(self, **messages: str) -> None:
+        self.messages = messages
+
+    def resolve_many(self, revisions: Sequence[str]) -> dict[str, str | None]:
+        return dict.fromkeys(revisions)
+
+    def candidates(self, abbreviation: str) -> list[str]:
+        return list(self.messages)
+
+    def commits(self, ids: Sequence[str]) -> list[CommitInfo]:
+        return [CommitInfo(item, "t", ("v",), 5, self.messages[item]) for item in ids]
+
+    def snapshot(self, revision: str, suffixes: frozenset[str]) -> Snapshot:
+        return Snapshot.of(revision, 4, {"A.java": "b"})
+
+
+def test_ambiguous_abbreviation(tmp_path: Path) -> None:
+    path = lines(tmp_path, report("12", "abcd", ["A.java"]))
+    one = cast(Repository, Ambiguous(abcd1="fix 112", abcd2="fix #12."))
+    assert load_dataset(one, path).cases[0].fix_commit == "abcd2"
+    both = cast(Repository, Ambiguous(abcd1="Bug 12", abcd2="fix #12."))
+    with pytest.raises(ReportError, match="no fix of its 1 reports"):
+        load_dataset(both, path)
+
+
+BUG = (
+    '<bug id="{id}" opendate="2001-09-09 01:46:40" {fixed}><buginformation><summary>s</summary><description/>'
+    "</buginformation><fixedFiles>{files}</fixedFiles></bug>"
+)
+
+
+def repository_of_bugs(folder: Path, *bugs: tuple[str, str, Sequence[str]]) -> Path:
+    """BugLocator's file of (id, date of fixing or "", files); all opened at START."""
+    texts = [
+        BUG.format(
+            id=bug,
+            fixed=f'fixdate="{fixed}"' if fixed else "",
+            files="".join(f"<file>{file}</file>" for file in files),
+        )
+        for bug, fixed, files in bugs
+    ]
+    path = folder / "bugs.xml"
+    path.write_text(f'<bugrepository name="p">{"".join(texts)}</bugrepository>', "utf-8")
+    return path
+
+
+def test_fix_found_by_message_and_date(history: Any, tmp_path: Path) -> None:
+    _, second, third, fourth = history.ids
+    near, far = iso(START + 2 * HOUR + 60), iso(START + 30 * HOUR)
+    for bug, fixed, commit in [
+        ("12", "", second),
+        ("34", near, third),
+        ("34", far, fourth),
+        ("34", "", fourth),
+        ("P-112", "", third),
+    ]:
+        data = load(history, repository_of_bugs(tmp_path, (bug, fixed, ["c.E.java"])))
+        assert data.cases[0].fix_commit == commit
+    data = load(history, repository_of_bugs(tmp_path, ("12", "", ["B.java"]), ("2", "", ["B.java"])))
+    assert [(item.report.bug, item.why) for item in data.unresolved] == [("2", "no commit message names it")]
+
+
+def test_commit_long_before_the_report_names_something_else(repository: Any, tmp_path: Path) -> None:
+    repository.commit({"A.java": "1"}, when=START - 90 * HOUR)
+    repository.commit({"A.java": "2"}, "version 12", when=START - 80 * HOUR)
+    fix = repository.commit({"A.java": "3"}, "bug 12", when=START - HOUR)
+    path = repository_of_bugs(tmp_path, ("12", iso(START - 79 * HOUR), ["A.java"]))
+    assert load(repository, path).cases[0].fix_commit == fix
+
+
+def test_class_names(history: Any, tmp_path: Path) -> None:
+    # before the last commit there are x/c/D.java and y/c/D.java, but one c/E.java
+    names = ["c.E.java", "c.D.java", "x.c.D.java", "c.Gone.java", "B.java", "E.java"]
+    case = load(history, repository_of_bugs(tmp_path, ("34", iso(START + 3 * HOUR), names))).cases[0]
+    assert case.listed == ("B.java", "E.java", "c.D.java", "c.Gone.java", "x/c/D.java", "y/c/E.java")
+    assert case.fixed == ("B.java", "x/c/D.java", "y/c/E.java")
