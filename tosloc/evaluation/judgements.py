@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from tosloc.errors import RunError
-from tosloc.evaluation.files import json_lines, replacing
+from tosloc.evaluation.lines import json_lines
+from tosloc.files import written_whole
 from tosloc.records import Case
 
 
@@ -44,7 +45,7 @@ class Judgement:
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
     """Write one JSON line a report. The file appears only when it is whole."""
-    with replacing(Path(path)) as file:
+    with written_whole(Path(path)) as temporary, temporary.open("wb") as file:
         for one in judgements:
             values = {
                 "report": one.report,

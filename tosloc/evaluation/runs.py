@@ -17,7 +17,8 @@ from typing import IO, Any, cast
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.files import json_lines, replacing
+from tosloc.evaluation.lines import json_lines
+from tosloc.files import written_whole
 from tosloc.records import Names, Ranking
 
 FORMAT = "tosloc-run/1"
@@ -42,7 +43,11 @@ def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ra
     """
     names = Names()
     seen: set[str] = set()
-    with replacing(Path(path)) as raw, gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file:
+    with (
+        written_whole(Path(path)) as temporary,
+        temporary.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
+    ):
         file.write(_line({**header, "format": FORMAT}))
         for ranking in rankings:
             if ranking.report in seen:

@@ -1,29 +1,13 @@
-"""Files that appear whole or not at all, and the lines of a run or of judgements."""
+"""Reading files of one JSON object a line."""
 
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 from tosloc.errors import RunError
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of ``path`` at the end; if anything goes wrong, nothing is left of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def json_lines(lines: IO[bytes], where: str) -> Iterator[tuple[int, dict[str, Any]]]:

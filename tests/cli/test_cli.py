@@ -1,0 +1,329 @@
+"""The commands in process, against stand-ins for the work that they call."""
+
+import errno
+import io
+import json
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.cli import main
+from tosloc.config import Config
+from tosloc.errors import StoreError
+from tosloc.evaluation import Judgement, write_judgements, write_run
+from tosloc.records import BugReport, Hit, Ranking, Reason
+
+LONG = "java/org/apache/catalina/core/deeply/nested/packages/of/a/large/project/StandardContext.java"
+
+
+@dataclass
+class Result:
+    hits: list[Hit]
+    notes: tuple[str, ...] = ()
+
+    def top(self, n: int) -> list[Hit]:
+        return self.hits[:n]
+
+
+@dataclass
+class FakeLocalizer:
+    result: Result
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def localize(self, report: BugReport, repo: Any, **options: Any) -> Result:
+        self.asked.append({"report": report, "repo": repo, **options})
+        options["progress"]("ranking", 1, 1)
+        return self.result
+
+
+HITS = [
+    Hit(1, LONG, 2.5, (Reason("trace", 1.25, "first frame of the trace"), Reason("text", 0.5, "context start " * 20))),
+    Hit(2, "caf\udce9/[bold]\x1b.java", 0.25),
+    Hit(3, "C.java", -1.0),
+]
+
+
+@pytest.fixture
+def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
+    fake = FakeLocalizer(Result(HITS, ("no word of the report occurs in the files",)))
+    loaded: list[Any] = []
+
+    class Localizer:
+        @staticmethod
+        def load(folder: Path) -> FakeLocalizer:
+            loaded.append(folder)
+            return fake
+
+        @staticmethod
+        def default() -> FakeLocalizer:
+            loaded.append("default")
+            return fake
+
+    module = types.ModuleType("tosloc.pipeline")
+    module.Localizer = Localizer  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tosloc.pipeline", module)
+    fake.asked.append({"loaded": loaded})
+    return fake
+
+
+@pytest.fixture
+def experiment(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[..., Any]], None]:
+    module = types.ModuleType("tosloc.experiment")
+    monkeypatch.setitem(sys.modules, "tosloc.experiment", module)
+    monkeypatch.setattr("tosloc.experiment", module, raising=False)
+
+    def replace(name: str, function: Callable[..., Any]) -> None:
+        setattr(module, name, function)
+
+    return replace
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "bug.md"
+    path.write_text("Context does not start\n\nIt says nothing.")
+    return path
+
+
+def write_split(folder: Path) -> None:
+    rankings = [Ranking(bug, ("A.java", "B.java"), np.array([2.0, 1.0])) for bug in ("1", "2")]
+    write_run(folder / "run.jsonl.gz", {}, rankings)
+    judgements = [Judgement("1", ("A.java",), ("A.java",), 2), Judgement("2", ("B.java",), ("B.java", "N.java"), 2)]
+    write_judgements(folder / "qrels.jsonl", judgements)
+
+
+def test_localize_prints_exactly_a_list(
+    localizer: FakeLocalizer, repository: GitRepository, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["localize", "--repo", str(repository.path), "--report", str(report), "--top", "2", "--json"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == [
+        {
+            "rank": 1,
+            "path": LONG,
+            "score": 2.5,
+            "why": [
+                {"feature": "trace", "share": 1.25, "text": "first frame of the trace"},
+                {"feature": "text", "share": 0.5, "text": "context start " * 20},
+            ],
+        },
+        {"rank": 2, "path": "caf\udce9/[bold]\x1b.java", "score": 0.25, "why": []},
+    ]
+    assert printed.err == "tosloc: no word of the report occurs in the files\n"
+    asked = localizer.asked[-1]
+    assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("Context does not start", "HEAD", None)
+    assert asked["repo"].path == repository.path
+    assert localizer.asked[0] == {"loaded": ["default"]}
+
+
+def test_localize_table_keeps_paths_whole_and_controls_out(
+    localizer: FakeLocalizer, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["localize", "--checkpoint", "my/checkpoint", "--report", str(report)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == f"   1     2.500  {LONG}"
+    assert lines[2] == "                +1.250  first frame of the trace"
+    assert lines[4:] == ["   2     0.250  caf\\xe9/[bold]\\x1b.java", "   3    -1.000  C.java"]
+    assert localizer.asked[0] == {"loaded": [Path("my/checkpoint")]}
+    assert localizer.asked[-1]["repo"] is None
+
+
+def test_a_report_from_standard_input(
+    localizer: FakeLocalizer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"NPE in Valve\n")))
+    assert main(["localize", "--checkpoint", "c", "--report", "-", "--commit", "v1", "--store", "s.db"]) == 0
+    asked = localizer.asked[-1]
+    assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("NPE in Valve", "v1", Path("s.db"))
+
+
+def test_without_repository_and_checkpoint_the_current_folder_is_searched(
+    localizer: FakeLocalizer, repository: GitRepository, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository.path)
+    assert main(["localize", "--report", str(report)]) == 0
+    assert localizer.asked[-1]["repo"].path == repository.path
+
+
+def test_train_calls_the_experiment_and_prints_validation(
+    experiment: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: dict[str, Any] = {}
+
+    def train(**options: Any) -> None:
+        called.update(options)
+        write_split(options["out"] / "validation")
+
+    experiment("train", train)
+    (tmp_path / "my.toml").write_text("[run]\nseed = 9")
+    out = tmp_path / "out"
+    assert main(["train", str(tmp_path / "my.toml"), "--repo", "r", "--reports", "x", "--out", str(out)]) == 0
+    assert called.pop("progress")("", 0, 0) is None
+    assert called.pop("config") == Config.of({"run": {"seed": 9}}, "here")
+    assert called == {"repo_path": Path("r"), "reports_path": Path("x"), "out": out, "store_path": None}
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].split() == ["measure", "validation"]
+    assert printed.err == f"tosloc: for the test reports, run: tosloc evaluate {out} --split test\n"
+
+
+def test_rank_and_index_call_the_experiment(
+    experiment: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[dict[str, Any]] = []
+    experiment("rank_reports", lambda **options: called.append(options))
+
+    def index(**options: Any) -> dict[str, float]:
+        called.append(options)
+        return {"files": 1536, "seconds": 1.25}
+
+    experiment("index", index)
+    common = ["--repo", "r", "--store", "s"]
+    assert main(["rank", *common, "--checkpoint", "c", "--reports", "x", "--out", str(tmp_path), "--split", "all"]) == 0
+    assert main(["rank", *common, "--reports", "x", "--out", str(tmp_path)]) == 0
+    assert main(["index", *common, "--commit", "v1"]) == 0
+    assert main(["index", *common, "--json"]) == 0
+    for one in called:
+        del one["progress"]
+    ranked = {"repo_path": Path("r"), "reports_path": Path("x"), "out": tmp_path, "store_path": Path("s")}
+    indexed = {"repo_path": Path("r"), "config": Config(), "store_path": Path("s")}
+    assert called == [
+        {**ranked, "checkpoint": Path("c"), "split": "all"},
+        {**ranked, "checkpoint": None, "split": None},
+        {**indexed, "revision": "v1"},
+        {**indexed, "revision": "HEAD"},
+    ]
+    text, _, last = capsys.readouterr().out.partition("{")
+    assert [line.split() for line in text.splitlines()] == [["files", "1,536"], ["seconds", "1.250"]]
+    assert json.loads("{" + last) == {"files": 1536, "seconds": 1.25}
+
+
+def test_evaluate_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_split(tmp_path / "test")
+    assert main(["evaluate", str(tmp_path), "--split", "test", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    wanted = {"reports": 2, "relevant": 2, "dropped": 1, "empty": 0, "mrr": 0.75, "map": 0.75, "top1": 0.5}
+    assert printed == wanted | {
+        "top5": 1.0,
+        "top10": 1.0,
+        **{f"{name}{k}": 1.0 for name in ("coverage", "any") for k in (50, 100, 300)},
+        "length": 1.0,
+    }
+
+
+def test_evaluate_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_split(tmp_path / "test")
+    assert main(["evaluate", str(tmp_path)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["mrr", "0.750"] in [row[:2] for row in rows]
+    assert ["dropped", "1"] in [row[:2] for row in rows]
+
+
+def test_data_prints_counts_of_every_part(
+    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository.commit({"A.java": "class A {}"})
+    fix = repository.commit({"A.java": "class A { int x; }", "B.java": "class B {}"})
+    line = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fix_commit": fix}
+    (tmp_path / "bugs.jsonl").write_text(json.dumps({**line, "fixed": ["A.java", "B.java"]}) + "\n")
+    arguments = ["data", "--repo", str(repository.path), "--reports", str(tmp_path / "bugs.jsonl")]
+    assert main([*arguments, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {key: rows[0][key] for key in ("part", "reports", "listed", "existing")} == {
+        "part": "all",
+        "reports": 1,
+        "listed": 2,
+        "existing": 1,
+    }
+    assert main(arguments) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed[1] == ["part", "all", "train", "validation", "test"]
+    assert ["listed", "2"] in [row[:2] for row in printed]
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def work(**options: Any) -> None:
+        raise error
+
+    return work
+
+
+FULL = "no room left on the disk; make room and run the same command again to go on"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (
+            StoreError("facts.db: made by a newer TosLoc;\nname another"),
+            2,
+            "facts.db: made by a newer TosLoc; name another",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), 2, f"/x/facts.db: {FULL}"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, FULL),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 2, "/x: Permission denied"),
+        (KeyboardInterrupt(), 130, "interrupted; run the same command again to go on"),
+    ],
+)
+def test_an_error_is_one_sentence(
+    experiment: Any, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, sentence: str
+) -> None:
+    experiment("index", raising(error))
+    assert main(["index", "--repo", "r"]) == code
+    assert capsys.readouterr() == ("", f"tosloc: {sentence}\n")
+
+
+def test_our_own_mistakes_are_not_hidden(experiment: Any) -> None:
+    experiment("index", raising(ZeroDivisionError("a defect")))
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        main(["index", "--repo", "r"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "nowhere", "--json"], "nowhere: no finished run of the split 'test'"),
+        (["evaluate", "nowhere", "--split", "tset"], "tset"),
+        (["localize", "--repo", "nowhere"], "--report"),
+        (["localize", "--report", "nowhere.md"], "nowhere.md"),
+        (["localize", "--report", "x", "--top", "0"], "--top"),
+        (["data", "--repo", "nowhere", "--reports", "x"], "nowhere"),
+        (["train", "nowhere.toml", "--repo", "r", "--reports", "x", "--out", "o"], "nowhere.toml: cannot read"),
+        (["train", "--repo", "r", "--reports", "x", "--out", __file__], "is a file; name a folder"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_wrong_input_ends_with_two(
+    experiment: Any,
+    localizer: FakeLocalizer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in printed.err
+    assert "Traceback" not in printed.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "tosloc 0.1.0\n"
+    assert main(["--help"]) == 0
+    names = ("localize", "index", "train", "rank", "evaluate", "data")
+    printed = capsys.readouterr().out
+    for name in names:
+        assert f"\n  {name} " in printed
+        assert main([name, "--help"]) == 0

@@ -1,0 +1,161 @@
+"""The commands of experiments: ``index``, ``train``, ``rank``, ``evaluate`` and ``data``. Heavy imports wait inside."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tosloc.cli.options import (
+    CommitOption,
+    JsonOption,
+    OutOption,
+    ProgressOption,
+    ReportsOption,
+    RepositoryOption,
+    Split,
+    StoreOption,
+)
+
+ConfigArgument = Annotated[
+    Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default="the defaults")
+]
+
+
+def train(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: OutOption,
+    config: ConfigArgument = None,
+    store: StoreOption = None,
+    progress: ProgressOption = None,
+) -> None:
+    """Learn from fixed reports.
+
+    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
+    """
+    from tosloc import experiment
+    from tosloc.cli.progress import shown
+    from tosloc.config import Config, load_config
+
+    _check_folder(out)
+    settings = Config() if config is None else load_config(config)
+    with shown(progress) as callback:
+        experiment.train(
+            config=settings, repo_path=repo, reports_path=reports, out=out, store_path=store, progress=callback
+        )
+    _print_evaluation(out, ["validation"])
+    print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)
+
+
+def rank(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: OutOption,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
+    ] = None,
+    split: Annotated[
+        Split | None,
+        typer.Option("--split", help="Reports to rank; all of them in one.", show_default="validation and test"),
+    ] = None,
+    store: StoreOption = None,
+    progress: ProgressOption = None,
+) -> None:
+    """Rank labelled reports without training."""
+    from tosloc import experiment
+    from tosloc.cli.progress import shown
+    from tosloc.evaluation.evaluate import splits_of
+
+    _check_folder(out)
+    with shown(progress) as callback:
+        experiment.rank_reports(
+            checkpoint=checkpoint,
+            repo_path=repo,
+            reports_path=reports,
+            out=out,
+            split=None if split is None else split.value,
+            store_path=store,
+            progress=callback,
+        )
+    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {' or '.join(splits_of(out))}", file=sys.stderr)
+
+
+def index(
+    repo: RepositoryOption,
+    commit: CommitOption = "HEAD",
+    config: Annotated[
+        Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
+    ] = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    progress: ProgressOption = None,
+) -> None:
+    """Analyse a version ahead of time."""
+    from tosloc import experiment
+    from tosloc.cli.printing import print_counts, print_json
+    from tosloc.cli.progress import shown
+    from tosloc.config import Config, load_config
+
+    settings = Config() if config is None else load_config(config)
+    with shown(progress) as callback:
+        counts = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
+    if as_json:
+        print_json(dict(counts))
+    else:
+        print_counts(counts)
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that train or rank wrote.")],
+    split: Annotated[Split, typer.Option("--split", help="Which of its runs.")] = Split.test,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how good a run is."""
+    if as_json:
+        from tosloc.cli.printing import print_json
+        from tosloc.evaluation import evaluate_folder
+
+        print_json(evaluate_folder(folder, split.value).summary())
+    else:
+        _print_evaluation(folder, [split.value])
+
+
+def data(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    suffix: Annotated[list[str] | None, typer.Option("--suffix", help="Suffix of source files.")] = None,
+    as_json: JsonOption = False,
+    progress: ProgressOption = None,
+) -> None:
+    """Count what labelled reports hold."""
+    from tosloc.cli.printing import print_json, print_rows
+    from tosloc.cli.progress import shown
+    from tosloc.data.datasets import describe, load_dataset
+    from tosloc.data.git import Repository
+
+    with Repository(repo) as repository, shown(progress) as callback:
+        dataset = load_dataset(
+            repository, reports, zone=zone, suffixes=frozenset(suffix or [".java"]), progress=callback
+        )
+    rows = describe(dataset)
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(rows)
+
+
+def _print_evaluation(folder: Path, splits: list[str]) -> None:
+    from tosloc.cli.printing import print_measures
+    from tosloc.evaluation import evaluate_folder
+
+    print_measures({split: evaluate_folder(folder, split).summary() for split in splits})
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise typer.BadParameter(f"{out} is a file; name a folder", param_hint="--out")

@@ -1,0 +1,57 @@
+"""``tosloc localize``: one report, every file of a version, ranked."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tosloc.cli.options import CommitOption, JsonOption, ProgressOption, StoreOption
+
+
+def localize(
+    report: Annotated[
+        Path, typer.Option("--report", help="Text, Markdown or JSON of a bug report; - is standard input.")
+    ],
+    repo: Annotated[
+        Path | None,
+        typer.Option(
+            "--repo",
+            help="Git repository: a work tree, a bare repository or a git directory.",
+            show_default="the version that the checkpoint carries; without a checkpoint the current folder",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
+    ] = None,
+    commit: CommitOption = "HEAD",
+    top: Annotated[int, typer.Option("--top", min=1, help="How many files to print.")] = 10,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    progress: ProgressOption = None,
+) -> None:
+    """Rank a version's files for one report."""
+    from tosloc.cli.printing import hits_as_json, print_hits, print_json, print_notes
+    from tosloc.cli.progress import shown
+    from tosloc.data.git import Repository
+    from tosloc.data.reports import read_report
+    from tosloc.pipeline import Localizer
+
+    question = read_report("-" if str(report) == "-" else report, datetime.now(UTC))
+    localizer = Localizer.default() if checkpoint is None else Localizer.load(checkpoint)
+    if repo is None and checkpoint is None:
+        repo = Path()
+    with ExitStack() as stack:
+        repository = None if repo is None else stack.enter_context(Repository(repo))
+        with shown(progress) as callback:
+            result = localizer.localize(question, repository, revision=commit, store_path=store, progress=callback)
+    print_notes(result.notes)
+    hits = result.top(top)
+    if as_json:
+        print_json(hits_as_json(hits))
+    else:
+        print_hits(hits)

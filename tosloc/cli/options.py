@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RepositoryOption = Annotated[
+    Path, typer.Option("--repo", help="Git repository: a work tree, a bare repository or a git directory.")
+]
+ReportsOption = Annotated[
+    Path, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder to write.")]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help="File of facts about blobs, kept between commands.", show_default="in the user's cache"
+    ),
+]
+CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ProgressOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show progress on standard error.", show_default="on a terminal only"
+    ),
+]
+
+
+class Split(StrEnum):
+    """Parts of the labelled reports, by the time of their fix."""
+
+    train = "train"
+    validation = "validation"
+    test = "test"
+    all = "all"

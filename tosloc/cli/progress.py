@@ -1,0 +1,99 @@
+"""Progress of long work on standard error, with rate and time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from tosloc.records import Progress, silent
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class _Rate(ProgressColumn):
+    """How many are done each second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed and speed >= 10 else f"{speed:.1f}/s" if speed else "")
+
+
+@contextmanager
+def shown(wanted: bool | None, stream: TextIO | None = None) -> Iterator[Progress]:
+    """A progress callback: bars on a terminal, now and then a line elsewhere if ``wanted``, else nothing."""
+    stream = stream or sys.stderr
+    if wanted is False or (wanted is None and not stream.isatty()):
+        yield silent
+    elif not stream.isatty():
+        yield _Lines(stream)
+    else:
+        columns = (
+            SpinnerColumn(finished_text=" "),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+        )
+        with Bars(*columns, console=Console(file=stream), transient=True) as bars:
+            tasks: dict[str, TaskID] = {}
+
+            def show(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bars.add_task(what, total=total or None)
+                bars.update(tasks[what], completed=done, total=total or None)
+
+            yield show
+
+
+class _Lines:
+    """Progress as plain lines, for a log: at most one each ten seconds and one at the end of each work."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._started: dict[str, float] = {}
+        self._last = 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        started = self._started.setdefault(what, now)
+        if now - self._last < SECONDS_BETWEEN_LINES and (done != total or not total):
+            return
+        self._last = now
+        print(line(what, done, total, now - started), file=self._stream, flush=True)
+
+
+def line(what: str, done: int, total: int, seconds: float) -> str:
+    """Progress in words.
+
+    >>> line("facts", 50, 200, 10.0)
+    'facts: 50/200, 5.0/s, 0:30 left'
+    >>> line("facts", 50, 0, 0.0)
+    'facts: 50'
+    """
+    text = f"{what}: {done}/{total}" if total else f"{what}: {done}"
+    if not done or seconds <= 0:
+        return text
+    text += f", {done / seconds:.1f}/s"
+    if total <= done:
+        return text
+    left = round((total - done) * seconds / done)
+    clock = f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02}" if left >= 3600 else f"{left // 60}:{left % 60:02}"
+    return f"{text}, {clock} left"
