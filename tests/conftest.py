@@ -68,7 +68,7 @@ class GitRepository:
         """Full id of a new commit: the first parent's files with ``files`` changed.
 
         A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text), ("120000", target of
-        the link), ("160000", id of the submodule's commit). By default ``parents`` is the last commit made; () is a root.
+        the link), ("160000", id of the submodule's commit). By default ``parents`` is the last commit; () is a root.
         """
         chosen = tuple(self.made[-1:] if parents is None else parents)
         time = FIRST_TIME + HOUR * len(self.made) if when is None else when

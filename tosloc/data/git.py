@@ -530,7 +530,7 @@ def _find(path: Path) -> tuple[str, Path]:
     try:
         repository = git.Repo(path, expand_vars=False)
     except Exception as error:  # GitPython raises many kinds, down to those of its configuration parser
-        if not os.access(path, os.R_OK | os.X_OK):
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
             raise RepositoryError(f"{path}: this folder may not be read; ask its owner, or copy it") from error
         raise RepositoryError(
             f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"

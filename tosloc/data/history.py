@@ -77,6 +77,7 @@ _BUG_ID = re.compile(
     | /issues/(?P<url>\d+)
     | \A\W*(?P<first>\d{{5,6}})(?!\d)
     | \A\[?(?P<short>\d{{4}})(?:\]|\W*\Z)
+    | \b[\w.-]+/[\w.-]+\#(?P<elsewhere>\d+)\b
     | (?<!pull[ ]request[ ])(?<!\bPR[ ])(?<![\w&/(])\#(?P<hash>\d+)\b(?!/)
     | (?-i:\b(?!(?:UTF|SHA|ISO|RFC|EPL|JSR|CVE|GTK|JDK|HTTP|AES|MD|CP|IEEE|JEP|LGPL|GPL|TLS|SSL|UCS|PEP|APR|BASE)-)
         (?P<jira>[A-Z][A-Z0-9]+-[1-9]\d*)\b)
