@@ -1,0 +1,41 @@
+"""Everything a change must pass: format, lint, types, floors, tests. One line a step; stops at the first that fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+STEPS = {
+    "format": ["ruff", "format", "--check", "--quiet", "."],
+    "lint": ["ruff", "check", "--quiet", "."],
+    "types": ["mypy", "tosloc", "scripts"],
+    "floors": ["pytest", "tests/test_floors.py", "tests/test_import_time.py"],
+    "tests": ["pytest"],
+}
+
+
+def main() -> int:
+    """0 when every step passes, else 1 after the output of the one that failed."""
+    for name, (tool, *arguments) in STEPS.items():
+        started = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", tool, *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        verdict = "FAILED" if done.returncode else "ok"
+        print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s", flush=True)
+        if done.returncode:
+            print(done.stdout, end="")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

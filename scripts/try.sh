@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Sets up .venv and localizes an example report with the shipped checkpoint: no repository, no download of data.
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+set_up
+exec .venv/bin/python -m tosloc.cli localize \
+    --checkpoint checkpoints/tomcat --report checkpoints/tomcat/example-report.md --top 10 "$@"
