@@ -219,6 +219,18 @@ def test_commit_long_before_the_report_names_something_else(repository: Any, tmp
     assert load(repository, path).cases[0].fix_commit == fix
 
 
+def test_commit_that_names_a_bug_comes_before_a_mere_number(repository: Any, tmp_path: Path) -> None:
+    repository.commit({"A.java": "1"}, "start")
+    fix = repository.commit({"A.java": "2"}, "Bug 12: repair A")
+    other = repository.commit({"A.java": "3"}, "PROJ-12: another tracker")
+    mere = repository.commit({"A.java": "4"}, "allow 12 rows")
+    for bug, commit in [("12", fix), ("PROJ-12", other)]:
+        path = repository_of_bugs(tmp_path, (bug, iso(START + HOUR), ["A.java"]))
+        assert load(repository, path).cases[0].fix_commit == commit
+    path = repository_of_bugs(tmp_path, ("PROJ-12", iso(START + 3 * HOUR), ["A.java"]))
+    assert load(repository, path).cases[0].fix_commit == other != mere
+
+
 def test_class_names(history: Any, tmp_path: Path) -> None:
     # before the last commit there are x/c/D.java and y/c/D.java, but one c/E.java
     names = ["c.E.java", "c.D.java", "x.c.D.java", "c.Gone.java", "B.java", "E.java"]

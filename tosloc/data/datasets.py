@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from tosloc.data.git import CommitInfo, Repository
+from tosloc.data.history import bug_ids
 from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.data.splits import chronological, fix_order
 from tosloc.errors import ReportError
@@ -207,29 +208,36 @@ def _number(bug: str) -> str:
 
 
 class _Messages:
-    """Commits of HEAD's history by the numbers that their messages name."""
+    """Commits of HEAD's history by what their messages name."""
 
     def __init__(self, repository: Repository) -> None:
         with repository.stream(["rev-list", repository.resolve("HEAD")]) as output:
             ids = output.read().decode("ascii").split()
+        self._by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         self._by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         for info in repository.commits(ids):
+            bugs = bug_ids(info.message)
+            for bug in {*bugs, *map(_number, bugs)}:
+                self._by_bug[bug].append((info.committed_at, info.id))
             for number in _numbers(info.message):
                 self._by_number[number].append((info.committed_at, info.id))
 
     def fix_of(self, report: LabelledReport) -> str | None:
         """The commit that names the bug and is nearest to its listed date of fixing, or the newest when it has none.
 
-        Commits of more than a day before the report was opened name something else.
+        A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in whose message the number only stands;
+        one of more than a day before the report was opened means something else.
         """
-        opened = report.report.opened_seconds
-        named = [commit for commit in self._by_number.get(_number(report.bug), ()) if commit[0] > opened - DAY]
-        if not named:
-            return None
-        if report.fixed_on is None:
-            return max(named)[1]
-        wanted = report.fixed_on.timestamp()
-        return min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
+        bug, number = report.bug, _number(report.bug)
+        earliest = report.report.opened_seconds - DAY
+        for found in (self._by_bug.get(bug), self._by_bug.get(number), self._by_number.get(number)):
+            named = [commit for commit in found or () if commit[0] > earliest]
+            if named and report.fixed_on is None:
+                return max(named)[1]
+            if named and report.fixed_on is not None:
+                wanted = report.fixed_on.timestamp()
+                return min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
+        return None
 
 
 class _Finder:
