@@ -1,0 +1,240 @@
+"""Whole experiments: index a repository, train on labelled reports, rank them with a finished checkpoint."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tosloc
+from tosloc.analysis.build import BuildReport
+from tosloc.analysis.facts import ANALYSER
+from tosloc.config import Config
+from tosloc.data.datasets import Dataset, load_dataset
+from tosloc.data.git import Repository
+from tosloc.data.history import History
+from tosloc.data.splits import Splits, chronological
+from tosloc.errors import ToslocError
+from tosloc.evaluation.judgements import Judgement, write_judgements
+from tosloc.evaluation.runs import write_run
+from tosloc.files import write_text
+from tosloc.pipeline.extraction import Extraction, tasks_of
+from tosloc.pipeline.localizer import Localizer, shipped
+from tosloc.pipeline.project import Project
+from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.retrieval.evidence import Evidence
+from tosloc.retrieval.gather import report_documents
+from tosloc.retrieval.stage_one import StageOne
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+
+
+@dataclass(eq=False)
+class Laboratory:
+    """A project with its labelled reports, facts and evidence: all that an experiment needs."""
+
+    project: Project
+    dataset: Dataset
+    splits: Splits
+    history: History
+    evidence: Evidence
+
+    @classmethod
+    def set_up(
+        cls, config: Config, repo: Repository, reports: Path, store_path: Path | None, progress: Progress = silent
+    ) -> Laboratory:
+        """Read the reports, make the facts of all of their versions, read the history that leads to them."""
+        project = Project(repo, store_path, config.data.suffixes, config.run.jobs)
+        dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=project.suffixes, progress=progress)
+        splits = chronological(dataset.cases, config.data.train, config.data.validation)
+        versions = list(dict.fromkeys(case.version for case in dataset.cases))
+        project.index([project.snapshot(version) for version in versions], progress)
+        tips = list(dict.fromkeys(case.fix_commit for case in dataset.cases))
+        history = project.history(tips, progress)
+        return cls(
+            project, dataset, splits, history, project.evidence(history, dataset.cases, config.history.max_files)
+        )
+
+    def part(self, name: str) -> Sequence[Case]:
+        """The cases of train, validation, test or all."""
+        parts: Mapping[str, Sequence[Case]] = {
+            "train": self.splits.train,
+            "validation": self.splits.validation,
+            "test": self.splits.test,
+            "all": self.dataset.cases,
+        }
+        return parts[name]
+
+    def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
+        """A place for feature tables, with the evidence that its workers read."""
+        made = Extraction(folder, self.project.repo.path, self.project.store_path, self.project.suffixes, names)
+        made.write_evidence(self.evidence, self.project.repo.path_names)
+        return made
+
+
+def train(
+    config: Config,
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    store_path: Path | None = None,
+    progress: Progress = silent,
+    *,
+    carry: bool = True,
+    keep_features: bool = False,
+    default: StageOne | None | str = "shipped",
+) -> Localizer:
+    """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
+
+    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
+    ``default`` is the stage one that training may lean on: the shipped one, another, or None.
+    """
+    folder = Path(out).expanduser()
+    _writable(folder)
+    with Repository(repo_path) as repo:
+        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
+        localizer = Localizer(config)
+        work = folder / "work"
+        extraction = laboratory.extraction(work, localizer.feature_names)
+        chosen, sampled = localizer.training_tasks(laboratory.splits.train)
+
+        def tables(cases: Sequence[Case], sampled: int, what: str) -> list[Path]:
+            return extraction.run(
+                tasks_of(cases, laboratory.history, sampled), jobs=config.run.jobs, what=what, progress=progress
+            )
+
+        learned = tables(chosen, sampled, "features of train")
+        validation = tables(laboratory.splits.validation, 0, "features of validation")
+        base = shipped() if default == "shipped" else default
+        localizer.fit(
+            extraction, learned, validation, default=base if isinstance(base, StageOne) else None, progress=progress
+        )
+        test = tables(laboratory.splits.test, 0, "features of test")
+        localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
+        names = repo.path_names.names
+        header = run_header(config, laboratory, Path(reports_path))
+        for part, blocks in (("validation", validation), ("test", test)):
+            rankings = (localizer.rank_table(table, names) for table in extraction.tables(blocks))
+            _write_part(folder / part, header | {"split": part}, rankings, laboratory, laboratory.part(part))
+        localizer.reports_ = (
+            report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
+            tuple(names),
+        )
+        if carry:
+            newest = max(laboratory.dataset.cases, key=lambda case: case.fixed_at).version
+            localizer.open(laboratory.project, newest, progress)
+        localizer.save(folder / "checkpoint")
+        write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
+        laboratory.project.close()
+    if not keep_features:
+        shutil.rmtree(work)
+    return localizer
+
+
+def rank_reports(
+    checkpoint: str | Path | None,
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    split: str = "test",
+    store_path: Path | None = None,
+    progress: Progress = silent,
+    *,
+    config: Config | None = None,
+) -> None:
+    """Rank labelled reports with a finished checkpoint (None: the shipped weights), without training.
+
+    ``split`` is validation, test or all of the chronological split; each report is asked of its before-fix version with
+    what was known when it was opened.
+    """
+    folder = Path(out).expanduser()
+    _writable(folder)
+    localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
+    config = config or localizer.config
+    with Repository(repo_path) as repo:
+        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
+        work = folder / "work"
+        extraction = laboratory.extraction(work, localizer.stage_one.features)
+        cases = laboratory.part(split)
+        blocks = extraction.run(
+            tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
+        )
+        header = run_header(config, laboratory, Path(reports_path)) | {"split": split}
+        rankings = (localizer.rank_table(table, repo.path_names.names) for table in extraction.tables(blocks))
+        _write_part(folder / split, header, rankings, laboratory, cases)
+        record = provenance(config, laboratory, Path(reports_path)) | {"checkpoint": localizer.provenance_}
+        write_text(folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+        laboratory.project.close()
+    shutil.rmtree(work)
+
+
+def index(
+    repo_path: str | Path,
+    revision: str = "HEAD",
+    config: Config | None = None,
+    store_path: Path | None = None,
+    progress: Progress = silent,
+) -> BuildReport:
+    """Make the facts of one version's files."""
+    suffixes = config.data.suffixes if config is not None else ()
+    jobs = config.run.jobs if config is not None else -1
+    with Repository(repo_path) as repo:
+        project = Project(repo, store_path, suffixes, jobs)
+        try:
+            return project.index([project.snapshot(revision)], progress)
+        finally:
+            project.close()
+
+
+def _write_part(
+    folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], laboratory: Laboratory, cases: Sequence[Case]
+) -> None:
+    write_run(folder / "run.jsonl.gz", header, rankings)
+    files = laboratory.dataset.files
+    write_judgements(folder / "qrels.jsonl", [Judgement.of(case, files[case.report.id]) for case in cases])
+
+
+def _writable(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ToslocError(f"{folder} is a file; name a folder for the results")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a file, for provenance."""
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def run_header(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
+    """What a run's first line says: the same for the same command, so that runs can be compared byte for byte."""
+    return {
+        "tosloc": tosloc.__version__,
+        "reports": {"name": reports.name, "sha256": fingerprint(reports)},
+        "config": config.as_dict(),
+        "search space": "all source files of the before-fix version",
+        "unresolved": len(laboratory.dataset.unresolved),
+    }
+
+
+def provenance(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
+    """Where a result comes from."""
+    return {
+        "tosloc": tosloc.__version__,
+        "analyser": ANALYSER,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "config": config.as_dict(),
+        "repository": laboratory.project.repo.name,
+        "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(laboratory.dataset.cases)},
+        "newest fix": laboratory.dataset.cases[-1].fix_commit,
+        "splits": {name: len(laboratory.part(name)) for name in ("train", "validation", "test")},
+    }

@@ -1,0 +1,270 @@
+"""Feature tables of many labelled reports: in blocks of consecutive versions, in parallel, resumable.
+
+A block's blobs are loaded and inverted once for all of its versions. Each finished block is a file; a second run goes on
+after the last one. Shapes: F files of a version, K features, n rows kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from tosloc.analysis.store import FactStore
+from tosloc.data.git import Repository
+from tosloc.data.history import History
+from tosloc.records import BoolArray, BugReport, Case, IntArray, LongArray, Names, Progress, Snapshot, silent
+from tosloc.retrieval import features
+from tosloc.retrieval.arrays import evidence_arrays, evidence_from, load, save
+from tosloc.retrieval.corpus import Corpus, VersionView
+from tosloc.retrieval.evidence import Evidence
+from tosloc.retrieval.fusion import Examples, Rows
+from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.question import Question
+from tosloc.retrieval.rvsm import StructuredText
+from tosloc.retrieval.scene import Place, Scene
+
+BLOCK = 48
+"""Reports a block: enough to share the loading, few enough for memory."""
+HARD_SHARE = 0.75
+"""Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One report to extract: the question, the version, and which rows to keep."""
+
+    report: BugReport
+    version: str
+    fixed: tuple[str, ...]
+    contained: bytes
+    """Which commits of the history the version contains, as packed bits."""
+    sampled: int
+    """How many wrong files to keep; 0 keeps every file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Features of one report's files."""
+
+    report: str
+    rows: Rows
+    """(n, K)"""
+    fixed: BoolArray
+    """(n,)"""
+    weights: Rows
+    """(n,) files that each row stands for."""
+    path_ids: IntArray
+    """(n,) numbers into the paths of the extraction, in path order."""
+
+
+class Extraction:
+    """A folder of feature tables of one project."""
+
+    def __init__(
+        self, folder: Path, repo_path: Path, store_path: Path, suffixes: frozenset[str], names: Sequence[str]
+    ) -> None:
+        self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
+        self.suffixes, self.names = suffixes, tuple(names)
+
+    @property
+    def evidence_path(self) -> Path:
+        """Where the evidence of the project is kept for the workers."""
+        return self.folder / "evidence.npz"
+
+    def write_evidence(self, evidence: Evidence, paths: Names) -> None:
+        """Keep the evidence for the workers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        arrays = evidence_arrays(evidence, paths.names)
+        save(self.evidence_path, arrays)
+
+    def _block_path(self, tasks: Sequence[Task]) -> Path:
+        facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
+        words = [(t.report.summary, t.report.description) for t in tasks]
+        key = hashlib.sha256(json.dumps([self.names, facts, words, _version()], default=str).encode())
+        for task in tasks:
+            key.update(task.contained)
+        return self.folder / f"block-{key.hexdigest()[:24]}.npz"
+
+    def run(
+        self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
+    ) -> list[Path]:
+        """Extract what is missing; the blocks' files, in the order of the tasks."""
+        blocks = [tasks[start : start + BLOCK] for start in range(0, len(tasks), BLOCK)]
+        paths = [self._block_path(block) for block in blocks]
+        missing = [(block, path) for block, path in zip(blocks, paths, strict=True) if not path.exists()]
+        done = len(tasks) - sum(len(block) for block, _ in missing)
+        progress(what, done, len(tasks))
+        if missing:
+            calls = [joblib.delayed(_extract)(self, block, path) for block, path in missing]
+            workers = min(joblib.effective_n_jobs(jobs), len(calls))
+            for finished in joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
+                calls
+            ):
+                done += finished
+                progress(what, done, len(tasks))
+        return paths
+
+    def tables(self, paths: Sequence[Path]) -> Iterator[Table]:
+        """The tables of finished blocks, in order."""
+        for path in paths:
+            yield from read_block(path)
+
+
+def _version() -> str:
+    """Part of a block's name: changes with what the features compute."""
+    return f"features1+{sorted(features.POSTERIOR.items())}"
+
+
+def read_block(path: Path) -> Iterator[Table]:
+    """The tables of one block's file."""
+    arrays = load(path)
+    starts = arrays["starts"].tolist()
+    ids = json.loads(arrays["reports"].tobytes())
+    for number, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        yield Table(
+            ids[number],
+            arrays["rows"][start:end],  # type: ignore[arg-type]
+            arrays["fixed"][start:end],  # type: ignore[arg-type]
+            arrays["weights"][start:end],  # type: ignore[arg-type]
+            arrays["path_ids"][start:end],  # type: ignore[arg-type]
+        )
+
+
+def examples(tables: Iterator[Table]) -> Examples:
+    """Tables with at least one fixed file as examples for the fits."""
+    kept = [table for table in tables if table.fixed.any()]
+    sizes = [len(table.rows) for table in kept]
+    return Examples(
+        np.concatenate([table.rows for table in kept]),
+        np.concatenate([table.fixed for table in kept]),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        np.concatenate([table.weights for table in kept]),
+    )
+
+
+@dataclass(eq=False)
+class _Worker:
+    repo: Repository
+    store: FactStore
+    evidence: Evidence
+    paths: PathTable
+
+
+@lru_cache(maxsize=1)
+def _worker(repo_path: Path, store_path: Path, evidence_path: Path) -> _Worker:
+    evidence, names = evidence_from(load(evidence_path))
+    repo = Repository(repo_path)
+    for name in names:
+        repo.path_names.id(name)
+    return _Worker(repo, FactStore(store_path), evidence, PathTable(names))
+
+
+def suffix_of(path: str, suffixes: frozenset[str]) -> str:
+    """The suffix by which a path was taken, in lower case.
+
+    >>> suffix_of("a/B.Java", frozenset({".java"}))
+    '.java'
+    """
+    name = path.rpartition("/")[2].lower()
+    return max((suffix for suffix in suffixes if name.endswith(suffix)), key=len, default="." + name.rpartition(".")[2])
+
+
+def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
+    """Blob id -> suffix of every file of the versions."""
+    found: dict[str, str] = {}
+    for snapshot in snapshots:
+        new = np.unique(snapshot.blob_ids, return_index=True)[1].tolist()
+        for place in new:
+            blob = snapshot.blob_names.names[snapshot.blob_ids[place]]
+            if blob not in found:
+                found[blob] = suffix_of(snapshot.path_names.names[snapshot.path_ids[place]], suffixes)
+    return found
+
+
+def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
+    worker = _worker(extraction.repo_path, extraction.store_path, extraction.evidence_path)
+    snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
+    corpus = Corpus(worker.store.load(list(blobs_of(snapshots, extraction.suffixes).items())))
+    structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
+    tables = [
+        _table(extraction, task, snapshot, worker, corpus, structured)
+        for task, snapshot in zip(tasks, snapshots, strict=True)
+    ]
+    save_block(path, tables)
+    return len(tasks)
+
+
+def save_block(path: Path, tables: Sequence[Table]) -> None:
+    """Write tables as one file."""
+    ids = json.dumps([table.report for table in tables]).encode()
+    arrays = {
+        "rows": np.concatenate([table.rows for table in tables]),
+        "fixed": np.concatenate([table.fixed for table in tables]),
+        "weights": np.concatenate([table.weights for table in tables]),
+        "path_ids": np.concatenate([table.path_ids for table in tables]),
+        "starts": np.concatenate(([0], np.cumsum([len(table.rows) for table in tables]))).astype(np.int64),
+        "reports": np.frombuffer(ids, dtype=np.uint8),
+    }
+    save(path, arrays, level=1)
+
+
+def _table(
+    extraction: Extraction,
+    task: Task,
+    snapshot: Snapshot,
+    worker: _Worker,
+    corpus: Corpus,
+    structured: StructuredText | None,
+) -> Table:
+    packed = np.frombuffer(task.contained, dtype=np.uint8)
+    contained = np.unpackbits(packed).astype(bool)
+    place = Place(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
+    moment = worker.evidence.before(task.report.opened_seconds, contained)
+    scene = Scene(Question(task.report), place, moment)
+    made = features.columns(scene, extraction.names)
+    rows = np.column_stack([made[name] for name in extraction.names]).astype(np.float32)
+    wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
+    fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
+    weights = np.ones(len(rows), dtype=np.float32)
+    if task.sampled and len(rows) > task.sampled + len(wanted):
+        kept, weights = _sample(features.posterior(made), fixed, task.sampled, np.random.default_rng(_seed(task)))
+        return Table(task.report.id, rows[kept], fixed[kept], weights, snapshot.path_ids[kept])
+    return Table(task.report.id, rows, fixed, weights, snapshot.path_ids)
+
+
+def _seed(task: Task) -> int:
+    return int.from_bytes(hashlib.sha256(f"{task.report.id} {task.version}".encode()).digest()[:8], "big")
+
+
+def _sample(guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator) -> tuple[LongArray, Rows]:
+    """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
+    order = np.argsort(-guess, kind="stable")
+    wrong = order[~fixed[order]]
+    hard = wrong[: int(number * HARD_SHARE)]
+    rest = wrong[len(hard) :]
+    drawn = rng.choice(rest, size=min(number - len(hard), len(rest)), replace=False)
+    weights = np.ones(len(guess), dtype=np.float32)
+    weights[drawn] = len(rest) / max(len(drawn), 1)
+    kept = np.sort(np.concatenate((np.flatnonzero(fixed), hard, drawn)))
+    return kept, weights[kept]
+
+
+def tasks_of(cases: Sequence[Case], history: History, sampled: int) -> list[Task]:
+    """Tasks of labelled reports; ``sampled`` wrong files each, 0 for all files."""
+    return [
+        Task(
+            case.report,
+            case.version,
+            case.fixed,
+            np.packbits(history.ancestors(case.version)).tobytes(),
+            sampled,
+        )
+        for case in cases
+    ]

@@ -1,0 +1,154 @@
+"""Learning stage one: weights on train, every choice on validation, test never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tosloc.config import StageOneSettings
+from tosloc.pipeline.extraction import Table
+from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.retrieval.fusion import Examples, fit_evolution, fit_listwise, mean_precision_and_rank
+from tosloc.retrieval.ranker import HeadRanker, Heads, head_rows
+from tosloc.retrieval.stage_one import StageOne
+
+MIXES = (0.25, 0.5, 1.0, 2.0)
+"""Points of the learned ranker for one of the linear score, tried on validation."""
+MARGIN = 0.002
+"""MRR + MAP on validation by which a candidate must lead a simpler one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was tried on validation, in the order of preference, and what was taken."""
+
+    taken: str
+    tried: Mapping[str, tuple[float, float]]
+    """name -> (MRR, MAP) on validation."""
+
+
+def fixed_ranks(scores: FloatArray, fixed: np.ndarray) -> LongArray:
+    """Ranks, from 1 and ascending, of the fixed files when equal scores keep their (path) order."""
+    place = np.empty(len(scores), dtype=np.int64)
+    place[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return np.sort(place[fixed])
+
+
+def precision_and_rank(ranks: LongArray) -> tuple[float, float]:
+    """(RR, AP) from the ranks of all fixed files; 0 when there are none."""
+    if not len(ranks):
+        return 0.0, 0.0
+    return 1.0 / float(ranks[0]), float((np.arange(1, len(ranks) + 1) / ranks).mean())
+
+
+def judge(candidates: Mapping[str, StageOne], tables: Iterable[Table]) -> dict[str, tuple[float, float]]:
+    """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
+    sums = {name: np.zeros(2) for name in candidates}
+    reports = 0
+    for table in tables:
+        reports += 1
+        if table.fixed.any():
+            for name, stage in candidates.items():
+                sums[name] += precision_and_rank(fixed_ranks(stage.scores(table.rows), table.fixed))
+    return {name: (float(s[0]) / max(reports, 1), float(s[1]) / max(reports, 1)) for name, s in sums.items()}
+
+
+def choose(tried: Mapping[str, tuple[float, float]]) -> str:
+    """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
+    best = ""
+    for name, (mrr, map_) in tried.items():
+        if not best or mrr + map_ > sum(tried[best]) + MARGIN:
+            best = name
+    return best
+
+
+def heads_of(stage: StageOne, examples: Examples, depth: int) -> Heads:
+    """The first ``depth`` rows of every report's list by linear score, those that hold a fixed file."""
+    rows, fixed, sizes = [], [], []
+    scores = stage.linear(examples.rows)
+    for start, end in zip(examples.starts[:-1].tolist(), examples.starts[1:].tolist(), strict=True):
+        order = np.argsort(-scores[start:end], kind="stable")[:depth]
+        hit = examples.fixed[start:end][order]
+        if hit.any():
+            rows.append(head_rows(examples.rows[start:end][order], scores[start:end][order]))
+            fixed.append(hit)
+            sizes.append(len(order))
+    width = examples.rows.shape[1] + 2
+    return Heads(
+        np.concatenate(rows) if rows else np.zeros((0, width), dtype=np.float32),
+        np.concatenate(fixed) if fixed else np.zeros(0, dtype=bool),
+        sizes,
+    )
+
+
+def fit_weights(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: Examples,
+    centre: StageOne | None,
+    progress: Progress = silent,
+) -> StageOne:
+    """A weighted sum fitted as configured; the listwise fit is drawn towards ``centre`` where that has the same features."""
+    if settings.fit == "differential_evolution":
+        evolution = settings.evolution
+        weights = fit_evolution(
+            len(names),
+            lambda trial: mean_precision_and_rank(trial, train),
+            bounds=evolution.bounds,
+            generations=evolution.generations,
+            population=evolution.population,
+            tolerance=evolution.tolerance,
+            seed=settings.seed,
+            progress=lambda generation: progress("differential evolution", generation, evolution.generations),
+        )
+        return StageOne(names, weights)
+    if centre is not None and centre.features == names:
+        # few reports lean on the shipped weights, many do not need them
+        pull = settings.shrink_to_default * 50.0 / max(len(train), 50)
+        return StageOne(names, fit_listwise(train, l2=settings.l2, centre=centre.weights, pull=pull))
+    return StageOne(names, fit_listwise(train, l2=settings.l2))
+
+
+def fit_stage_one(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: Examples,
+    validation: Callable[[], Iterable[Table]],
+    default: StageOne | None,
+    progress: Progress = silent,
+) -> tuple[StageOne, Choice]:
+    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
+
+    ``validation`` gives full feature tables anew at each call.
+    """
+    usable = default if default is not None and default.features == names else None
+    own = fit_weights(settings, names, train, usable, progress)
+    linear = {"own weights": own}
+    if usable is not None:
+        linear["default weights"] = StageOne(names, usable.weights)
+        linear["mean of both"] = StageOne(names, (own.weights + usable.weights) / 2)
+    tried = judge(linear, validation())
+    taken = choose(tried)
+    stage = linear[taken]
+    if settings.ranker.enabled:
+        progress("learned ranker", 0, 1)
+        heads = heads_of(stage, train, settings.ranker.depth)
+        rankers = {}
+        if len(heads.sizes):
+            rankers["own ranker"] = HeadRanker(settings.ranker, settings.seed).fit(heads)
+        if usable is not None and usable.ranker is not None:
+            rankers["default ranker"] = usable.ranker
+        progress("learned ranker", 1, 1)
+        ranked = {
+            f"{taken}, {name} x {mix:g}": StageOne(names, stage.weights, ranker.mixed(mix))
+            for name, ranker in rankers.items()
+            for mix in MIXES
+        }
+        scores = judge(ranked, validation())
+        tried |= scores
+        winner = choose({taken: tried[taken], **scores})
+        if winner != taken:
+            taken, stage = winner, ranked[winner]
+    return stage, Choice(taken, tried)

@@ -1,0 +1,362 @@
+"""The tool itself: learn from labelled reports, rank every file of a version for a new one, say why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+import tosloc
+from tosloc.analysis.facts import ANALYSER, FactTable
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.files import write_text
+from tosloc.pipeline.extraction import Extraction, Table, examples, tasks_of
+from tosloc.pipeline.fitting import Choice, fit_stage_one
+from tosloc.pipeline.project import Project
+from tosloc.records import BugReport, Case, FloatArray, Hit, Names, Progress, Ranking, Snapshot, silent
+from tosloc.retrieval import arrays, features
+from tosloc.retrieval.corpus import Corpus, VersionView
+from tosloc.retrieval.documents import Documents
+from tosloc.retrieval.evidence import Evidence
+from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.question import Question
+from tosloc.retrieval.ranker import HeadRanker
+from tosloc.retrieval.reasons import Explainer
+from tosloc.retrieval.scene import Place, Scene
+from tosloc.retrieval.stage_one import StageOne
+
+SCHEMA = 1
+"""Version of the checkpoint's layout."""
+
+
+@dataclass(eq=False)
+class Ground:
+    """One version made ready for questions, with the evidence about its files."""
+
+    snapshot: Snapshot
+    place: Place
+    evidence: Evidence
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, corpus: Corpus, evidence: Evidence, paths: Sequence[str], notes: tuple[str, ...] = ()
+    ) -> Self:
+        """Ground of a version; ``paths`` are what the evidence's file numbers mean. Other files' evidence is left out."""
+        compact = Snapshot.of(
+            snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
+        )
+        numbers = np.full(len(paths), -1, dtype=np.int32)
+        known = compact.path_names.ids
+        for number, path in enumerate(paths):
+            numbers[number] = known.get(path, -1)
+        table = PathTable(compact.paths)
+        place = Place(VersionView(corpus, compact, resident=True), PathView(table, compact.path_ids))
+        restricted = Evidence(evidence.commits.renumbered(numbers), evidence.reports.renumbered(numbers))
+        return cls(compact, place, restricted, notes)
+
+
+@dataclass(eq=False)
+class Localization:
+    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
+
+    ranking: Ranking
+    scene: Scene
+    columns: Mapping[str, FloatArray]
+    stage_one: StageOne
+    notes: tuple[str, ...]
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        weights = dict(zip(self.stage_one.features, self.stage_one.weights.tolist(), strict=True))
+        return Explainer(self.scene, self.columns, weights)
+
+    def top(self, number: int) -> list[Hit]:
+        """The first files with their reasons."""
+        place = {path: file for file, path in enumerate(self.scene.place.text.snapshot.paths)}
+        return [
+            Hit(rank, path, round(float(score), 6), self._explainer.why(place[path]))
+            for rank, (path, score) in enumerate(
+                zip(self.ranking.paths[:number], self.ranking.scores[:number].tolist(), strict=True), start=1
+            )
+        ]
+
+
+class Localizer:
+    """Stage one, learned or with the shipped weights. ``fit`` forgets what an earlier ``fit`` learned."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or Config()
+        self.stage_one_: StageOne | None = None
+        self.choice_: Choice | None = None
+        self.reports_: tuple[Documents, tuple[str, ...]] | None = None
+        """Fixed reports that training knew, with the paths that their numbers mean."""
+        self.ground_: Ground | None = None
+        self.provenance_: dict[str, Any] = {}
+
+    # Learning
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Features that the configuration names, or all of its method."""
+        settings = self.config.stage_one
+        names = settings.features or (tuple(features.PAPER) if settings.method == "paper" else features.NAMES)
+        unknown = [name for name in names if name not in features.ALL]
+        if unknown:
+            raise ToslocError(
+                f"[stage_one] features: no feature is called {unknown[0]!r}; known are {', '.join(features.ALL)}"
+            )
+        return tuple(names)
+
+    def training_tasks(self, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
+        """The training reports that the fit looks at, and how many wrong files of each (0: all)."""
+        settings = self.config.stage_one
+        useful = [case for case in train if case.fixed]
+        if settings.fit == "differential_evolution":
+            return useful[-settings.evolution.train_reports :], 0
+        return useful, settings.sampled_negatives
+
+    def fit(
+        self,
+        extraction: Extraction,
+        train: Sequence[Path],
+        validation: Sequence[Path],
+        *,
+        default: StageOne | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Learn from extracted feature tables: weights on train, every choice on validation."""
+        learned = examples(extraction.tables(train))
+        if not len(learned):
+            raise ToslocError(
+                "no training report has a fixed file in its version; are these the reports of this repository?"
+            )
+        self.stage_one_, self.choice_ = fit_stage_one(
+            self.config.stage_one, self.feature_names, learned, lambda: extraction.tables(validation), default, progress
+        )
+        return self
+
+    @property
+    def stage_one(self) -> StageOne:
+        """What was learned. Raises ToslocError before ``fit`` or ``load``."""
+        if self.stage_one_ is None:
+            raise ToslocError("this localizer has learned nothing yet; call fit, or load a checkpoint")
+        return self.stage_one_
+
+    def rank_table(self, table: Table, paths: Sequence[str]) -> Ranking:
+        """Ranking from an extracted feature table of all files."""
+        names = [paths[number] for number in table.path_ids.tolist()]
+        return Ranking.from_scores(table.report, names, self.stage_one.scores(table.rows))
+
+    # Localizing
+
+    def open(self, project: Project, revision: str = "HEAD", progress: Progress = silent) -> Self:
+        """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
+        self.ground_ = self._ground(project, project.snapshot(revision), progress)
+        return self
+
+    def _ground(self, project: Project, snapshot: Snapshot, progress: Progress) -> Ground:
+        if not len(snapshot):
+            shown = ", ".join(sorted(project.suffixes)[:6])
+            raise ToslocError(f"{project.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown} ...)")
+        built = project.index([snapshot], progress)
+        notes = []
+        if built.missing:
+            notes.append(
+                f"{built.missing} files could not be read from the repository; they are ranked by their paths alone"
+            )
+        history = project.history([snapshot.commit], progress)
+        evidence = project.evidence(history, None, self.config.history.max_files)
+        paths = list(project.repo.path_names.names)
+        if self.reports_ is not None:
+            evidence = Evidence(evidence.commits, _adopt(self.reports_, history.index, project.repo.path_names))
+            paths = list(project.repo.path_names.names)
+        if not len(evidence.reports):
+            notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
+        return Ground.of(snapshot, project.corpus([snapshot]), evidence, paths, tuple(notes))
+
+    def localize(
+        self,
+        report: BugReport,
+        repo: Repository | None = None,
+        revision: str = "HEAD",
+        store_path: Path | None = None,
+        progress: Progress = silent,
+    ) -> Localization:
+        """Rank every file of a version for a report, with reasons; without a repository, of the version carried along.
+
+        Raises ToslocError when neither a repository nor a carried version is there.
+        """
+        if repo is not None:
+            project = Project(repo, store_path, self._suffixes(), self.config.run.jobs)
+            try:
+                self.open(project, revision, progress)
+            finally:
+                project.close()
+        if self.ground_ is None:
+            raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
+        return self.answer(report, self.ground_)
+
+    def _suffixes(self) -> tuple[str, ...]:
+        # shipped weights serve any language, a learned checkpoint the files that it learned on
+        return () if self.provenance_.get("shipped") else self.config.data.suffixes
+
+    def answer(self, report: BugReport, ground: Ground) -> Localization:
+        """Rank the files of a ground that is ready."""
+        stage = self.stage_one
+        question = Question(report)
+        scene = Scene(question, ground.place, ground.evidence.before(report.opened_seconds))
+        columns = features.columns(scene, stage.features)
+        table = np.column_stack([columns[name] for name in stage.features])
+        ranking = Ranking.from_scores(report.id, ground.snapshot.paths, stage.scores(table))
+        notes = list(ground.notes)
+        if not len(scene.text_terms[0]) and not len(ground.place.paths.table.known(question.weights)[0]):
+            notes.append("no word of the report occurs in any file; the order says only which files change most")
+        return Localization(ranking, scene, columns, stage, tuple(notes))
+
+    def rank(self, report: BugReport, snapshot: Snapshot) -> Ranking:
+        """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
+        if self.ground_ is None or self.ground_.snapshot.commit != snapshot.commit:
+            raise ToslocError(f"version {snapshot.commit[:12]} is not open; call open(project, revision) first")
+        return self.answer(report, self.ground_).ranking
+
+    # Keeping
+
+    def save(self, folder: Path) -> None:
+        """Write the checkpoint: configuration, weights, fixed reports and, if opened, the version carried along."""
+        stage = self.stage_one
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "config.json", json.dumps(self.config.as_dict(), indent=1, sort_keys=True) + "\n")
+        if stage.ranker is not None:
+            write_text(folder / "ranker.txt", stage.ranker.text())
+        if self.reports_ is not None:
+            documents, paths = self.reports_
+            used = np.unique(documents.files)
+            numbers = np.full(len(paths), -1, dtype=np.int32)
+            numbers[used] = np.arange(len(used), dtype=np.int32)
+            kept = arrays.documents_arrays(documents.renumbered(numbers))
+            names = arrays.pack([paths[number] for number in used.tolist()])
+            arrays.save(folder / "reports.npz", arrays.prefixed("reports", kept) | arrays.prefixed("paths", names))
+        if self.ground_ is not None:
+            ground = self.ground_
+            arrays.save(
+                folder / "version.npz",
+                {
+                    **arrays.prefixed("version", arrays.snapshot_arrays(ground.snapshot)),
+                    **arrays.prefixed("facts", ground.place.text.corpus.table.save_arrays()),
+                    **arrays.prefixed("evidence", arrays.evidence_arrays(ground.evidence, ground.snapshot.paths)),
+                },
+            )
+        write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
+        # last, because a folder without it is no checkpoint
+        write_text(folder / "weights.json", json.dumps(weights_record(stage, self.choice_), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles.
+
+        Raises CheckpointError when it is missing, incomplete or made by a newer version.
+        """
+        place = Path(folder).expanduser()
+        if not (place / "weights.json").exists() and (place / "checkpoint" / "weights.json").exists():
+            place = place / "checkpoint"
+        if not (place / "weights.json").exists():
+            raise CheckpointError(
+                f"{place} holds no checkpoint (no weights.json); name the folder that tosloc train wrote"
+            )
+        localizer = cls(Config.of(_json(place / "config.json"), str(place / "config.json")))
+        localizer.stage_one_ = stage_from(_json(place / "weights.json"), place, localizer.config)
+        localizer.provenance_ = _json(place / "provenance.json")
+        if (place / "reports.npz").exists():
+            stored = arrays.load(place / "reports.npz")
+            localizer.reports_ = arrays.documents_from(arrays.under("reports", stored)), arrays.unpack(stored, "paths")
+        if (place / "version.npz").exists():
+            localizer.ground_ = _carried(place / "version.npz")
+        return localizer
+
+    @classmethod
+    def default(cls) -> Self:
+        """Localizer with the shipped weights: learned on the training parts of four projects, for any repository."""
+        localizer = cls()
+        localizer.stage_one_ = shipped()
+        localizer.provenance_ = {"shipped": True}
+        return localizer
+
+
+def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, Any]:
+    """What weights.json holds."""
+    return {
+        "schema": SCHEMA,
+        "tosloc": tosloc.__version__,
+        "analyser": ANALYSER,
+        "weights": {name: round(float(weight), 6) for name, weight in zip(stage.features, stage.weights, strict=True)},
+        "mix": stage.ranker.mix_ if stage.ranker is not None else None,
+        "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
+    }
+
+
+def stage_from(record: Mapping[str, Any], folder: Path, config: Config) -> StageOne:
+    """Stage one from weights.json and, where it names a mix, ranker.txt beside it."""
+    where = folder / "weights.json"
+    if not isinstance(record.get("schema"), int) or record["schema"] > SCHEMA:
+        raise CheckpointError(f"{where} was made by a newer TosLoc (schema {record.get('schema')}); update TosLoc")
+    weights = record.get("weights")
+    if not isinstance(weights, dict) or not weights or not set(weights) <= set(features.ALL):
+        raise CheckpointError(f"{where} names features that this version does not know; train again")
+    ranker = None
+    if record.get("mix") is not None:
+        try:
+            text = (folder / "ranker.txt").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"{folder / 'ranker.txt'} cannot be read ({error}); copy the whole folder") from error
+        ranker = HeadRanker.from_text(text, config.stage_one.ranker, float(record["mix"]))
+    return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
+
+
+def shipped() -> StageOne:
+    """The shipped stage one."""
+    with resources.as_file(resources.files("tosloc.pipeline") / "defaults") as folder:
+        return stage_from(_json(folder / "weights.json"), folder, Config())
+
+
+def _carried(path: Path) -> Ground:
+    stored = arrays.load(path)
+    try:
+        snapshot = arrays.snapshot_from(arrays.under("version", stored), Names())
+        evidence, paths = arrays.evidence_from(arrays.under("evidence", stored))
+        table = FactTable.from_arrays(arrays.under("facts", stored))
+        return Ground.of(snapshot, Corpus(table), evidence, paths)
+    except (KeyError, IndexError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
+
+
+def _adopt(reports: tuple[Documents, tuple[str, ...]], index: Mapping[str, int], names: Names) -> Documents:
+    """Carried reports whose fix the history contains, with its numbers for commits and files."""
+    documents, paths = reports
+    chosen = np.array([n for n, commit in enumerate(documents.commit_ids) if commit in index], dtype=np.int64)
+    kept = documents.take(chosen)
+    numbers = np.array([names.id(path) for path in paths], dtype=np.int32)
+    moved = kept.renumbered(numbers)
+    moved.commits[:] = [index[commit] for commit in kept.commit_ids]
+    return moved
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); train again, or copy the whole folder") from error
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{path} is not a JSON object; train again, or copy the whole folder")
+    return record
+
+
+__all__ = ["Ground", "Localization", "Localizer", "tasks_of"]

@@ -1,0 +1,25 @@
+"""The best stretch of a file: BM25 of 50-line chunks (10 lines of overlap), without length normalisation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tosloc.records import FloatArray, LongArray
+from tosloc.retrieval.corpus import VersionView
+
+K1 = 1.2
+SATURATION = np.arange(256) * (K1 + 1) / (np.arange(256) + K1)
+"""tf (k1 + 1) / (tf + k1) for every count that a chunk can hold."""
+
+
+def best_chunk(view: VersionView, terms: LongArray, weights: FloatArray) -> FloatArray:
+    """(F,) largest sum over terms of weight x tf (k1+1) / (tf+k1) among a file's chunks; weights include the IDF."""
+    corpus = view.corpus
+    if not len(corpus):
+        return np.zeros(view.files)
+    lists = corpus.chunk_postings
+    selection = lists.select(terms)
+    values = SATURATION[corpus.chunk_counts[selection.positions]] * selection.spread(weights)
+    chunks = int(corpus.table.chunk_starts[-1])
+    of_chunks = np.bincount(lists.rows[selection.positions], weights=values, minlength=chunks)
+    return view.to_files(np.maximum.reduceat(of_chunks, corpus.table.chunk_starts[:-1]))

@@ -1,0 +1,347 @@
+"""The features of stage one: each a small function from a scene to one value a file. docs/features.md lists what each is worth.
+
+The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and validation
+reports of four projects. Shapes: F files of the version, N paths, D documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tosloc.records import FloatArray
+from tosloc.retrieval import bm25
+from tosloc.retrieval.chunks import best_chunk
+from tosloc.retrieval.documents import document_bm25
+from tosloc.retrieval.evidence import Moment
+from tosloc.retrieval.rvsm import min_max
+from tosloc.retrieval.scene import Scene
+
+MONTH_DAYS = 30.0
+NEIGHBOURS = 200
+CANDIDATE_SEEDS = 20
+"""How many leading files lend their score to twins and to files that change with them."""
+
+
+# The paper's four
+
+
+def text(scene: Scene) -> FloatArray:
+    """TextSimilarity: rVSM cosine x length score (design section 2, feature 1)."""
+    return scene.place.revised.similarity(scene.question.plain_weights)
+
+
+def trace(scene: Scene) -> FloatArray:
+    """1 / rank, rank = order of first appearance of the file among the qualified names of the traces; else 0."""
+    table, present = scene.place.paths.table, scene.place.paths.present
+    scores = np.zeros(scene.all_paths)
+    rank = 0
+    for name in scene.question.qualified_names:
+        rows = [row for row in table.rows_of_class(name) if present[row] and scores[row] == 0]
+        if rows:
+            rank += 1
+            scores[rows] = 1.0 / rank
+    return scene.to_files(scores)
+
+
+def history(scene: Scene) -> FloatArray:
+    """norm(#earlier fixes) + 1 / (months since the last fix + 1); 0 if never fixed. norm = min-max over the version."""
+    fixes = scene.to_files(scene.moment.fixes(scene.all_paths))
+    months = scene.to_files(scene.moment.last_touch(scene.moment.reports, scene.all_paths)) / MONTH_DAYS
+    score: FloatArray = np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
+    return score
+
+
+def complexity(scene: Scene) -> FloatArray:
+    """Sum over a file's functions of their cyclomatic complexity (E - N + 2), min-max over the version."""
+    view = scene.place.text
+    return min_max(view.to_files(view.corpus.table.complexity.astype(np.float64)))
+
+
+# Words of the report in the files
+
+
+def bm25f(scene: Scene) -> FloatArray:
+    """BM25F over fields: code 1, comments .5, strings .5, method names 4, type names 40; summary x5."""
+    return scene.hits.scores(bm25.fielded, scene.weights_of_hits(scene.question.fielded_weights))
+
+
+def code(scene: Scene) -> FloatArray:
+    """BM25 of identifiers in code."""
+    return scene.hits.scores(bm25.code, scene.text_terms[1])
+
+
+def methods(scene: Scene) -> FloatArray:
+    """BM25 of declared method names."""
+    return scene.hits.scores(bm25.methods, scene.text_terms[1])
+
+
+def chunk(scene: Scene) -> FloatArray:
+    """BM25 of the best 50 lines of the file."""
+    terms, weights = scene.text_terms
+    return best_chunk(scene.place.text, terms, weights * scene.hits.idf)
+
+
+def summary(scene: Scene) -> FloatArray:
+    """BM25 of the whole text for the summary alone."""
+    return scene.hits.scores(bm25.whole, scene.weights_of_hits(scene.question.summary_weights))
+
+
+def identifiers(scene: Scene) -> FloatArray:
+    """BM25 of the whole identifiers that the report writes in camel case."""
+    compounds = scene.question.compounds
+    weights = {term: weight for term, weight in scene.question.weights.items() if term in compounds}
+    return scene.hits.scores(bm25.whole, scene.weights_of_hits(weights))
+
+
+# Words of the report in the paths
+
+
+def path(scene: Scene) -> FloatArray:
+    """BM25 of the path's words, k1 1.2, b .5."""
+    return scene.place.paths.bm25(scene.question.weights, folders=True, names=True)
+
+
+def folders(scene: Scene) -> FloatArray:
+    """BM25 of the words of the folders alone."""
+    return scene.place.paths.bm25(scene.question.weights, folders=True, names=False)
+
+
+def name_coverage(scene: Scene) -> FloatArray:
+    """Share of the IDF of the file name's words that the summary contains."""
+    return scene.place.paths.name_coverage(frozenset(scene.question.summary_counts))
+
+
+def mention(scene: Scene) -> FloatArray:
+    """1 if the report writes the file's name as it is (outside stack frames), .5 if that is a plain capitalised word."""
+    table = scene.place.paths.table
+    scores = np.zeros(scene.all_paths)
+    for word in scene.question.mentions:
+        if word[:1].isupper() or "_" in word:
+            for row in table.rows_of_stem.get(word, ()):
+                scores[row] = 1.0 if table.compound_stem[row] else 0.5
+    return scene.to_files(scores)
+
+
+# Stack frames
+
+
+def _frames(scene: Scene, frames: Sequence[tuple[str, int, tuple[int, ...]]]) -> FloatArray:
+    scores = np.zeros(scene.all_paths)
+    seen: set[str] = set()
+    for name, _, rows in frames:
+        if name not in seen:
+            seen.add(name)
+            value = scene.moment.frame_rarity(name) / math.sqrt(len(seen))
+            for row in rows:
+                scores[row] = max(scores[row], value)
+    return scene.to_files(scores)
+
+
+def rare_frame(scene: Scene) -> FloatArray:
+    """1/sqrt(rank of the frame's class) x how rare the class is in the traces of earlier reports."""
+    return _frames(scene, scene.frame_files)
+
+
+def cause_frame(scene: Scene) -> FloatArray:
+    """The same with the rank counted from the last "Caused by" on."""
+    last = max((frame.cause for frame in scene.question.frames), default=0)
+    return _frames(scene, [frame for frame in scene.frame_files if frame[1] == last])
+
+
+# What earlier reports and commit messages say
+
+
+def file_documents(scene: Scene) -> FloatArray:
+    """BM25 of the file's joined fixed reports + of its joined commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
+    return scene.to_files(scene.report_documents + scene.commit_documents[0])
+
+
+def commit_summary(scene: Scene) -> FloatArray:
+    """BM25 of the file's joined commit messages for the summary alone."""
+    return scene.to_files(scene.commit_documents[1])
+
+
+def near_commits(scene: Scene) -> FloatArray:
+    """Sum of s/sqrt(k) over the 10 nearest commit messages."""
+    view, similarities = scene.moment.commits, scene.commit_similarities
+    nearest = view.nearest(similarities, 10)
+    return scene.to_files(
+        view.spread(nearest, similarities[nearest] / np.sqrt(view.documents.sizes[nearest]), scene.all_paths)
+    )
+
+
+def near_reports(scene: Scene) -> FloatArray:
+    """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
+    view, similarities = scene.moment.reports, scene.report_similarities
+    nearest = view.nearest(similarities, NEIGHBOURS)
+    weight = scene.moment.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return scene.to_files(view.spread(nearest, similarities[nearest] ** 2 * weight, scene.all_paths))
+
+
+def near_package(scene: Scene) -> FloatArray:
+    """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
+    view, similarities = scene.moment.commits, scene.commit_similarities
+    nearest = view.nearest(similarities, 300)
+    touched = view.spread(nearest, similarities[nearest] / view.documents.sizes[nearest], scene.all_paths)
+    return scene.place.paths.directory_sum(scene.to_files(touched))
+
+
+def name_documents(scene: Scene) -> FloatArray:
+    """BM25 of the messages of all commits that touched a file whose name shares a word: helps files without a past."""
+    view, table = scene.moment.commits, scene.place.paths.table
+    terms, weights = view.documents.known(scene.question.summary_weights)
+    lengths = view.documents.lengths * view.known
+    groups = scene.moment.evidence.name_terms(table)
+    weighted = (weights * view.idf[terms],)
+    of_terms = document_bm25(view.term_matrix(terms), groups, lengths, weighted, scene.place.paths.name_terms)[0]
+    idf = np.where(table.row_counts[1] > 0, scene.place.paths.name_idf[table.terms], 0.0)
+    rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
+    total = np.bincount(rows, weights=idf * of_terms[table.terms], minlength=len(table))
+    weight = np.bincount(rows, weights=idf, minlength=len(table))
+    return scene.to_files(total / np.maximum(weight, 1e-9) ** 0.7)
+
+
+# Activity and structure
+
+
+def recency(scene: Scene) -> FloatArray:
+    """1 / (days since the last commit / 30 + 1)."""
+    return scene.to_files(1.0 / (scene.moment.last_touch(scene.moment.commits, scene.all_paths) / 30.0 + 1.0))
+
+
+def activity(scene: Scene) -> FloatArray:
+    """ln(1 + sum over the file's commits of exp(-age/60 d)/sqrt(k))."""
+    return scene.to_files(scene.moment.activity(60.0, scene.all_paths))
+
+
+def popularity(scene: Scene) -> FloatArray:
+    """ln(1 + sum over all of the file's commits of 1/sqrt(k)); its weight is negative: old files have long documents."""
+    return scene.to_files(scene.moment.activity(math.inf, scene.all_paths))
+
+
+def test(scene: Scene) -> FloatArray:
+    """1 for a test, by folder or name."""
+    return scene.to_files(scene.place.paths.table.test.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A formula and how its values are made comparable between reports."""
+
+    of: Callable[[Scene], FloatArray]
+    scaled: bool = True
+    """Divide by the largest value among the version's files."""
+
+
+PAPER: Mapping[str, Feature] = {
+    "text": Feature(text, scaled=False),
+    "trace": Feature(trace, scaled=False),
+    "history": Feature(history, scaled=False),
+    "complexity": Feature(complexity, scaled=False),
+}
+
+DIRECT: Mapping[str, Feature] = {
+    "bm25f": Feature(bm25f),
+    "code": Feature(code),
+    "methods": Feature(methods),
+    "chunk": Feature(chunk),
+    "summary": Feature(summary),
+    "identifiers": Feature(identifiers),
+    "path": Feature(path),
+    "folders": Feature(folders),
+    "name_coverage": Feature(name_coverage),
+    "mention": Feature(mention, scaled=False),
+    "rare_frame": Feature(rare_frame, scaled=False),
+    "cause_frame": Feature(cause_frame),
+    "file_documents": Feature(file_documents),
+    "commit_summary": Feature(commit_summary),
+    "near_commits": Feature(near_commits),
+    "near_reports": Feature(near_reports),
+    "near_package": Feature(near_package),
+    "name_documents": Feature(name_documents),
+    "recency": Feature(recency),
+    "activity": Feature(activity),
+    "popularity": Feature(popularity),
+    "test": Feature(test, scaled=False),
+}
+
+POSTERIOR: Mapping[str, float] = {
+    "bm25f": 0.5, "code": 1.0, "methods": 0.4, "chunk": 2.3, "summary": 1.0, "identifiers": 1.0, "path": 0.6, "folders": 0.8,
+    "name_coverage": 0.6, "mention": 1.0, "rare_frame": 1.5, "cause_frame": 1.5, "file_documents": 1.0, "commit_summary": 0.4,
+    "near_commits": 0.4, "near_reports": 1.0, "near_package": 0.8, "name_documents": 0.7, "recency": 1.0, "activity": 1.0,
+    "popularity": -1.8, "test": -0.6,
+}  # fmt: skip
+"""Fixed weights of a first guess, which the two features below pass on to related files. Rounded; never fitted again."""
+
+RELATED = ("co_change", "twin")
+
+
+def posterior(columns: Mapping[str, FloatArray]) -> FloatArray:
+    """(F,) softmax of the first guess over the version's files, from scaled columns."""
+    guess = sum((weight * columns[name] for name, weight in POSTERIOR.items() if name in columns), np.float64(0.0))
+    share = np.exp(guess - np.max(guess))
+    value: FloatArray = share / share.sum()
+    return value
+
+
+def co_change(scene: Scene, shares: FloatArray) -> FloatArray:
+    """Sum over the 20 leading files j of p_j x the decayed share of j's commits that touched this file too."""
+    leaders = np.argsort(-shares, kind="stable")[:CANDIDATE_SEEDS]
+    moment: Moment = scene.moment
+    ids = scene.place.paths.path_ids[leaders].astype(np.int64)
+    return scene.to_files(moment.co_change(ids, shares[leaders], scene.all_paths))
+
+
+def twin(scene: Scene, shares: FloatArray) -> FloatArray:
+    """p of the largest twin: Foo for FooTest, and the other way round."""
+    groups = scene.place.paths.table.twin_group[scene.place.paths.path_ids]
+    leaders = np.argsort(-shares, kind="stable")[: 5 * CANDIDATE_SEEDS]
+    best: dict[int, list[tuple[float, int]]] = {}
+    for file in leaders.tolist():
+        best.setdefault(int(groups[file]), []).append((float(shares[file]), file))
+    scores = np.zeros(scene.files)
+    for group, members in best.items():
+        for file in np.flatnonzero(groups == group).tolist():
+            scores[file] = max((share for share, other in members if other != file), default=0.0)
+    return scores
+
+
+def scaled(values: FloatArray) -> FloatArray:
+    """Values divided by their largest, where that is above 0."""
+    largest = float(values.max()) if len(values) else 0.0
+    return values / largest if largest > 0 else values
+
+
+NAMES: tuple[str, ...] = (*DIRECT, *RELATED)
+ALL: tuple[str, ...] = (*NAMES, *PAPER)
+
+
+def columns(scene: Scene, wanted: Sequence[str]) -> dict[str, FloatArray]:
+    """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
+    related = [name for name in wanted if name in RELATED]
+    needed = [*wanted, *(name for name in DIRECT if related and name not in wanted)]
+    made: dict[str, FloatArray] = {}
+    for name in needed:
+        if name in RELATED:
+            continue
+        feature = DIRECT[name] if name in DIRECT else PAPER[name]
+        values = feature.of(scene)
+        made[name] = scaled(values) if feature.scaled else values
+    if related and scene.files:
+        shares = posterior(made)
+        makers = {"co_change": co_change, "twin": twin}
+        for name in related:
+            made[name] = scaled(makers[name](scene, shares))
+    elif related:
+        made |= {name: np.zeros(0) for name in related}
+    return {name: made[name] for name in wanted}
+
+
+def table(scene: Scene, wanted: Sequence[str]) -> FloatArray:
+    """(F, features) the wanted columns side by side."""
+    made = columns(scene, wanted)
+    return np.column_stack([made[name] for name in wanted]) if wanted else np.zeros((scene.files, 0))

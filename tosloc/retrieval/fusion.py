@@ -1,0 +1,161 @@
+"""One score from many features: a weighted sum, its weights fitted in one of two ways.
+
+``Examples`` holds, for each report, the feature rows of its fixed files and of other files; the fits see no paths and no
+names. Shapes: R reports, n rows over all reports, K features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from tosloc.records import BoolArray, FloatArray, LongArray
+
+Rows = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Feature rows of reports, one report after the other, each with at least one fixed file."""
+
+    rows: Rows
+    """(n, K)"""
+    fixed: BoolArray
+    """(n,) whether the row is a fixed file."""
+    starts: LongArray
+    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
+    weights: Rows
+    """(n,) how many files a row stands for: 1, or more for sampled files."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def join(cls, parts: list[Examples]) -> Examples:
+        """All reports of the parts, in their order."""
+        offsets = np.cumsum([0, *(len(part.rows) for part in parts)])
+        starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.fixed for part in parts]),
+            np.concatenate([*starts, offsets[-1:]]).astype(np.int64),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+    def take(self, reports: LongArray) -> Examples:
+        """The given reports alone."""
+        pieces = [np.arange(self.starts[r], self.starts[r + 1]) for r in reports.tolist()]
+        rows = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
+        starts = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces]))).astype(np.int64)
+        return Examples(self.rows[rows], self.fixed[rows], starts, self.weights[rows])
+
+    def columns(self, chosen: list[int]) -> Examples:
+        """The same rows with some features only."""
+        return Examples(np.ascontiguousarray(self.rows[:, chosen]), self.fixed, self.starts, self.weights)
+
+
+def listwise_loss(
+    weights: FloatArray, examples: Examples, l2: float, centre: FloatArray, pull: float
+) -> tuple[float, FloatArray]:
+    """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
+
+    ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the weights.
+    """
+    rows, fixed, starts = examples.rows, examples.fixed, examples.starts
+    reports = len(examples)
+    scores = (rows @ weights.astype(np.float32)).astype(np.float64)
+    largest = np.maximum.reduceat(scores, starts[:-1])
+    sizes = np.diff(starts)
+    mass = np.exp(scores - np.repeat(largest, sizes)) * examples.weights
+    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts[:-1])
+    report_of = np.repeat(np.arange(reports), sizes)
+    hit = np.flatnonzero(fixed)
+    number = np.add.reduceat(fixed.astype(np.float64), starts[:-1])
+    own, rest = mass[hit], others[report_of[hit]]
+    share = 1.0 / (number[report_of[hit]] * reports)
+    loss = float((-np.log(own / (own + rest)) * share).sum())
+    # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
+    slope = np.zeros(len(scores))
+    slope[hit] = (own / (own + rest) - 1.0) * share
+    spread = np.bincount(report_of[hit], weights=share / (own + rest), minlength=reports)
+    slope += np.where(fixed, 0.0, mass * spread[report_of])
+    gradient = (slope.astype(np.float32) @ rows).astype(np.float64)
+    away = weights - centre
+    loss += l2 * float(weights @ weights) + pull * float(away @ away)
+    return loss, gradient + 2 * l2 * weights + 2 * pull * away
+
+
+def fit_listwise(examples: Examples, *, l2: float, centre: FloatArray | None = None, pull: float = 0.0) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed."""
+    features = examples.rows.shape[1]
+    start = np.zeros(features) if centre is None else centre
+    found = optimize.minimize(
+        listwise_loss, start, args=(examples, l2, start, pull), jac=True, method="L-BFGS-B", options={"maxiter": 300}
+    )
+    weights: FloatArray = found.x
+    return weights
+
+
+def mean_precision_and_rank(weights: FloatArray, examples: Examples) -> float:
+    """MRR + MAP of the weighted sum over the examples' rows, sampled rows counting for the files they stand for.
+
+    A fixed file stands behind every other file with the same score, so that constant scores earn nothing.
+    """
+    scores = examples.rows @ weights.astype(np.float32)
+    hit = np.flatnonzero(examples.fixed)
+    sizes = np.diff(examples.starts)
+    report_of = np.repeat(np.arange(len(examples)), sizes)
+    order = np.lexsort((examples.fixed, -scores, report_of))
+    before = np.cumsum(examples.weights[order], dtype=np.float64)
+    place = np.empty(len(scores))
+    place[order] = before
+    offset = np.concatenate(([0.0], before[examples.starts[1:] - 1]))
+    rank = place[hit] - offset[report_of[hit]]
+    by_rank = np.lexsort((rank, report_of[hit]))
+    report, rank = report_of[hit][by_rank], rank[by_rank]
+    first = np.concatenate(([True], report[1:] != report[:-1]))
+    starts = np.flatnonzero(first)
+    nth = np.arange(len(rank)) - np.repeat(starts, np.diff(np.append(starts, len(rank)))) + 1
+    number = np.bincount(report, minlength=len(examples))
+    precision = np.bincount(report, weights=nth / rank, minlength=len(examples)) / number
+    return float(precision.mean() + (1.0 / rank[first]).mean())
+
+
+def fit_evolution(
+    features: int,
+    objective: Callable[[FloatArray], float],
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    generations: int = 60,
+    population: int = 15,
+    tolerance: float = 0.01,
+    seed: int = 7,
+    progress: Callable[[int], None] = lambda generation: None,
+) -> FloatArray:
+    """(K,) weights within bounds that maximise the objective, by differential evolution (Storn and Price 1997).
+
+    Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
+    """
+    generation = 0
+
+    def step(intermediate_result: optimize.OptimizeResult) -> None:
+        nonlocal generation
+        generation += 1
+        progress(generation)
+
+    found = optimize.differential_evolution(
+        lambda weights: -objective(weights),
+        [bounds] * features,
+        maxiter=generations,
+        popsize=population,
+        tol=tolerance,
+        rng=np.random.default_rng(seed),
+        polish=False,
+        callback=step,
+    )
+    weights: FloatArray = found.x
+    return weights

@@ -1,0 +1,213 @@
+"""What paths alone say: words of folders and file names, test files, twins, packages.
+
+Letters in shapes: N paths known to the table, F files of a version, U distinct file-name terms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from tosloc.analysis import text
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.retrieval.postings import Postings
+
+TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
+TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
+TWIN = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is a test by its folder or its name.
+
+    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
+    (True, False, True)
+    """
+    pure = PurePosixPath(path)
+    return bool(TEST_FOLDER.search(str(pure.parent)) or TEST_NAME.match(pure.stem))
+
+
+def twin_stem(path: str) -> str:
+    """File name without what marks it as a test: Foo, FooTest and TestFoo share it."""
+    stem = PurePosixPath(path).stem
+    return TWIN.sub("", stem) or stem
+
+
+class PathTable:
+    """Terms and places of a growing list of paths; rows are the numbers that snapshots give their paths."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self.term_ids: dict[str, int] = {}
+        starts, terms, folder_counts, name_counts = [0], [], [], []
+        directories: dict[str, int] = {}
+        self.directory: IntArray = np.zeros(len(paths), dtype=np.int32)
+        self.stems: list[str] = []
+        folder_terms: dict[str, tuple[int, ...]] = {}
+        for row, path in enumerate(paths):
+            folder, _, name = path.rpartition("/")
+            stem = PurePosixPath(name).stem
+            self.stems.append(stem)
+            self.directory[row] = directories.setdefault(folder, len(directories))
+            counts: dict[int, list[int]] = {}
+            if folder not in folder_terms:
+                folder_terms[folder] = tuple(self._number(term) for term in text.terms(folder))
+            for term in folder_terms[folder]:
+                counts.setdefault(term, [0, 0])[0] += 1
+            for term_text in text.terms(stem):
+                counts.setdefault(self._number(term_text), [0, 0])[1] += 1
+            for term, (in_folder, in_name) in sorted(counts.items()):
+                terms.append(term)
+                folder_counts.append(in_folder)
+                name_counts.append(in_name)
+            starts.append(len(terms))
+        self.starts: LongArray = np.array(starts, dtype=np.int64)
+        self.terms: IntArray = np.array(terms, dtype=np.int32)
+        self.row_counts = np.array([folder_counts, name_counts], dtype=np.float64).reshape(2, len(terms))
+        self.postings = Postings.invert(self.starts, self.terms, len(self.term_ids))
+        self.counts = self.row_counts[:, self.postings.origin]
+        self.directories = len(directories)
+
+    def _number(self, term: str) -> int:
+        return self.term_ids.setdefault(term, len(self.term_ids))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Terms by number."""
+        return tuple(self.term_ids)
+
+    @cached_property
+    def test(self) -> BoolArray:
+        """(N,) whether each path is a test."""
+        return np.array([is_test(path) for path in self.paths], dtype=bool)
+
+    @cached_property
+    def twin_group(self) -> IntArray:
+        """(N,) number shared by paths of one twin stem."""
+        groups: dict[str, int] = {}
+        return np.array([groups.setdefault(twin_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
+
+    @cached_property
+    def rows_of_stem(self) -> dict[str, list[int]]:
+        """File name without suffix -> rows."""
+        found: dict[str, list[int]] = {}
+        for row, stem in enumerate(self.stems):
+            found.setdefault(stem, []).append(row)
+        return found
+
+    @cached_property
+    def compound_stem(self) -> BoolArray:
+        """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
+        return np.array([bool(text.compounds(stem)) for stem in self.stems], dtype=bool)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(2, N) terms in folder and in file name."""
+        sums = np.zeros((2, len(self)))
+        for part in range(2):
+            running = np.concatenate(([0.0], np.cumsum(self.row_counts[part])))
+            sums[part] = running[self.starts[1:]] - running[self.starts[:-1]]
+        return sums
+
+    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
+        """Numbers and weights of those query terms that occur in any path."""
+        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
+        return (
+            np.array([number for number, _ in pairs], dtype=np.int64),
+            np.array([weight for _, weight in pairs], dtype=np.float64),
+        )
+
+    def rows_of_class(self, qualified: str) -> list[int]:
+        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
+        outer = qualified.split("$", 1)[0]
+        *packages, name = outer.split(".")
+        # an inner class may also be written with dots: org.x.Outer.Inner
+        while name and name not in self.rows_of_stem and packages and packages[-1][:1].isupper():
+            name = packages.pop()
+        rows = self.rows_of_stem.get(name, [])
+        if not packages:
+            return rows
+        folder = "/".join(packages)
+        return [row for row in rows if f"/{self.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
+
+
+class PathView:
+    """The paths of one version within a table, with this version's document frequencies."""
+
+    def __init__(self, table: PathTable, path_ids: IntArray) -> None:
+        self.table, self.path_ids = table, path_ids
+        self.present: BoolArray = np.zeros(len(table), dtype=bool)
+        self.present[path_ids] = True
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return len(self.path_ids)
+
+    def bm25(
+        self, weights: dict[str, float], *, folders: bool, names: bool, k1: float = 1.2, b: float = 0.5
+    ) -> FloatArray:
+        """(F,) BM25 of the path's words: of its folders, its file name, or both."""
+        terms, weight = self.table.known(weights)
+        chosen = self.table.postings.select(terms)
+        rows = self.table.postings.rows[chosen.positions]
+        counts = self.table.counts[:, chosen.positions]
+        frequency = counts[0] * folders + counts[1] * names
+        length = self.table.lengths[0] * folders + self.table.lengths[1] * names
+        average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
+        seen = self.present[rows] & (frequency > 0)
+        running = np.concatenate(([0], np.cumsum(seen)))
+        ends = np.cumsum(chosen.sizes)
+        document_frequency = running[ends] - running[ends - chosen.sizes]
+        idf = np.log1p((self.files - document_frequency + 0.5) / (document_frequency + 0.5))
+        value = (
+            frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average)) * chosen.spread(weight * idf)
+        )
+        return np.bincount(rows, weights=value * seen, minlength=len(self.table))[self.path_ids]
+
+    @cached_property
+    def name_frequency(self) -> LongArray:
+        """(terms,) in how many of this version's file names every path term stands."""
+        chosen = self.table.terms[np.repeat(self.present, np.diff(self.table.starts)) & (self.table.row_counts[1] > 0)]
+        return np.bincount(chosen, minlength=len(self.table.term_ids)).astype(np.int64)
+
+    @property
+    def name_terms(self) -> BoolArray:
+        """(terms,) whether a path term stands in a file name of this version."""
+        return self.name_frequency > 0
+
+    @cached_property
+    def name_idf(self) -> FloatArray:
+        """(terms,) IDF of every path term as a part of this version's file names."""
+        frequency = self.name_frequency
+        weight: FloatArray = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
+        return weight
+
+    def name_coverage(self, words: frozenset[str]) -> FloatArray:
+        """(F,) share of the IDF of a file name's terms that the words contain."""
+        table = self.table
+        idf = np.where(table.row_counts[1] > 0, self.name_idf[table.terms], 0.0)
+        wanted = np.zeros(len(table.term_ids) + 1)
+        for word in words:
+            wanted[table.term_ids.get(word, -1)] = 1.0
+        wanted[-1] = 0.0
+        rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
+        covered = np.bincount(rows, weights=idf * wanted[table.terms], minlength=len(table))
+        total = np.bincount(rows, weights=idf, minlength=len(table))
+        share: FloatArray = (covered / np.maximum(total, 1e-9))[self.path_ids]
+        return share
+
+    def directory_sum(self, of_files: FloatArray) -> FloatArray:
+        """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
+        folder = self.table.directory[self.path_ids]
+        total = np.bincount(folder, weights=of_files, minlength=self.table.directories)
+        size = np.bincount(folder, minlength=self.table.directories)
+        value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
+        return value

@@ -1,0 +1,90 @@
+"""A bug report as stage one sees it: weighted terms, names it mentions, stack frames."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from tosloc.analysis import text, traces
+from tosloc.records import BugReport
+
+SUMMARY_WEIGHT = 3.0
+"""How many times a term of the summary counts; x3 to x5 was worth +.04 MRR over x1 on four projects."""
+FIELDED_SUMMARY_WEIGHT = 5.0
+"""The same for the fielded BM25F feature."""
+
+
+def log_weight(count: float) -> float:
+    """1 + ln(count), the report side's term weight."""
+    return 1.0 + math.log(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One report, analysed once; everything is derived from summary and description alone."""
+
+    report: BugReport
+
+    @cached_property
+    def frames(self) -> tuple[traces.Frame, ...]:
+        """Stack frames of the description, in order."""
+        return tuple(traces.frames(self.report.description))
+
+    @cached_property
+    def prose(self) -> str:
+        """The description without its stack frames."""
+        return traces.without_frames(self.report.description) if self.frames else self.report.description
+
+    @cached_property
+    def summary_counts(self) -> Counter[str]:
+        """Term counts of the summary."""
+        return Counter(text.terms(self.report.summary))
+
+    @cached_property
+    def prose_counts(self) -> Counter[str]:
+        """Term counts of the description without stack frames."""
+        return Counter(text.terms(self.prose))
+
+    def _weighted(self, summary_weight: float) -> dict[str, float]:
+        counts: dict[str, float] = {term: float(count) for term, count in self.prose_counts.items()}
+        for term, count in self.summary_counts.items():
+            counts[term] = counts.get(term, 0.0) + summary_weight * count
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in description + 3 tf in summary), terms in order."""
+        return self._weighted(SUMMARY_WEIGHT)
+
+    @cached_property
+    def fielded_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in description + 5 tf in summary), the same terms in the same order."""
+        return self._weighted(FIELDED_SUMMARY_WEIGHT)
+
+    @cached_property
+    def plain_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
+        counts = self.summary_counts + Counter(text.terms(self.report.description))
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def summary_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln tf in the summary."""
+        return {term: log_weight(count) for term, count in sorted(self.summary_counts.items())}
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """Whole identifiers (lower case) that the report writes in camel case or with underscores."""
+        return frozenset(text.compounds(self.report.summary)) | frozenset(text.compounds(self.prose))
+
+    @cached_property
+    def mentions(self) -> frozenset[str]:
+        """Words outside stack frames, as written."""
+        return frozenset(text.words(self.report.summary)) | frozenset(text.words(self.prose))
+
+    @cached_property
+    def qualified_names(self) -> tuple[str, ...]:
+        """Qualified class names among the stack traces, in order of first appearance (the paper's trace feature)."""
+        return tuple(traces.qualified_names(self.report.description))

@@ -1,0 +1,124 @@
+"""One question asked of one version: what the features share, each part computed when first wanted and once only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tosloc.records import FloatArray, LongArray
+from tosloc.retrieval.bm25 import TextHits
+from tosloc.retrieval.corpus import VersionView
+from tosloc.retrieval.documents import document_bm25
+from tosloc.retrieval.evidence import Moment
+from tosloc.retrieval.paths import PathView
+from tosloc.retrieval.question import Question
+from tosloc.retrieval.rvsm import RevisedVectors, StructuredText
+
+
+@dataclass(eq=False)
+class Place:
+    """A version made ready for questions: its texts and its paths."""
+
+    text: VersionView
+    paths: PathView
+    structured: StructuredText | None = None
+
+    @cached_property
+    def revised(self) -> RevisedVectors:
+        """rVSM vectors of the version."""
+        structured = self.structured or StructuredText(self.text.corpus, self.paths.table)
+        return structured.version(self.text)
+
+
+@dataclass(eq=False)
+class Scene:
+    """A question, the version it is asked of, and the evidence known when the report was opened. F files, N paths."""
+
+    question: Question
+    place: Place
+    moment: Moment
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return self.place.text.files
+
+    @property
+    def all_paths(self) -> int:
+        """N, the number of paths that evidence can speak of."""
+        return len(self.place.paths.table)
+
+    def to_files(self, of_paths: FloatArray) -> FloatArray:
+        """(F,) values of the version's files from values of all paths."""
+        return of_paths[self.place.paths.path_ids]
+
+    @cached_property
+    def text_terms(self) -> tuple[LongArray, FloatArray]:
+        """The report's terms that occur in files, and their weights."""
+        return self.place.text.corpus.known(self.question.weights)
+
+    @cached_property
+    def hits(self) -> TextHits:
+        """Postings of the report's terms."""
+        return TextHits(self.place.text, self.text_terms[0])
+
+    def weights_of_hits(self, weights: dict[str, float]) -> FloatArray:
+        """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
+        known = self.place.text.corpus.term_ids
+        return np.array([weights.get(term, 0.0) for term in self.question.weights if term in known], dtype=np.float64)
+
+    @cached_property
+    def commit_similarities(self) -> FloatArray:
+        """(D,) cosine between the report and each known commit message."""
+        return self.moment.commits.similarities(self.question.weights)
+
+    @cached_property
+    def report_similarities(self) -> FloatArray:
+        """(D,) cosine between the report and each known fixed report."""
+        return self.moment.reports.similarities(self.question.weights)
+
+    @cached_property
+    def commit_documents(self) -> tuple[FloatArray, FloatArray]:
+        """(N,) twice: BM25 of each file's joined commit messages for the whole report, and for its summary."""
+        view = self.moment.commits
+        documents = view.documents
+        terms, weights = documents.known(self.question.weights)
+        summary = self.question.summary_weights
+        numbers = {documents.term_ids[t]: w for t, w in summary.items() if t in documents.term_ids}
+        of_summary = np.array([numbers.get(term, 0.0) for term in terms.tolist()], dtype=np.float64)
+        idf = view.idf[terms]
+        whole, short = document_bm25(
+            view.term_matrix(terms),
+            self.moment.evidence.incidence(documents, self.all_paths),
+            documents.lengths * view.known,
+            (weights * idf, of_summary * idf),
+            self.place.paths.present,
+        )
+        return whole, short
+
+    @cached_property
+    def report_documents(self) -> FloatArray:
+        """(N,) BM25 of each file's joined fixed reports."""
+        view = self.moment.reports
+        documents = view.documents
+        terms, weights = documents.known(self.question.weights)
+        groups = self.moment.evidence.incidence(documents, self.all_paths)
+        lengths = documents.lengths * view.known
+        weighted = (weights * view.idf[terms],)
+        return document_bm25(view.term_matrix(terms), groups, lengths, weighted, self.place.paths.present)[0]
+
+    @cached_property
+    def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
+        """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
+        table, present = self.place.paths.table, self.place.paths.present
+        found: dict[str, tuple[int, ...]] = {}
+        frames = []
+        for frame in self.question.frames:
+            name = frame.qualified
+            if name not in found:
+                found[name] = tuple(row for row in table.rows_of_class(name) if present[row])
+            if found[name]:
+                frames.append((name, frame.cause, found[name]))
+        return tuple(frames)

@@ -1,0 +1,45 @@
+"""Stage one's decision: from a feature table to the scores of every file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tosloc.records import FloatArray
+from tosloc.retrieval.fusion import Rows
+from tosloc.retrieval.ranker import HeadRanker, head_rows, reorder_head
+
+
+@dataclass(frozen=True, eq=False)
+class StageOne:
+    """A weighted sum of features, and where one was learned a ranker for the first files."""
+
+    features: tuple[str, ...]
+    weights: FloatArray
+    """(K,)"""
+    ranker: HeadRanker | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.features) != len(self.weights):
+            raise ValueError(f"{len(self.features)} features but {len(self.weights)} weights")
+
+    def linear(self, table: Rows | FloatArray) -> FloatArray:
+        """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike."""
+        scores: FloatArray = (table.astype(np.float32) @ self.weights.astype(np.float32)).astype(np.float64)
+        return scores
+
+    def scores(self, table: Rows | FloatArray) -> FloatArray:
+        """(F,) final scores of a feature table (F, K) whose rows are in path order."""
+        scores = self.linear(table)
+        if self.ranker is None or not len(scores):
+            return scores
+        order = np.argsort(-scores, kind="stable")[: self.ranker.settings.depth]
+        rows = head_rows(table[order].astype(np.float32), scores[order])
+        return reorder_head(scores, order, self.ranker.points(rows), self.ranker.mix_)
+
+    def shares(self, row: Sequence[float] | FloatArray) -> FloatArray:
+        """(K,) what each feature adds to the linear score of one file."""
+        value: FloatArray = np.asarray(row, dtype=np.float64) * self.weights
+        return value
