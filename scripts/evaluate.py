@@ -1,4 +1,4 @@
-"""Print how good a run is: ``python scripts/evaluate.py runs/tomcat --split test``, the same as ``tosloc evaluate``."""
+"""Print how good a run is, as ``tosloc evaluate`` does: ``evaluate.py DIR --split test``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Rank the files of a version for one report: ``python scripts/localize.py --repo tomcat --report bug.md``, the same as ``tosloc localize``."""
+"""Rank the files of a version for one report, as ``tosloc localize`` does: ``localize.py --repo GIT --report FILE``."""
 
 import sys
 

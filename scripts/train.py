@@ -1,4 +1,4 @@
-"""Learn from fixed reports: ``python scripts/train.py configs/tomcat.toml --repo tomcat --reports Tomcat.xlsx --out runs/tomcat``, the same as ``tosloc train``."""
+"""Learn from fixed reports, as ``tosloc train`` does: ``train.py CONFIG --repo GIT --reports FILE --out DIR``."""
 
 import sys
 
