@@ -7,6 +7,7 @@ import pickle
 import shutil
 import stat
 import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -413,3 +414,23 @@ def test_an_empty_repository(repository):
 )
 def test_decode_never_fails(data, text):
     assert decode(data) == text
+
+
+def test_workers_leave_nothing_behind(repository, tmp_path):
+    repository.commit({f"{number}.java": f"text {number}" for number in range(4)})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    script = (
+        "import sys, joblib\n"
+        "from tosloc.data.git import Repository\n"
+        "opened = Repository(sys.argv[1])\n"
+        "blobs = opened.snapshot('HEAD', {'.java'}).blobs\n"
+        "print(joblib.Parallel(n_jobs=2)(joblib.delayed(opened.text)(blob) for blob in blobs))\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", script, str(repository.path)]
+    done = subprocess.run(
+        command, env=os.environ | {"TMPDIR": str(scratch)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['text 0', 'text 1', 'text 2', 'text 3']\n"
+    assert done.stderr == ""
+    assert [path.name for path in scratch.iterdir() if path.name.startswith("tosloc")] == []

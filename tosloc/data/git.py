@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self, TypeAlias
@@ -564,7 +565,9 @@ def _environment() -> dict[str, str]:
 @functools.cache
 def _scratch() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tosloc-git-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
+    Finalize(None, remove, exitpriority=0)  # the way a worker process ends, which knows nothing of atexit
+    atexit.register(remove)
     return folder
 
 
