@@ -33,6 +33,12 @@ class Result:
 
 
 @dataclass
+class Built:
+    files: int
+    seconds: float
+
+
+@dataclass
 class FakeLocalizer:
     result: Result
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -66,9 +72,9 @@ def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
             loaded.append("default")
             return fake
 
-    module = types.ModuleType("tosloc.pipeline")
+    module = types.ModuleType("tosloc.pipeline.localizer")
     module.Localizer = Localizer  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tosloc.pipeline", module)
+    monkeypatch.setitem(sys.modules, "tosloc.pipeline.localizer", module)
     fake.asked.append({"loaded": loaded})
     return fake
 
@@ -180,25 +186,33 @@ def test_rank_and_index_call_the_experiment(
     called: list[dict[str, Any]] = []
     experiment("rank_reports", lambda **options: called.append(options))
 
-    def index(**options: Any) -> dict[str, float]:
+    def index(**options: Any) -> Built:
         called.append(options)
-        return {"files": 1536, "seconds": 1.25}
+        return Built(1536, 1.25)
 
     experiment("index", index)
     common = ["--repo", "r", "--store", "s"]
     assert main(["rank", *common, "--checkpoint", "c", "--reports", "x", "--out", str(tmp_path), "--split", "all"]) == 0
     assert main(["rank", *common, "--reports", "x", "--out", str(tmp_path)]) == 0
-    assert main(["index", *common, "--commit", "v1"]) == 0
+    (tmp_path / "my.toml").write_text("[run]\nseed = 9")
+    assert main(["index", *common, "--commit", "v1", "--config", str(tmp_path / "my.toml")]) == 0
     assert main(["index", *common, "--json"]) == 0
     for one in called:
         del one["progress"]
-    ranked = {"repo_path": Path("r"), "reports_path": Path("x"), "out": tmp_path, "store_path": Path("s")}
-    indexed = {"repo_path": Path("r"), "config": Config(), "store_path": Path("s")}
+    ranked = {
+        "repo_path": Path("r"),
+        "reports_path": Path("x"),
+        "out": tmp_path,
+        "store_path": Path("s"),
+        "config": None,
+    }
+    indexed = {"repo_path": Path("r"), "store_path": Path("s")}
     assert called == [
         {**ranked, "checkpoint": Path("c"), "split": "all"},
-        {**ranked, "checkpoint": None, "split": None},
-        {**indexed, "revision": "v1"},
-        {**indexed, "revision": "HEAD"},
+        {**ranked, "checkpoint": None, "split": "validation"},
+        {**ranked, "checkpoint": None, "split": "test"},
+        {**indexed, "revision": "v1", "config": Config.of({"run": {"seed": 9}}, "here")},
+        {**indexed, "revision": "HEAD", "config": None},
     ]
     text, _, last = capsys.readouterr().out.partition("{")
     assert [line.split() for line in text.splitlines()] == [["files", "1,536"], ["seconds", "1.250"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,10 @@ from tosloc.cli.options import (
 
 ConfigArgument = Annotated[
     Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default="the defaults")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 
 
@@ -60,36 +65,39 @@ def rank(
     ] = None,
     split: Annotated[
         Split | None,
-        typer.Option("--split", help="Reports to rank; all of them in one.", show_default="validation and test"),
+        typer.Option("--split", help="Reports to rank; all of them as one.", show_default="validation, then test"),
     ] = None,
+    config: ConfigOption = None,
     store: StoreOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc import experiment
     from tosloc.cli.progress import shown
-    from tosloc.evaluation.evaluate import splits_of
+    from tosloc.config import load_config
 
     _check_folder(out)
-    with shown(progress) as callback:
-        experiment.rank_reports(
-            checkpoint=checkpoint,
-            repo_path=repo,
-            reports_path=reports,
-            out=out,
-            split=None if split is None else split.value,
-            store_path=store,
-            progress=callback,
-        )
-    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {' or '.join(splits_of(out))}", file=sys.stderr)
+    settings = None if config is None else load_config(config)
+    parts = (Split.validation, Split.test) if split is None else (split,)
+    for part in parts:
+        with shown(progress) as callback:
+            experiment.rank_reports(
+                checkpoint=checkpoint,
+                repo_path=repo,
+                reports_path=reports,
+                out=out,
+                split=part.value,
+                store_path=store,
+                progress=callback,
+                config=settings,
+            )
+    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 
 def index(
     repo: RepositoryOption,
     commit: CommitOption = "HEAD",
-    config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
-    ] = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
     progress: ProgressOption = None,
@@ -98,13 +106,14 @@ def index(
     from tosloc import experiment
     from tosloc.cli.printing import print_counts, print_json
     from tosloc.cli.progress import shown
-    from tosloc.config import Config, load_config
+    from tosloc.config import load_config
 
-    settings = Config() if config is None else load_config(config)
+    settings = None if config is None else load_config(config)
     with shown(progress) as callback:
-        counts = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
+        built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
+    counts = dataclasses.asdict(built)
     if as_json:
-        print_json(dict(counts))
+        print_json(counts)
     else:
         print_counts(counts)
 
