@@ -88,7 +88,7 @@ def train(
     *,
     carry: bool = True,
     keep_features: bool = False,
-    default: StageOne | None | str = "shipped",
+    default: StageOne | str | None = "shipped",
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
 

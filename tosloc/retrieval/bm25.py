@@ -1,7 +1,7 @@
 """BM25 and BM25F over the fields of files (Robertson and Zaragoza 2009, equations 3.15 and 3.22).
 
-Query weight x IDF x saturated term frequency, summed over the report's terms. A posting's saturation does not depend on the
-report: for a version that stays in memory it is computed once (``VersionView.resident``), else for the report's postings.
+Query weight x IDF x saturated term frequency, summed over the report's terms. A posting's saturation does not depend on
+the report: for a version that stays in memory (``VersionView.resident``) it is computed once.
 """
 
 from __future__ import annotations
@@ -12,32 +12,35 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.records import FloatArray, IntArray, LongArray
-from tosloc.retrieval.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, VersionView
+from tosloc.retrieval.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, Float32Array, VersionView
+from tosloc.retrieval.postings import summed
 
 Counts = npt.NDArray[np.uint16]
-Saturation = Callable[[VersionView, Counts, IntArray], FloatArray]
+Saturation = Callable[[VersionView, Counts, IntArray], Float32Array]
 """(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
 
 FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
 
 
-def _saturate(frequency: FloatArray, view: VersionView, rows: IntArray, column: int, k1: float, b: float) -> FloatArray:
+def _saturate(
+    frequency: Float32Array, view: VersionView, rows: IntArray, column: int, k1: float, b: float
+) -> Float32Array:
     length = (k1 * (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])).astype(np.float32)
-    value: FloatArray = frequency * np.float32(k1 + 1) / (frequency + length[rows])
+    value: Float32Array = frequency * np.float32(k1 + 1) / (frequency + length[rows])
     return value
 
 
-def code(view: VersionView, counts: Counts, rows: IntArray) -> FloatArray:
+def code(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     """BM25 of identifiers in code, k1 1.2, b .4."""
     return _saturate(counts[:, CODE].astype(np.float32), view, rows, CODE, 1.2, 0.4)
 
 
-def methods(view: VersionView, counts: Counts, rows: IntArray) -> FloatArray:
+def methods(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     """BM25 of declared method names, k1 1.2, b .4."""
     return _saturate(counts[:, METHOD].astype(np.float32), view, rows, METHOD, 1.2, 0.4)
 
 
-def whole(view: VersionView, counts: Counts, rows: IntArray) -> FloatArray:
+def whole(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     """BM25 of all text, k1 1.2, b .3."""
     total = counts[:, CODE].astype(np.float32)
     total += counts[:, COMMENT]
@@ -45,14 +48,14 @@ def whole(view: VersionView, counts: Counts, rows: IntArray) -> FloatArray:
     return _saturate(total, view, rows, ALL, 1.2, 0.3)
 
 
-def fielded(view: VersionView, counts: Counts, rows: IntArray) -> FloatArray:
+def fielded(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     k1, b = 4.0, 0.4
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
         scale = weight / (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])
         total += counts[:, column] * scale.astype(np.float32)[rows]
-    value: FloatArray = total * np.float32(k1 + 1) / (total + np.float32(k1))
+    value: Float32Array = total * np.float32(k1 + 1) / (total + np.float32(k1))
     return value
 
 
@@ -75,7 +78,7 @@ class TextHits:
             self._counts = self.view.corpus.counts[self.positions]
         return self._counts
 
-    def saturation(self, formula: Saturation) -> FloatArray:
+    def saturation(self, formula: Saturation) -> Float32Array:
         """(P,) saturated frequencies of the selected postings."""
         if not self.view.resident:
             return formula(self.view, self.counts, self.rows)
@@ -90,4 +93,4 @@ class TextHits:
     def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
         """(F,) sum over terms of weight x IDF x saturated frequency."""
         values = self.saturation(formula) * self.selection.spread(weights * self.idf)
-        return self.view.to_files(np.bincount(self.rows, weights=values, minlength=len(self.view.corpus)))
+        return self.view.to_files(summed(self.rows, values, len(self.view.corpus)))

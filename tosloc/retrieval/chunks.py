@@ -6,6 +6,7 @@ import numpy as np
 
 from tosloc.records import FloatArray, LongArray
 from tosloc.retrieval.corpus import VersionView
+from tosloc.retrieval.postings import summed
 
 K1 = 1.2
 SATURATION = np.arange(256) * (K1 + 1) / (np.arange(256) + K1)
@@ -21,5 +22,5 @@ def best_chunk(view: VersionView, terms: LongArray, weights: FloatArray) -> Floa
     selection = lists.select(terms)
     values = SATURATION[corpus.chunk_counts[selection.positions]] * selection.spread(weights)
     chunks = int(corpus.table.chunk_starts[-1])
-    of_chunks = np.bincount(lists.rows[selection.positions], weights=values, minlength=chunks)
+    of_chunks = summed(lists.rows[selection.positions], values, chunks)
     return view.to_files(np.maximum.reduceat(of_chunks, corpus.table.chunk_starts[:-1]))

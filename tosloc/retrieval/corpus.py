@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tosloc.analysis.facts import FIELDS, FactTable
 from tosloc.records import FloatArray, IntArray, LongArray, Snapshot
-from tosloc.retrieval.postings import Postings, ranges
+from tosloc.retrieval.postings import Postings, ranges, summed
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -73,9 +73,7 @@ class Corpus:
             chosen = ranges(self.table.starts[rows], self.table.starts[rows + 1])
             amount = np.repeat(change[rows], chosen.sizes)
             terms = self.table.terms[chosen.positions]
-            self._frequency = self._frequency + np.bincount(
-                terms, weights=amount, minlength=len(self._frequency)
-            ).round().astype(np.int64)
+            self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
             self._multiplicity = multiplicity
         return self._frequency
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.retrieval.postings import Postings, ranges
+from tosloc.retrieval.postings import Postings, ranges, summed
 
 DAY = 86_400.0
 
@@ -179,7 +179,7 @@ class DocumentsView:
         changed = np.flatnonzero(known != before_known)
         chosen = ranges(documents.starts[changed], documents.starts[changed + 1])
         amount = np.repeat(np.where(known[changed], 1.0, -1.0), chosen.sizes)
-        change = np.bincount(documents.terms[chosen.positions], weights=amount, minlength=len(documents.vocabulary))
+        change = summed(documents.terms[chosen.positions], amount, len(documents.vocabulary))
         self.frequency: LongArray = frequency + change.round().astype(np.int64)
 
     @cached_property
@@ -204,7 +204,7 @@ class DocumentsView:
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
         values = (1.0 + np.log(documents.posting_counts[chosen.positions])) * chosen.spread(query * self.idf[terms])
-        dots = np.bincount(rows, weights=values, minlength=len(documents))
+        dots = summed(rows, values, len(documents))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
@@ -222,7 +222,7 @@ class DocumentsView:
         """(N,) sum of the documents' values over the files that they touched."""
         source = self.documents
         chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
-        return np.bincount(source.files[chosen.positions], weights=chosen.spread(values), minlength=paths)
+        return summed(source.files[chosen.positions], chosen.spread(values), paths)
 
     def term_matrix(self, terms: LongArray) -> sparse.csr_array:
         """(T, D) term frequencies of the known documents."""
@@ -257,4 +257,4 @@ def document_bm25(
     floor = k1 * (1 - b + b * length / average)
     value = joined.data * (k1 + 1) / (joined.data + floor[joined.indices])
     repeats = np.diff(joined.indptr)
-    return [np.bincount(joined.indices, weights=value * np.repeat(w, repeats), minlength=size) for w in weights]
+    return [summed(joined.indices, value * np.repeat(w, repeats), size) for w in weights]

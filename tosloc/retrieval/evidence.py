@@ -15,6 +15,7 @@ from scipy import sparse
 from tosloc.records import BoolArray, FloatArray, LongArray
 from tosloc.retrieval.documents import DAY, Documents, DocumentsView
 from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.postings import summed
 
 
 class Evidence:
@@ -93,7 +94,7 @@ class Moment:
     def per_file(self, view: DocumentsView, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of the documents' values over the files that they touched."""
         documents = view.documents
-        return np.bincount(documents.files, weights=values[documents.pair_document], minlength=paths)
+        return summed(documents.files, values[documents.pair_document], paths)
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
@@ -141,9 +142,7 @@ class Moment:
         per_commit = shares / np.where(total > 0, total, np.inf)
         of_path = np.zeros(paths)
         of_path[files] = per_commit
-        given = (
-            np.bincount(documents.pair_document, weights=of_path[documents.files], minlength=len(documents)) * weight
-        )
+        given = summed(documents.pair_document, of_path[documents.files], len(documents)) * weight
         spread = self.per_file(view, given, paths)
         spread[files] -= np.where(total > 0, shares, 0.0)
         return np.maximum(spread, 0.0)

@@ -1,7 +1,8 @@
-"""The features of stage one: each a small function from a scene to one value a file. docs/features.md lists what each is worth.
+"""The features of stage one: each a small function from a scene to one value a file.
 
-The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and validation
-reports of four projects. Shapes: F files of the version, N paths, D documents.
+The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and
+validation reports of four projects; docs/features.md lists what each is worth. Shapes: F files of the version, N paths,
+D documents.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tosloc.retrieval import bm25
 from tosloc.retrieval.chunks import best_chunk
 from tosloc.retrieval.documents import document_bm25
 from tosloc.retrieval.evidence import Moment
+from tosloc.retrieval.postings import summed
 from tosloc.retrieval.rvsm import min_max
 from tosloc.retrieval.scene import Scene
 
@@ -116,7 +118,7 @@ def name_coverage(scene: Scene) -> FloatArray:
 
 
 def mention(scene: Scene) -> FloatArray:
-    """1 if the report writes the file's name as it is (outside stack frames), .5 if that is a plain capitalised word."""
+    """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
     table = scene.place.paths.table
     scores = np.zeros(scene.all_paths)
     for word in scene.question.mentions:
@@ -200,8 +202,8 @@ def name_documents(scene: Scene) -> FloatArray:
     of_terms = document_bm25(view.term_matrix(terms), groups, lengths, weighted, scene.place.paths.name_terms)[0]
     idf = np.where(table.row_counts[1] > 0, scene.place.paths.name_idf[table.terms], 0.0)
     rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
-    total = np.bincount(rows, weights=idf * of_terms[table.terms], minlength=len(table))
-    weight = np.bincount(rows, weights=idf, minlength=len(table))
+    total = summed(rows, idf * of_terms[table.terms], len(table))
+    weight = summed(rows, idf, len(table))
     return scene.to_files(total / np.maximum(weight, 1e-9) ** 0.7)
 
 
@@ -219,7 +221,7 @@ def activity(scene: Scene) -> FloatArray:
 
 
 def popularity(scene: Scene) -> FloatArray:
-    """ln(1 + sum over all of the file's commits of 1/sqrt(k)); its weight is negative: old files have long documents."""
+    """ln(1 + sum over all of the file's commits of 1/sqrt(k)); weighs negatively: old files have long documents."""
     return scene.to_files(scene.moment.activity(math.inf, scene.all_paths))
 
 
@@ -270,10 +272,10 @@ DIRECT: Mapping[str, Feature] = {
 }
 
 POSTERIOR: Mapping[str, float] = {
-    "bm25f": 0.5, "code": 1.0, "methods": 0.4, "chunk": 2.3, "summary": 1.0, "identifiers": 1.0, "path": 0.6, "folders": 0.8,
-    "name_coverage": 0.6, "mention": 1.0, "rare_frame": 1.5, "cause_frame": 1.5, "file_documents": 1.0, "commit_summary": 0.4,
-    "near_commits": 0.4, "near_reports": 1.0, "near_package": 0.8, "name_documents": 0.7, "recency": 1.0, "activity": 1.0,
-    "popularity": -1.8, "test": -0.6,
+    "bm25f": 0.5, "code": 1.0, "methods": 0.4, "chunk": 2.3, "summary": 1.0, "identifiers": 1.0, "path": 0.6,
+    "folders": 0.8, "name_coverage": 0.6, "mention": 1.0, "rare_frame": 1.5, "cause_frame": 1.5, "file_documents": 1.0,
+    "commit_summary": 0.4, "near_commits": 0.4, "near_reports": 1.0, "near_package": 0.8, "name_documents": 0.7,
+    "recency": 1.0, "activity": 1.0, "popularity": -1.8, "test": -0.6,
 }  # fmt: skip
 """Fixed weights of a first guess, which the two features below pass on to related files. Rounded; never fitted again."""
 

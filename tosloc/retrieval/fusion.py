@@ -1,7 +1,7 @@
 """One score from many features: a weighted sum, its weights fitted in one of two ways.
 
-``Examples`` holds, for each report, the feature rows of its fixed files and of other files; the fits see no paths and no
-names. Shapes: R reports, n rows over all reports, K features.
+``Examples`` holds, for each report, the feature rows of its fixed files and of other files; the fits see no
+paths and no names. Shapes: R reports, n rows over all reports, K features.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import optimize
 
 from tosloc.records import BoolArray, FloatArray, LongArray
+from tosloc.retrieval.postings import summed
 
 Rows = npt.NDArray[np.float32]
 
@@ -81,7 +82,7 @@ def listwise_loss(
     # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
     slope = np.zeros(len(scores))
     slope[hit] = (own / (own + rest) - 1.0) * share
-    spread = np.bincount(report_of[hit], weights=share / (own + rest), minlength=reports)
+    spread = summed(report_of[hit], share / (own + rest), reports)
     slope += np.where(fixed, 0.0, mass * spread[report_of])
     gradient = (slope.astype(np.float32) @ rows).astype(np.float64)
     away = weights - centre
@@ -121,7 +122,7 @@ def mean_precision_and_rank(weights: FloatArray, examples: Examples) -> float:
     starts = np.flatnonzero(first)
     nth = np.arange(len(rank)) - np.repeat(starts, np.diff(np.append(starts, len(rank)))) + 1
     number = np.bincount(report, minlength=len(examples))
-    precision = np.bincount(report, weights=nth / rank, minlength=len(examples)) / number
+    precision = summed(report, nth / rank, len(examples)) / number
     return float(precision.mean() + (1.0 / rank[first]).mean())
 
 
@@ -147,9 +148,12 @@ def fit_evolution(
         generation += 1
         progress(generation)
 
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
     found = optimize.differential_evolution(
-        lambda weights: -objective(weights),
-        [bounds] * features,
+        cost,
+        optimize.Bounds(np.full(features, bounds[0]), np.full(features, bounds[1])),
         maxiter=generations,
         popsize=population,
         tol=tolerance,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tosloc.analysis import text
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.retrieval.postings import Postings
+from tosloc.retrieval.postings import Postings, summed
 
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
@@ -170,7 +170,7 @@ class PathView:
         value = (
             frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average)) * chosen.spread(weight * idf)
         )
-        return np.bincount(rows, weights=value * seen, minlength=len(self.table))[self.path_ids]
+        return summed(rows, value * seen, len(self.table))[self.path_ids]
 
     @cached_property
     def name_frequency(self) -> LongArray:
@@ -199,15 +199,15 @@ class PathView:
             wanted[table.term_ids.get(word, -1)] = 1.0
         wanted[-1] = 0.0
         rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
-        covered = np.bincount(rows, weights=idf * wanted[table.terms], minlength=len(table))
-        total = np.bincount(rows, weights=idf, minlength=len(table))
+        covered = summed(rows, idf * wanted[table.terms], len(table))
+        total = summed(rows, idf, len(table))
         share: FloatArray = (covered / np.maximum(total, 1e-9))[self.path_ids]
         return share
 
     def directory_sum(self, of_files: FloatArray) -> FloatArray:
         """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
         folder = self.table.directory[self.path_ids]
-        total = np.bincount(folder, weights=of_files, minlength=self.table.directories)
+        total = summed(folder, of_files, self.table.directories)
         size = np.bincount(folder, minlength=self.table.directories)
         value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
         return value

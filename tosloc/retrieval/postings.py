@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,3 +56,9 @@ def ranges(starts: LongArray, ends: LongArray) -> Selection:
     total = int(sizes.sum())
     shift = np.repeat(starts - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) if len(sizes) else sizes
     return Selection(np.arange(total, dtype=np.int64) + shift, sizes)
+
+
+def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
+    """(number,) sum of the values of each group; a group without values has 0."""
+    sums: npt.NDArray[np.float64] = np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
+    return sums

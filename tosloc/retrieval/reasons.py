@@ -10,7 +10,7 @@ import numpy as np
 from tosloc.analysis import text
 from tosloc.records import FloatArray, Reason
 from tosloc.retrieval import bm25, features
-from tosloc.retrieval.documents import DAY, DocumentsView
+from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.scene import Scene
 
 SHOWN = 4

@@ -14,7 +14,7 @@ from scipy import sparse
 from tosloc.records import FloatArray, LongArray
 from tosloc.retrieval.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import Postings
+from tosloc.retrieval.postings import Postings, summed
 
 LENGTH_STEEPNESS = 10.0
 
@@ -69,7 +69,7 @@ class TermVectors:
         length = float(np.sqrt((query**2).sum())) or 1.0
         chosen = self.postings.select(terms)
         values = self.values[chosen.positions] * chosen.spread(query / length)
-        return np.bincount(self.postings.rows[chosen.positions], weights=values, minlength=self.files)
+        return summed(self.postings.rows[chosen.positions], values, self.files)
 
 
 def structured_counts(corpus: Corpus, table: PathTable) -> tuple[sparse.csr_array, sparse.csr_array, dict[str, int]]:
@@ -106,7 +106,7 @@ class StructuredText:
         counts.eliminate_zeros()
         counts.sort_indices()
         return RevisedVectors(
-            TermVectors.of(counts), length_score(np.asarray(counts.sum(axis=1)).ravel()), self.numbers
+            TermVectors.of(counts), length_score(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()), self.numbers
         )
 
 
