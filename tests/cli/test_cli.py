@@ -3,6 +3,8 @@
 import errno
 import io
 import json
+import os
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -341,3 +343,22 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for name in names:
         assert f"\n  {name} " in printed
         assert main([name, "--help"]) == 0
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    write_split(tmp_path / "test")
+    command = [sys.executable, "-m", "tosloc.cli", "evaluate", str(tmp_path), "--json"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    closed = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (closed.returncode, closed.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_the_output(tmp_path: Path) -> None:
+    write_split(tmp_path / "test")
+    command = [sys.executable, "-m", "tosloc.cli", "evaluate", str(tmp_path), "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"tosloc: {FULL}\n")

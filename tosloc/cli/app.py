@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -64,16 +65,35 @@ def tosloc(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="tosloc")
-    except SystemExit as done:
-        return done.code if isinstance(done.code, int) else int(bool(done.code))
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except (_Interrupted, KeyboardInterrupt):
         return _say("interrupted; run the same command again to go on", INTERRUPTED)
     except ToslocError as error:
         return _say(str(error), WRONG_INPUT)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        _forget_output()
+        return 1
     except OSError as error:
+        _forget_output()
         return _say(_about(error), WRONG_INPUT)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="tosloc")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(bool(done.code))
     return 0
+
+
+def _forget_output() -> None:
+    """Let the interpreter's last flush of standard output go nowhere, if it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _about(error: OSError) -> str:
