@@ -234,27 +234,57 @@ class DocumentsView:
         return sparse.csr_array((values, rows, starts), shape=(len(terms), len(documents)))
 
 
-def document_bm25(
-    matrix: sparse.csr_array,
-    groups: sparse.csr_array,
-    lengths: FloatArray,
-    weights: Sequence[FloatArray],
-    present: BoolArray,
-    k1: float = 1.2,
-    b: float = 0.5,
-) -> list[FloatArray]:
-    """(G,) BM25 of joined documents, one for each of several weightings of the same terms.
+class Joined:
+    """Documents joined to one long text for each of G groups: of a file, or of all files whose names share a term.
 
-    ``matrix`` (T, D) frequencies, ``groups`` (D, G) how much of a document belongs to each group (a file, a name's term),
-    ``lengths`` (D,) of the known documents and 0 for others, ``weights`` (T,) query weight x IDF, ``present`` (G,) the
-    groups of the searched version, over which the average length is taken.
+    ``groups`` (D, G) says how much of a document belongs to each group.
     """
-    joined = matrix @ groups
-    size = groups.shape[1]
-    length = groups.T @ lengths
-    filled = present & (length > 0)
-    average = float(length[filled].mean()) if filled.any() else 1.0
-    floor = k1 * (1 - b + b * length / average)
-    value = joined.data * (k1 + 1) / (joined.data + floor[joined.indices])
-    repeats = np.diff(joined.indptr)
-    return [summed(joined.indices, value * np.repeat(w, repeats), size) for w in weights]
+
+    def __init__(self, view: DocumentsView, groups: sparse.csr_array) -> None:
+        self.view, self.groups = view, groups
+        self._frequencies: sparse.csr_array | None = None
+        self._asked = 1
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(G,) terms of each joined text."""
+        total: FloatArray = self.groups.T @ (self.view.documents.lengths * self.view.known)
+        return total
+
+    def asked_again(self) -> None:
+        """Count a repeated question; from the third on, joining all texts once is cheaper than some each time."""
+        self._asked += 1
+        if self._asked == 3:
+            self.keep()
+
+    def keep(self) -> None:
+        """Join all texts now: many reports will be asked that know the same documents."""
+        documents = self.view.documents
+        shape = (len(documents), len(documents.vocabulary))
+        values = documents.counts * np.repeat(self.view.known, np.diff(documents.starts)).astype(np.float64)
+        by_term = sparse.csr_array((values, documents.terms, documents.starts), shape=shape).T.tocsr()
+        self._frequencies = by_term @ self.groups
+
+    def _selected(self, terms: LongArray) -> tuple[IntArray, FloatArray, LongArray]:
+        """Groups and frequencies of the terms' occurrences, one term after the other, and how many each term has."""
+        if self._frequencies is None:
+            found = self.view.term_matrix(terms) @ self.groups
+            return found.indices, found.data, np.diff(found.indptr).astype(np.int64)
+        starts = self._frequencies.indptr.astype(np.int64)
+        chosen = ranges(starts[terms], starts[terms + 1])
+        return self._frequencies.indices[chosen.positions], self._frequencies.data[chosen.positions], chosen.sizes
+
+    def bm25(
+        self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray, k1: float = 1.2, b: float = 0.5
+    ) -> list[FloatArray]:
+        """(G,) BM25 of the joined texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
+
+        The average length is taken over the groups that are ``present`` (G,) in the searched version.
+        """
+        filled = present & (self.lengths > 0)
+        average = float(self.lengths[filled].mean()) if filled.any() else 1.0
+        groups, frequency, sizes = self._selected(terms)
+        floor = k1 * (1 - b + b * self.lengths / average)
+        value = frequency * (k1 + 1) / (frequency + floor[groups])
+        number = self.groups.shape[1]
+        return [summed(groups, value * np.repeat(weight, sizes), number) for weight in weights]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.records import BoolArray, FloatArray, LongArray
-from tosloc.retrieval.documents import DAY, Documents, DocumentsView
+from tosloc.retrieval.documents import DAY, Documents, DocumentsView, Joined
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import summed
 
@@ -26,6 +26,7 @@ class Evidence:
         self._incidence: dict[tuple[int, int], sparse.csr_array] = {}
         self._name_terms: tuple[int, sparse.csr_array] | None = None
         self._last: dict[int, DocumentsView] = {}
+        self._joined: dict[tuple[int, int], Joined] = {}
 
     def incidence(self, documents: Documents, paths: int) -> sparse.csr_array:
         """(D, N) 1/sqrt(k) where a document touched a file."""
@@ -52,6 +53,16 @@ class Evidence:
         if last is None or not np.array_equal(last.known, known):
             last = DocumentsView(documents, known, last)
             self._last[id(documents)] = last
+        return last
+
+    def joined(self, view: DocumentsView, groups: sparse.csr_array) -> Joined:
+        """Joined texts of the groups; what was asked of the same documents before is kept."""
+        key = (id(view.documents), id(groups))
+        last = self._joined.get(key)
+        if last is None or last.view is not view:
+            last = self._joined[key] = Joined(view, groups)
+        else:
+            last.asked_again()
         return last
 
     def before(self, moment: float, contained: BoolArray | None = None) -> Moment:
@@ -90,6 +101,10 @@ class Moment:
         """(D,) exp(-age / days), 0 for unknown documents."""
         weight: FloatArray = np.where(view.known, np.exp(-self.ages(view) / days), 0.0)
         return weight
+
+    def joined(self, view: DocumentsView, groups: sparse.csr_array) -> Joined:
+        """The known documents joined by the groups."""
+        return self.evidence.joined(view, groups)
 
     def per_file(self, view: DocumentsView, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of the documents' values over the files that they touched."""

@@ -16,9 +16,7 @@ import numpy as np
 from tosloc.records import FloatArray
 from tosloc.retrieval import bm25
 from tosloc.retrieval.chunks import best_chunk
-from tosloc.retrieval.documents import document_bm25
 from tosloc.retrieval.evidence import Moment
-from tosloc.retrieval.postings import summed
 from tosloc.retrieval.rvsm import min_max
 from tosloc.retrieval.scene import Scene
 
@@ -194,17 +192,12 @@ def near_package(scene: Scene) -> FloatArray:
 
 def name_documents(scene: Scene) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files without a past."""
-    view, table = scene.moment.commits, scene.place.paths.table
+    moment, view, table = scene.moment, scene.moment.commits, scene.place.paths.table
     terms, weights = view.documents.known(scene.question.summary_weights)
-    lengths = view.documents.lengths * view.known
-    groups = scene.moment.evidence.name_terms(table)
-    weighted = (weights * view.idf[terms],)
-    of_terms = document_bm25(view.term_matrix(terms), groups, lengths, weighted, scene.place.paths.name_terms)[0]
-    idf = np.where(table.row_counts[1] > 0, scene.place.paths.name_idf[table.terms], 0.0)
-    rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
-    total = summed(rows, idf * of_terms[table.terms], len(table))
-    weight = summed(rows, idf, len(table))
-    return scene.to_files(total / np.maximum(weight, 1e-9) ** 0.7)
+    joined = moment.joined(view, moment.evidence.name_terms(table))
+    of_terms = joined.bm25(terms, (weights * view.idf[terms],), scene.place.paths.name_terms)[0]
+    paths = scene.place.paths
+    return scene.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 
 # Activity and structure

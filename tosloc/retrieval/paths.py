@@ -79,6 +79,18 @@ class PathTable:
         return len(self.paths)
 
     @cached_property
+    def name_rows(self) -> LongArray:
+        """Path of each (path, file-name term) pair."""
+        rows: LongArray = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))[self.row_counts[1] > 0]
+        return rows
+
+    @cached_property
+    def name_term_list(self) -> IntArray:
+        """Term of each (path, file-name term) pair."""
+        terms: IntArray = self.terms[self.row_counts[1] > 0]
+        return terms
+
+    @cached_property
     def vocabulary(self) -> tuple[str, ...]:
         """Terms by number."""
         return tuple(self.term_ids)
@@ -193,16 +205,21 @@ class PathView:
     def name_coverage(self, words: frozenset[str]) -> FloatArray:
         """(F,) share of the IDF of a file name's terms that the words contain."""
         table = self.table
-        idf = np.where(table.row_counts[1] > 0, self.name_idf[table.terms], 0.0)
-        wanted = np.zeros(len(table.term_ids) + 1)
-        for word in words:
-            wanted[table.term_ids.get(word, -1)] = 1.0
-        wanted[-1] = 0.0
-        rows = np.repeat(np.arange(len(table)), np.diff(table.starts))
-        covered = summed(rows, idf * wanted[table.terms], len(table))
-        total = summed(rows, idf, len(table))
-        share: FloatArray = (covered / np.maximum(total, 1e-9))[self.path_ids]
+        terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
+        chosen = table.postings.select(terms)
+        idf = chosen.spread(self.name_idf[terms]) * (table.counts[1, chosen.positions] > 0)
+        covered = summed(table.postings.rows[chosen.positions], idf, len(table))
+        share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
         return share
+
+    @cached_property
+    def name_weight(self) -> FloatArray:
+        """(N,) sum of the IDF of each file name's terms."""
+        return self.name_sum(np.ones(len(self.table.term_ids)))
+
+    def name_sum(self, of_terms: FloatArray) -> FloatArray:
+        """(N,) sum over each file name's terms of their IDF x a value of the term."""
+        return summed(self.table.name_rows, (self.name_idf * of_terms)[self.table.name_term_list], len(self.table))
 
     def directory_sum(self, of_files: FloatArray) -> FloatArray:
         """(F,) for each file the sum over the files of its folder, divided by the root of their number."""

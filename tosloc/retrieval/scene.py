@@ -10,7 +10,6 @@ import numpy as np
 from tosloc.records import FloatArray, LongArray
 from tosloc.retrieval.bm25 import TextHits
 from tosloc.retrieval.corpus import VersionView
-from tosloc.retrieval.documents import document_bm25
 from tosloc.retrieval.evidence import Moment
 from tosloc.retrieval.paths import PathView
 from tosloc.retrieval.question import Question
@@ -89,13 +88,8 @@ class Scene:
         numbers = {documents.term_ids[t]: w for t, w in summary.items() if t in documents.term_ids}
         of_summary = np.array([numbers.get(term, 0.0) for term in terms.tolist()], dtype=np.float64)
         idf = view.idf[terms]
-        whole, short = document_bm25(
-            view.term_matrix(terms),
-            self.moment.evidence.incidence(documents, self.all_paths),
-            documents.lengths * view.known,
-            (weights * idf, of_summary * idf),
-            self.place.paths.present,
-        )
+        joined = self.moment.joined(view, self.moment.evidence.incidence(documents, self.all_paths))
+        whole, short = joined.bm25(terms, (weights * idf, of_summary * idf), self.place.paths.present)
         return whole, short
 
     @cached_property
@@ -104,10 +98,8 @@ class Scene:
         view = self.moment.reports
         documents = view.documents
         terms, weights = documents.known(self.question.weights)
-        groups = self.moment.evidence.incidence(documents, self.all_paths)
-        lengths = documents.lengths * view.known
-        weighted = (weights * view.idf[terms],)
-        return document_bm25(view.term_matrix(terms), groups, lengths, weighted, self.place.paths.present)[0]
+        joined = self.moment.joined(view, self.moment.evidence.incidence(documents, self.all_paths))
+        return joined.bm25(terms, (weights * view.idf[terms],), self.place.paths.present)[0]
 
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
