@@ -1,0 +1,166 @@
+"""Fill a facts store from a repository: blobs analysed in parallel, written batch by batch, resumable at any moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Final, TypeAlias
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
+
+from tosloc.analysis.facts import analyse, language_of
+from tosloc.analysis.store import FactStore, Packed, pack
+from tosloc.data.git import Repository, decode
+from tosloc.records import Progress, silent
+
+BATCH_BLOBS: Final = 64
+BATCH_BYTES: Final = 1_000_000
+"""A batch ends at either: small enough that no worker is left alone with a long one at the end."""
+
+_Task: TypeAlias = tuple[str, str, str]
+"""Blob, suffix, language."""
+_Batch: TypeAlias = tuple[_Task, ...]
+_Result: TypeAlias = list[tuple[str, str, Packed | None]]
+"""Blob, language, its facts or None for an object that is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What ``build`` did, in blobs."""
+
+    added: int
+    known: int
+    """Were in the store already."""
+    missing: int
+    """Are not in the repository, or damaged there."""
+    fallback: int
+    """Of the added ones, those that a parser or lizard could not read, or has no grammar for."""
+
+
+def build(
+    repo_path: str | os.PathLike[str],
+    store: FactStore,
+    blobs: Sequence[tuple[str, str]],
+    jobs: int = -1,
+    progress: Progress = silent,
+) -> BuildReport:
+    """Put the facts of ``blobs``, (blob id, suffix) pairs, into ``store``; those that it has are skipped.
+
+    ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second call
+    goes on from there. A blob that brings a worker down is analysed by regular expressions alone. Raises RepositoryError and
+    StoreError.
+    """
+    wanted: dict[str, dict[str, str]] = {}
+    for blob, suffix in blobs:
+        wanted.setdefault(language_of(suffix), {}).setdefault(blob, suffix.lower())
+    total = sum(len(some) for some in wanted.values())
+    tasks = [(blob, wanted[name][blob], name) for name in wanted for blob in store.missing(wanted[name], name)]
+    known = total - len(tasks)
+    with Repository(repo_path) as repository:
+        batches = _batches(tasks, _sizes(repository, [blob for blob, _, _ in tasks]))
+    added = missing = fallback = 0
+    done = known
+    progress("analysing", done, total)
+    for result in _run(str(repo_path), batches, effective_n_jobs(jobs)):
+        present = [(blob, name, facts) for blob, name, facts in result if facts is not None]
+        missing += len(result) - len(present)
+        added += store.put(present)
+        fallback += sum(not all(facts.scalars[-2:]) for _, _, facts in present)
+        done += len(result)
+        progress("analysing", done, total)
+    return BuildReport(added, known, missing, fallback)
+
+
+def _sizes(repository: Repository, blobs: Sequence[str]) -> list[int]:
+    """Bytes of each blob, 0 for one that is missing."""
+    if not blobs:
+        return []
+    request = "".join(f"{blob}\n" for blob in blobs).encode()
+    with repository.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers:
+        return [int(line) if line.strip().isdigit() else 0 for line in answers]
+
+
+def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
+    """Tasks in their order, in batches of about as many blobs and bytes each."""
+    batches: list[_Batch] = []
+    batch: list[_Task] = []
+    size = 0
+    for task, more in zip(tasks, sizes, strict=True):
+        if batch and (len(batch) == BATCH_BLOBS or size + more > BATCH_BYTES):
+            batches.append(tuple(batch))
+            batch, size = [], 0
+        batch.append(task)
+        size += more
+    if batch:
+        batches.append(tuple(batch))
+    return batches
+
+
+def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Iterator[_Result]:
+    """Results of all batches, in any order. What was in flight when a worker died is done again, blob by blob."""
+    if jobs == 1 or len(batches) < 2:
+        for batch in batches:
+            yield _analyse_batch(path, batch)
+        return
+    left = dict(enumerate(batches))
+    while left:
+        started: list[int] = []
+
+        def calls(started: list[int] = started) -> Iterator[object]:
+            for number, batch in tuple(left.items()):
+                started.append(number)
+                yield delayed(_analyse_numbered)(path, number, batch)
+
+        try:
+            # joblib balances long batches by itself: at most two wait for each worker
+            for number, result in Parallel(jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls()):
+                del left[number]
+                yield result
+            return
+        except (BrokenLoky, BrokenProcessPool):
+            for number in started:
+                if number in left:
+                    yield _one_by_one(path, left.pop(number))
+
+
+def _analyse_numbered(path: str, number: int, batch: _Batch) -> tuple[int, _Result]:
+    return number, _analyse_batch(path, batch)
+
+
+@lru_cache(maxsize=1)
+def _repository(path: str) -> Repository:
+    """The worker's own repository, kept from batch to batch."""
+    return Repository(path)
+
+
+def _analyse_batch(path: str, batch: _Batch) -> _Result:
+    texts = _repository(path).texts([blob for blob, _, _ in batch])
+    return [
+        (blob, name, None if data is None else pack(analyse(decode(data), suffix)))
+        for (blob, suffix, name), (_, data) in zip(batch, texts, strict=True)
+    ]
+
+
+def _one_by_one(path: str, batch: _Batch) -> _Result:
+    """The batch, each blob in a process that may die; one that does is read without a parser."""
+    result: _Result = []
+    executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    try:
+        for task in batch:
+            try:
+                result += executor.submit(_analyse_batch, path, (task,)).result()
+            except BrokenProcessPool:
+                executor.shutdown()
+                executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+                blob, suffix, name = task
+                text = decode(next(data for _, data in _repository(path).texts([blob])) or b"")
+                result.append((blob, name, pack(analyse(text, suffix, parse=False))))
+    finally:
+        executor.shutdown(cancel_futures=True)
+    return result
