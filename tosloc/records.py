@@ -48,7 +48,7 @@ class BugReport:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled bug: the report, the commit that fixed it and the files that the fix changed. Only experiments hold it."""
+    """A labelled bug: a report, the commit that fixed it and the files it changed. Only experiments hold it."""
 
     report: BugReport
     fix_commit: str
@@ -180,7 +180,9 @@ class Ranking:
         if not isinstance(other, Ranking):
             return NotImplemented
         return (
-            self.report == other.report and self.paths == other.paths and bool(np.array_equal(self.scores, other.scores))
+            self.report == other.report
+            and self.paths == other.paths
+            and bool(np.array_equal(self.scores, other.scores))
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds an array

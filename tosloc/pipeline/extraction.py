@@ -1,7 +1,7 @@
 """Feature tables of many labelled reports: in blocks of consecutive versions, in parallel, resumable.
 
-A block's blobs are loaded and inverted once for all of its versions. Each finished block is a file; a second run goes on
-after the last one. Shapes: F files of a version, K features, n rows kept.
+A block's blobs are loaded and inverted once for all of its versions. Each finished block is a file; a second run goes
+on after the last one. Shapes: F files of a version, K features, n rows kept.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import joblib
@@ -127,7 +128,7 @@ def read_block(path: Path) -> Iterator[Table]:
     arrays = load(path)
     starts = arrays["starts"].tolist()
     ids = json.loads(arrays["reports"].tobytes())
-    for number, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for number, (start, end) in enumerate(pairwise(starts)):
         yield Table(
             ids[number],
             arrays["rows"][start:end],  # type: ignore[arg-type]

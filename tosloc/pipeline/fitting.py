@@ -90,7 +90,7 @@ def fit_weights(
     centre: StageOne | None,
     progress: Progress = silent,
 ) -> StageOne:
-    """A weighted sum fitted as configured; the listwise fit is drawn towards ``centre`` where that has the same features."""
+    """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre`` of the same features."""
     if settings.fit == "differential_evolution":
         evolution = settings.evolution
         weights = fit_evolution(

@@ -50,7 +50,7 @@ class Ground:
     def of(
         cls, snapshot: Snapshot, corpus: Corpus, evidence: Evidence, paths: Sequence[str], notes: tuple[str, ...] = ()
     ) -> Self:
-        """Ground of a version; ``paths`` are what the evidence's file numbers mean. Other files' evidence is left out."""
+        """Ground of a version; ``paths`` are what the evidence's numbers mean. Other files' evidence is left out."""
         compact = Snapshot.of(
             snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
         )

@@ -270,7 +270,7 @@ POSTERIOR: Mapping[str, float] = {
     "commit_summary": 0.4, "near_commits": 0.4, "near_reports": 1.0, "near_package": 0.8, "name_documents": 0.7,
     "recency": 1.0, "activity": 1.0, "popularity": -1.8, "test": -0.6,
 }  # fmt: skip
-"""Fixed weights of a first guess, which the two features below pass on to related files. Rounded; never fitted again."""
+"""Fixed weights of a first guess, which the two features below pass on to related files; never fitted."""
 
 RELATED = ("co_change", "twin")
 

@@ -13,7 +13,7 @@ from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.evidence import Evidence
 
 TRAILER = re.compile(
-    r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|cherry.?picked|acked-by)\b.*$",
+    r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -14,7 +14,7 @@ from tosloc.retrieval.fusion import Rows
 
 
 def head_rows(rows: Rows, scores: FloatArray) -> Rows:
-    """(k, K+2) features of the head, its linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
+    """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
     below = (scores - scores[0]).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
     return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
