@@ -52,9 +52,9 @@ def build(
 ) -> BuildReport:
     """Put the facts of ``blobs``, (blob id, suffix) pairs, into ``store``; those that it has are skipped.
 
-    ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second call
-    goes on from there. A blob that brings a worker down is analysed by regular expressions alone. Raises RepositoryError and
-    StoreError.
+    ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
+    call goes on from there. A blob that brings a worker down is analysed by regular expressions alone.
+    Raises RepositoryError and StoreError.
     """
     wanted: dict[str, dict[str, str]] = {}
     for blob, suffix in blobs:

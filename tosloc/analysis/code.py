@@ -188,8 +188,10 @@ _QUERIES: Final[dict[str, str]] = {
         [(string_literal) (char_literal)] @string
         (preproc_include) @drop
         (function_declarator declarator: (identifier) @method)
-        [(struct_specifier name: (type_identifier) @type body: (_)) (union_specifier name: (type_identifier) @type body: (_))
-         (enum_specifier name: (type_identifier) @type body: (_)) (type_definition declarator: (type_identifier) @type)]
+        [(struct_specifier name: (type_identifier) @type body: (_))
+         (union_specifier name: (type_identifier) @type body: (_))
+         (enum_specifier name: (type_identifier) @type body: (_))
+         (type_definition declarator: (type_identifier) @type)]
         (field_declaration declarator: (field_identifier) @field)
         (field_declaration declarator: (_ declarator: (field_identifier) @field))
         (enumerator name: (identifier) @field)
@@ -200,9 +202,12 @@ _QUERIES: Final[dict[str, str]] = {
         [(string_literal) (raw_string_literal) (char_literal)] @string
         [(preproc_include) (using_declaration)] @drop
         (function_declarator declarator: [(identifier) (field_identifier) (operator_name) (destructor_name)] @method)
-        (function_declarator declarator: (qualified_identifier name: [(identifier) (operator_name) (destructor_name)] @method))
-        [(struct_specifier name: (type_identifier) @type body: (_)) (union_specifier name: (type_identifier) @type body: (_))
-         (class_specifier name: (type_identifier) @type body: (_)) (enum_specifier name: (type_identifier) @type body: (_))
+        (function_declarator declarator: (qualified_identifier
+            name: [(identifier) (operator_name) (destructor_name)] @method))
+        [(struct_specifier name: (type_identifier) @type body: (_))
+         (union_specifier name: (type_identifier) @type body: (_))
+         (class_specifier name: (type_identifier) @type body: (_))
+         (enum_specifier name: (type_identifier) @type body: (_))
          (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
         (field_declaration declarator: (field_identifier) @field)
         (field_declaration declarator: (_ declarator: (field_identifier) @field))
@@ -335,7 +340,8 @@ def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bo
     """Spans with the licence comments at the head of the file dropped.
 
     The head is what comes before the first thing that is neither comment, package nor import. With
-    ``all_before_package`` every comment before the package or the imports is a header, else those that speak of a licence.
+    ``all_before_package`` every comment before the package or the imports is a header; other comments of the head are
+    if they speak of a licence.
     """
     head = 0
     end = 3 if source.startswith(b"\xef\xbb\xbf") else 0
@@ -398,17 +404,20 @@ _LEXERS: Final[dict[str, re.Pattern[bytes] | None]] = {
 }
 
 _NOT_METHODS: Final = frozenset(
-    b"if for while switch catch return synchronized else do try new function func fun def when match using lock foreach".split()
+    b"if for while switch catch return synchronized else do try new function func fun def when match using lock"
+    b" foreach".split()
 )
 _TYPE_NAMES = re.compile(
-    rb"\b(?:class|interface|enum|struct|trait|object|protocol|record|union|module|defmodule|type)[ \t]+([A-Za-z_]\w{0,200})"
+    rb"\b(?:class|interface|enum|struct|trait|object|protocol|record|union|module|defmodule|type)[ \t]+"
+    rb"([A-Za-z_]\w{0,200})"
 )
 _METHOD_NAMES = re.compile(
     rb"\b(?:def|func|function|fun|fn|sub|procedure|defn)[ \t]+(?:[\w.]{1,100}\.)?([A-Za-z_]\w{0,200})"
     rb"|\b([A-Za-z_]\w{0,200})[ \t]{0,20}\([^;{}()]{0,2000}\)[\s\w.,]{0,200}\{"
 )
 _FIELD_NAMES = re.compile(
-    rb"(?m)^[ \t]*(?:(?:private|public|protected|internal|static|final|readonly|const|val|var|let|lateinit|override)[ \t]+)+"
+    rb"(?m)^[ \t]*(?:(?:private|public|protected|internal|static|final|readonly|const|val|var|let|lateinit|override)"
+    rb"[ \t]+)+"
     rb"(?:[\w.<>\[\]?]{1,200}[ \t]+)?([A-Za-z_]\w{0,200})[ \t]*[=;:]"
 )
 

@@ -1,4 +1,4 @@
-"""All that stage one needs to know of one source text: its terms by field and by 50-line chunk, its types, its complexity.
+"""What stage one needs to know of a source text: its terms by field and by 50-line chunk, its types, its complexity.
 
 Facts are a pure function of text, language and ``ANALYSER``, so they are made once for a blob and kept.
 """
@@ -6,7 +6,7 @@ Facts are a pure function of text, language and ``ANALYSER``, so they are made o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -22,7 +22,7 @@ from tosloc.records import IntArray, LongArray
 __all__ = ["ANALYSER", "FIELDS", "LANGUAGES", "SOURCE_SUFFIXES", "Facts", "analyse", "analyser", "language_of"]
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
-"""Columns of the counts. The first three together are the whole text; the last three are declared names, also in ``code``."""
+"""Columns of the counts. The first three make up the whole text; the last three, declared names, are also in ``code``."""
 
 ANALYSER: Final = f"facts1+{LIZARD}"
 """Version of what is computed here, with lizard's release."""
@@ -30,7 +30,7 @@ ANALYSER: Final = f"facts1+{LIZARD}"
 
 @cache
 def analyser(name: str) -> str:
-    """The maker of the facts of the language called ``name``, for store keys: ``ANALYSER`` and its grammar's release."""
+    """The maker of facts of the language called ``name``, for store keys: ``ANALYSER`` and its grammar's release."""
     return "+".join((ANALYSER, *grammar_release(name)))
 
 
@@ -42,6 +42,11 @@ _DENSE: Final = 4_000_000
 
 _KINDS: Final = {"code": 0, "comment": 1, "string": 2}
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
+_MARKUP = re.compile(
+    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
+    r"|\{@(?:code|link|linkplain|literal|value)\b",
+    re.I,
+)
 
 
 @dataclass(slots=True)
@@ -87,8 +92,8 @@ class _Numbering(dict[str, int]):
 def analyse(text: str, path_suffix: str, *, parse: bool = True) -> Facts:
     """Facts of a file with this ``text`` whose path ends in ``path_suffix`` (with its dot, such as ".java").
 
-    Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular expressions
-    alone, for a text that brings a parser down.
+    Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
+    expressions alone, for a text that brings a parser down.
     """
     name = language_of(path_suffix)
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -124,16 +129,18 @@ def _count(source: bytes, seen: Outline, facts: Facts) -> None:
     sizes: list[int] = []  # of the runs of tokens that have the same piece and kind
     runs: list[int] = []  # 3 * piece + kind
     number = identifiers.__getitem__
-    for piece, texts in enumerate(_pieces(source, seen, chunks)):
-        for kind, parts in enumerate(texts):
+    for place, texts in enumerate(_pieces(source, seen, chunks)):
+        for column, parts in enumerate(texts):
             if parts:
                 part = b" ".join(parts).decode("utf-8", "replace")
-                if kind == 2 and "\\" in part:
+                if column == 2 and "\\" in part:
                     part = _ESCAPE.sub(" ", part)
+                elif column == 1 and ("<" in part or "{@" in part):
+                    part = _MARKUP.sub(" ", part)
                 found = words(part)
                 tokens += map(number, found)
                 sizes.append(len(found))
-                runs.append(3 * piece + kind)
+                runs.append(3 * place + column)
     declared = [
         [number(name) for found in names for name in words(found)] for names in (seen.methods, seen.types, seen.fields)
     ]
@@ -146,7 +153,7 @@ def _count(source: bytes, seen: Outline, facts: Facts) -> None:
         facts.chunk_starts = np.zeros(chunks + 1, dtype=np.int64)
         return
     widths = np.array([len(parts) for parts in expanded], dtype=np.int64)
-    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
+    starts = np.cumsum(widths) - widths
     flat = np.array([term for parts in expanded for term in parts], dtype=np.int64)
     order = sorted(terms)
     rank = np.empty(T, dtype=np.int64)
@@ -173,8 +180,8 @@ def _count(source: bytes, seen: Outline, facts: Facts) -> None:
     facts.terms = order
     facts.counts = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
     facts.length = int(times.sum())
-    used = np.bincount(np.array(tokens, dtype=np.int64), minlength=len(identifiers)).tolist()
-    facts.compounds = sum(len(identifier_compounds(word)) * n for word, n in zip(identifiers, used, strict=True))
+    paired = np.array([len(identifier_compounds(identifier)) for identifier in identifiers], dtype=np.int64)
+    facts.compounds = int(paired[tokens].sum())
 
     # Piece 2c is the overlap at the head of chunk c (and the tail of chunk c - 1), piece 2c + 1 the rest of its lines.
     chunk = piece // 2
@@ -189,16 +196,16 @@ def _count(source: bytes, seen: Outline, facts: Facts) -> None:
 
 
 def _totals(keys: LongArray, weights: LongArray | None, size: int) -> tuple[LongArray, LongArray]:
-    """Distinct ``keys`` (all below ``size``), ascending, and the sum of the ``weights`` of each, or how often it occurs."""
+    """Distinct ``keys`` (all below ``size``), ascending, and the sum of ``weights`` of each, or how often it occurs."""
     if size <= _DENSE:
-        totals = np.bincount(keys, weights=weights, minlength=1)
+        totals = np.bincount(keys, weights=weights, minlength=1).astype(np.int64)
         found = np.flatnonzero(totals)
-        return found, totals[found].astype(np.int64)
+        return found, totals[found]
     found, inverse = np.unique(keys, return_inverse=True)
     return found, np.bincount(inverse, weights=weights).astype(np.int64)
 
 
-def _pieces(source: bytes, seen: Outline, chunks: int) -> Iterable[tuple[list[bytes], list[bytes], list[bytes]]]:
+def _pieces(source: bytes, seen: Outline, chunks: int) -> Iterator[tuple[list[bytes], list[bytes], list[bytes]]]:
     """For each piece of lines its code, comments and strings: lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on."""
     newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == 10)
     marks = np.arange(1, 2 * chunks + 1)

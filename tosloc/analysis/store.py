@@ -1,7 +1,7 @@
 """The facts store: one SQLite file that keeps the facts of every blob once, and hands a version's worth out as arrays.
 
-Rows are keyed by blob, language and analyser. Writers may be several processes at once; a crash loses at most the batch in
-flight. What ``load`` returns does not depend on the order in which rows were written.
+Rows are keyed by blob, language and analyser. Writers may be several processes at once; a crash loses at most the batch
+in flight. What ``load`` returns does not depend on the order in which rows were written.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _ASK: Final = 500
 
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE makers (id INTEGER PRIMARY KEY, language TEXT NOT NULL, analyser TEXT NOT NULL, UNIQUE (language, analyser));
+CREATE TABLE makers (
+    id INTEGER PRIMARY KEY, language TEXT NOT NULL, analyser TEXT NOT NULL, UNIQUE (language, analyser));
 CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 CREATE TABLE facts (
     id INTEGER PRIMARY KEY, blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES makers (id),
@@ -308,8 +309,8 @@ def _strings(data: npt.NDArray[np.uint8], ends: LongArray) -> tuple[str, ...]:
 class FactStore:
     """Facts of blobs in one SQLite file, made if it is absent. Close it, or use it in a ``with`` block.
 
-    Not for several threads; several processes each open their own. Raises StoreError when the file is not a facts store, is
-    damaged, or was written by a newer TosLoc, and when the disk is full; the file stays consistent.
+    Not for several threads; several processes each open their own. Raises StoreError when the file is not a facts
+    store, is damaged, or was written by a newer TosLoc, and when the disk is full; the file stays consistent.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -343,7 +344,7 @@ class FactStore:
         self._database.close()
 
     def missing(self, blobs: Iterable[str], language: str) -> list[str]:
-        """Those of ``blobs`` that have no facts of ``language`` by the present analyser, each once, in the order given."""
+        """Those of ``blobs`` without facts of ``language`` by the present analyser, each once, in the order given."""
         wanted = list(dict.fromkeys(blobs))
         with self._explained():
             maker = self._maker(language)
@@ -389,7 +390,8 @@ class FactStore:
     ) -> FactTable:
         """Facts of ``blobs`` in the order given, repeated if they are; ``languages`` is one for all or one for each.
 
-        Raises StoreError when facts are missing, unless ``allow_missing``: then such a blob has one empty chunk and no terms.
+        Raises StoreError when facts are missing, unless ``allow_missing``: then such a blob has one empty chunk and no
+        terms.
         """
         names = [languages] * len(blobs) if isinstance(languages, str) else list(languages)
         if len(names) != len(blobs):
@@ -485,7 +487,8 @@ class FactStore:
                 ) from error
             if "locked" in text:
                 raise StoreError(
-                    f"{self.path}: another process has kept the facts store for {BUSY_SECONDS:.0f} s; wait for it to end"
+                    f"{self.path}: another process has kept the facts store for {BUSY_SECONDS:.0f} s;"
+                    " wait for it to end"
                 ) from error
             if "readonly" in text or "unable to open" in text:
                 raise StoreError(f"{self.path}: the facts store cannot be opened for writing ({text})") from error

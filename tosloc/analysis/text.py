@@ -13,18 +13,18 @@ import Stemmer
 
 STOP_WORDS: Final[frozenset[str]] = frozenset(
     # English
-    """a about above after again against all also am an and any are aren as at be because been before being below between
-    both but by can cannot could couldn did didn do does doesn doing don down during each few for from further had hadn has
-    hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just let ll me
-    more most mustn my myself no nor not of off on once only or other ought our ours ourselves out over own re same shan
-    she should shouldn so some such than that the their theirs them themselves then there these they this those through to
-    too under until up ve very was wasn we were weren what when where which while who whom why will with won would wouldn
-    you your yours yourself yourselves"""
+    """ a about above after again against all also am an and any are aren as at be because been before being below
+    between both but by can cannot could couldn did didn do does doesn doing don down during each few for from
+    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
+    it its itself just let ll me more most mustn my myself no nor not of off on once only or other ought our ours
+    ourselves out over own re same shan she should shouldn so some such than that the their theirs them themselves
+    then there these they this those through to too under until up ve very was wasn we were weren what when where
+    which while who whom why will with won would wouldn you your yours yourself yourselves"""
     # Java and C; those that are also words of bug reports (package, import, interface, enum, export, record) stay terms
-    """ abstract assert auto bool boolean break byte case catch char class const continue default delete double else extends
-    extern false final finally float goto implements inline instanceof int long namespace new null nullptr private protected
-    public return short signed sizeof static strictfp string struct super switch synchronized this throw throws transient
-    true try typedef typename unsigned using var virtual void volatile while"""
+    """ abstract assert auto bool boolean break byte case catch char class const continue default delete double else
+    extends extern false final finally float goto implements inline instanceof int long namespace new null nullptr
+    private protected public return short signed sizeof static strictfp string struct super switch synchronized
+    this throw throws transient true try typedef typename unsigned using var virtual void volatile while"""
     # Python
     """ cls def elif self"""
     # Documentation
@@ -108,7 +108,7 @@ def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for name in identifier.split("$"):
         if not _named(name):
             continue
-        parts = split_identifier(name)
+        parts = [] if name.lower() in STOP_WORDS else split_identifier(name)  # whole, for inheritDoc
         for part in parts:
             if len(part) > 1 and not part.isdecimal() and (word := part.lower()) not in STOP_WORDS:
                 found.append(_stem(word))
