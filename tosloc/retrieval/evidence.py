@@ -160,4 +160,5 @@ class Moment:
         given = summed(documents.pair_document, of_path[documents.files], len(documents)) * weight
         spread = self.per_file(view, given, paths)
         spread[files] -= np.where(total > 0, shares, 0.0)
-        return np.maximum(spread, 0.0)
+        # what rounding leaves of a file's own share would be scaled up to a full score where nothing changes together
+        return np.where(spread > 1e-12, spread, 0.0)
