@@ -17,6 +17,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
+from tosloc.analysis.facts import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.data.history import History
@@ -189,10 +190,16 @@ def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[st
     return found
 
 
+def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> Corpus:
+    """Inverted lists of the versions' files; a file whose blob could not be read has no terms."""
+    blobs = blobs_of(snapshots, suffixes)
+    return Corpus(store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True))
+
+
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
     worker = _worker(extraction.repo_path, extraction.store_path, extraction.evidence_path)
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
-    corpus = Corpus(worker.store.load(list(blobs_of(snapshots, extraction.suffixes).items())))
+    corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
     tables = [
         _table(extraction, task, snapshot, worker, corpus, structured)

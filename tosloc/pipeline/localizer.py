@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 import tosloc
-from tosloc.analysis.facts import ANALYSER, FactTable
+from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.store import FactTable
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError

@@ -12,7 +12,7 @@ from tosloc.analysis.facts import SOURCE_SUFFIXES
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
-from tosloc.pipeline.extraction import blobs_of
+from tosloc.pipeline.extraction import blobs_of, corpus_of
 from tosloc.records import Case, Progress, Snapshot, silent
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.evidence import Evidence
@@ -61,7 +61,7 @@ class Project:
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
         """Inverted lists of the versions' files, whose facts must be known."""
-        return Corpus(self.store.load(list(blobs_of(snapshots, self.suffixes).items())))
+        return corpus_of(self.store, snapshots, self.suffixes)
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""

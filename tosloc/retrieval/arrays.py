@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +33,7 @@ def unpack(arrays: Mapping[str, npt.NDArray[np.generic]], name: str) -> tuple[st
     """Strings from the two arrays that ``pack`` made, stored under ``name``."""
     joined = arrays[f"{name}.bytes"].tobytes()
     ends = arrays[f"{name}.ends"].tolist()
-    return tuple(
-        joined[start:end].decode("utf-8", "surrogateescape") for start, end in zip([0, *ends[:-1]], ends, strict=True)
-    )
+    return tuple(joined[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends]))
 
 
 def prefixed(name: str, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Arrays:
@@ -71,7 +70,7 @@ def documents_from(arrays: Mapping[str, npt.NDArray[np.generic]]) -> Documents:
     """Documents from ``documents_arrays``."""
     names = unpack(arrays, "classes")
     ends = np.cumsum(arrays["class_sizes"]).tolist()
-    classes = tuple(names[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True))
+    classes = tuple(names[start:end] for start, end in pairwise([0, *ends]))
     plain = {
         key: arrays[key] for key in ("times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes")
     }

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.facts import FIELDS, FactTable
+from tosloc.analysis.facts import FIELDS
+from tosloc.analysis.store import FactTable
 from tosloc.records import FloatArray, IntArray, LongArray, Snapshot
 from tosloc.retrieval.postings import Postings, ranges, summed
 
