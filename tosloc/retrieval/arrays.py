@@ -140,7 +140,8 @@ def save(path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], level: int =
 def load(path: Path) -> Arrays:
     """Arrays of an .npz. Raises CheckpointError when it is missing or damaged; never unpickles."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # opened here, because numpy leaves a damaged archive open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
