@@ -11,6 +11,7 @@ from tosloc.data.history import History, fix_commits
 from tosloc.records import BugReport, Case, Names
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.evidence import Evidence
+from tosloc.retrieval.question import frame_name
 
 TRAILER = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
@@ -58,7 +59,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
             case.fix_commit,
             report_terms(case.report),
             tuple(paths.id(path) for path in case.listed),
-            tuple(dict.fromkeys(frame.qualified for frame in traces.frames(case.report.description))),
+            tuple(dict.fromkeys(frame_name(frame) for frame in traces.frames(case.report.description))),
         )
         for case in cases
     )

@@ -149,6 +149,24 @@ class PathTable:
         folder = "/".join(packages)
         return [row for row in rows if f"/{self.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
 
+    def rows_of_file(self, spelled: str) -> list[int]:
+        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
+        folders = PurePosixPath(spelled.replace("\\", "/")).parts
+        if not folders:
+            return []
+        best: list[int] = []
+        longest = 0
+        for row in self.rows_of_stem.get(PurePosixPath(folders[-1]).stem, []):
+            common = 0
+            for own, other in zip(reversed(PurePosixPath(self.paths[row]).parts), reversed(folders), strict=False):
+                if own != other:
+                    break
+                common += 1
+            if common >= max(longest, 1):
+                best = [*best, row] if common == longest else [row]
+                longest = common
+        return best
+
 
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""

@@ -16,6 +16,11 @@ FIELDED_SUMMARY_WEIGHT = 5.0
 """The same for the fielded BM25F feature."""
 
 
+def frame_name(frame: traces.Frame) -> str:
+    """What a stack frame calls its place: the outermost class, or the file where the language has no class there."""
+    return frame.type or frame.path or frame.file
+
+
 def log_weight(count: float) -> float:
     """1 + ln(count), the report side's term weight."""
     return 1.0 + math.log(count)

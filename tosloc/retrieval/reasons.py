@@ -11,6 +11,7 @@ from tosloc.analysis import text
 from tosloc.records import FloatArray, Reason
 from tosloc.retrieval import bm25, features
 from tosloc.retrieval.documents import DocumentsView
+from tosloc.retrieval.question import frame_name
 from tosloc.retrieval.scene import Scene
 
 SHOWN = 4
@@ -91,9 +92,9 @@ class Explainer:
         for name, _, rows in self.scene.frame_files:
             if row in rows:
                 for frame in self.scene.question.frames:
-                    if frame.qualified == name:
+                    if frame_name(frame) == name:
                         line = f":{frame.line}" if frame.line else ""
-                        return f"stack frame {name}.{frame.method}{line}"
+                        return f"stack frame {name}{f'.{frame.method}' if frame.method else ''}{line}"
         return "stack trace"
 
     def _nearest(self, view: DocumentsView, similarities: FloatArray, file: int) -> int | None:

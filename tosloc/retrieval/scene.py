@@ -12,7 +12,7 @@ from tosloc.retrieval.bm25 import TextHits
 from tosloc.retrieval.corpus import VersionView
 from tosloc.retrieval.evidence import Moment
 from tosloc.retrieval.paths import PathView
-from tosloc.retrieval.question import Question
+from tosloc.retrieval.question import Question, frame_name
 from tosloc.retrieval.rvsm import RevisedVectors, StructuredText
 
 
@@ -108,9 +108,10 @@ class Scene:
         found: dict[str, tuple[int, ...]] = {}
         frames = []
         for frame in self.question.frames:
-            name = frame.qualified
+            name = frame_name(frame)
             if name not in found:
-                found[name] = tuple(row for row in table.rows_of_class(name) if present[row])
+                rows = table.rows_of_class(frame.type) if frame.type else table.rows_of_file(frame.path or frame.file)
+                found[name] = tuple(row for row in rows if present[row])
             if found[name]:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
