@@ -1,0 +1,560 @@
+"""Speed and memory as ratios within one run: ``bench.py --repo GIT_DIR [--commit HEAD] [--only PART] [--json]``.
+
+Each row is {name, value, reference, ratio}: seconds or bytes, and ratio = value / reference. What is compared is timed
+in turns, so that a busy machine slows both sides.
+
+stage one / bm25s, stage one (paper) / bm25s
+    Mean over 20 reports of the median time to rank all files of the version for one report; facts, history and indexes
+    are in memory. Ours starts from the report's text and ends with a ``Ranking`` of every path: splitting into terms,
+    all features, fusion, the learned ranker if the weights bring one, sorting. The reference is ``retrieve`` of bm25s
+    with k = number of files in one thread, over the same files' terms (code, comments, strings) and the same report's
+    distinct terms, already split. Ours also knows the history; bm25s does not.
+    The reports come from the repository itself: message of a bug-fixing commit, then words drawn from a file that it
+    touched, until there are about 80 distinct terms. All are asked now, when every commit of the version is known.
+first index / lizard
+    ``build`` into a fresh store, against lizard's ``analyze_file.analyze_source_code`` alone on the texts of the same
+    files, with as many worker processes.
+add one commit / build
+    ``tosloc index`` of the version into a store that knows its parent, without the start of Python, against building
+    the parent's version. With --store the latter is the sample's time, scaled by bytes.
+growth A -> B files
+    Time of one ranking among B files of the version against B / A times that among A of them.
+memory: localize, memory: evaluate test
+    Largest resident memory of a fresh process and its children, against 1 GiB and 4 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from tosloc import experiment
+from tosloc.analysis.build import build
+from tosloc.analysis.store import FactStore
+from tosloc.analysis.text import words
+from tosloc.config import Config, load_config
+from tosloc.data.git import Repository, decode
+from tosloc.data.history import History, fix_commits
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.files import write_text
+from tosloc.pipeline.extraction import blobs_of
+from tosloc.pipeline.localizer import Ground, Localizer, shipped
+from tosloc.pipeline.project import Project
+from tosloc.records import BugReport, Snapshot
+from tosloc.retrieval import features
+from tosloc.retrieval.evidence import Evidence
+from tosloc.retrieval.gather import without_trailers
+from tosloc.retrieval.question import Question
+from tosloc.retrieval.stage_one import StageOne
+
+SEED = 7
+REPORTS = 20
+TERMS = 80
+"""Distinct terms of a report, about."""
+ROUNDS = 5
+SAMPLE = 1000
+"""Blobs that are analysed for the first index."""
+SIZES = (1_250, 2_500, 5_000, 10_000)
+GIB = 2**30
+PARTS = ("stage one", "first index", "add one commit", "growth", "memory")
+TARGETS = {"stage one /": 15, "stage one (": 3, "first": 1.3, "add": 0.01, "growth": 1, "memory": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison."""
+
+    name: str
+    value: float
+    reference: float
+
+    @property
+    def ratio(self) -> float:
+        """Value / reference."""
+        return self.value / self.reference
+
+
+def say(text: str) -> None:
+    """Progress, on standard error."""
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Time of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def in_turns(calls: Sequence[Callable[[], object]], rounds: int = ROUNDS) -> list[float]:
+    """Median time of each call, all called once a round, in an order that changes from round to round."""
+    times = np.zeros((rounds, len(calls)))
+    for number in range(rounds):
+        for place in np.roll(np.arange(len(calls)), number).tolist():
+            times[number, place] = seconds(calls[place])
+    return [float(median) for median in np.median(times, axis=0)]
+
+
+class Bench:
+    """One repository's version, and what several parts measure on it, each made when first wanted."""
+
+    def __init__(self, repo: Repository, revision: str, config: Config | None, store: Path | None, work: Path) -> None:
+        self.repo, self.config, self.work = repo, config or Config(), work
+        self.named = config
+        self.commit = repo.resolve(revision)
+        self.given = store
+        self.store = store or work / "facts.sqlite"
+        self.project = Project(repo, self.store, self.config.data.suffixes if config else (), self.config.run.jobs)
+        self.snapshot: Snapshot = self.project.snapshot(self.commit)
+        if not len(self.snapshot):
+            raise ToslocError(f"{repo.path}: version {self.commit[:12]} holds no source file")
+        self.jobs = effective_n_jobs(self.config.run.jobs)
+
+    # What the parts share
+
+    @cached_property
+    def parent_seconds(self) -> float | None:
+        """Time of building the parent's version into the empty store; None without a parent or with a store given."""
+        parents = self.repo.commit(self.commit).parents
+        if self.given is not None or not parents:
+            return None
+        say("building the index of the parent's version")
+        return seconds(lambda: self.index(parents[0], self.store))
+
+    @cached_property
+    def indexed(self) -> bool:
+        """Whether the version's facts are known: from now on."""
+        _ = self.parent_seconds
+        self.index(self.commit, self.store)
+        return True
+
+    def index(self, revision: str, store: Path) -> None:
+        """What ``tosloc index`` does."""
+        experiment.index(self.repo.path, revision, self.named, store)
+
+    @cached_property
+    def history(self) -> History:
+        """All commits of the version."""
+        say("reading the history")
+        return self.project.history([self.commit])
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What they say."""
+        return self.project.evidence(self.history, None, self.config.history.max_files)
+
+    def ground(self, snapshot: Snapshot) -> Ground:
+        """A version, ready for questions."""
+        assert self.indexed
+        evidence = self.evidence
+        return Ground.of(snapshot, self.project.corpus([snapshot]), evidence, list(self.repo.path_names.names))
+
+    @cached_property
+    def whole(self) -> Ground:
+        """All files of the version."""
+        return self.ground(self.snapshot)
+
+    @cached_property
+    def default(self) -> Localizer:
+        """Stage one with the shipped weights; before there are any, with the fixed first guess."""
+        try:
+            return localizer(shipped())
+        except CheckpointError:
+            say("no shipped weights: the first guess stands in for them")
+            return localizer(StageOne(tuple(features.POSTERIOR), np.array(list(features.POSTERIOR.values()))))
+
+    @cached_property
+    def reports(self) -> list[BugReport]:
+        """Reports made from the repository itself, always the same for a version."""
+        rng = np.random.default_rng(SEED)
+        blobs = dict(zip(self.snapshot.path_ids.tolist(), self.snapshot.blobs, strict=True))
+        history = self.history
+        fixes = [n for n in fix_commits(history).tolist() if any(f in blobs for f in history.files(n).tolist())]
+        chosen = sorted(rng.permutation(fixes)[:REPORTS].tolist())
+        opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))), UTC) + timedelta(seconds=1)
+        made = []
+        for number in chosen:
+            files = [file for file in history.files(number).tolist() if file in blobs]
+            said = without_trailers(history.messages[number])
+            made.append(
+                self._report(history.ids[number], said, blobs[files[int(rng.integers(len(files)))]], opened, rng)
+            )
+        while len(made) < REPORTS:
+            blob = self.snapshot.blobs[int(rng.integers(len(self.snapshot)))]
+            made.append(self._report(f"{blob}-{len(made)}", "Something is wrong", blob, opened, rng))
+        return made
+
+    def _report(self, name: str, said: str, blob: str, opened: datetime, rng: np.random.Generator) -> BugReport:
+        summary, _, body = said.strip().partition("\n")
+        found = words(decode(next(iter(self.repo.texts([blob])))[1] or b""))
+        drawn = [found[place] for place in rng.permutation(len(found)).tolist()]
+        report = BugReport(name, summary, body, opened)
+        step = 8
+        for start in range(0, len(drawn), step):
+            if len(Question(report).weights) >= TERMS:
+                break
+            body += "\n" + " ".join(drawn[start : start + step])
+            report = BugReport(name, summary, body, opened)
+        return report
+
+    # The parts
+
+    def stage_one(self) -> list[Row]:
+        """Ranking one report, in both methods, against bm25s."""
+        try:
+            import bm25s
+        except ImportError:
+            say("bm25s is not installed: no rows of stage one")
+            return []
+        ground = self.whole
+        say(f"indexing {len(self.snapshot):,} files with bm25s")
+        table, rows = ground.place.text.corpus.table, ground.place.text.rows
+        lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
+        ids = []
+        for row in rows.tolist():
+            part = slice(int(table.starts[row]), int(table.starts[row + 1])) if row >= 0 else slice(0)
+            ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
+        vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
+        retriever = bm25s.BM25()
+        retriever.index((ids, vocabulary), show_progress=False)
+        del ids
+        paper = localizer(StageOne(tuple(features.PAPER), np.full(len(features.PAPER), 0.25)))
+        questions = [[term for term in Question(report).weights if term in vocabulary] for report in self.reports]
+        terms = float(np.mean([len(question) for question in questions]))
+        say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
+        files = len(self.snapshot)
+
+        def reference(terms: list[str]) -> object:
+            return retriever.retrieve([terms], k=files, show_progress=False, n_threads=0)
+
+        for ranker in (self.default, paper):  # indexes that are made once
+            ranker.answer(self.reports[0], ground)
+        times = np.array(
+            [
+                in_turns(
+                    [
+                        lambda terms=question: reference(terms),  # type: ignore[misc]
+                        lambda report=report: self.default.answer(report, ground),  # type: ignore[misc]
+                        lambda report=report: paper.answer(report, ground),  # type: ignore[misc]
+                    ]
+                )
+                for report, question in zip(self.reports, questions, strict=True)
+            ]
+        ).mean(axis=0)
+        return [
+            Row("stage one / bm25s", float(times[1]), float(times[0])),
+            Row("stage one (paper) / bm25s", float(times[2]), float(times[0])),
+        ]
+
+    @cached_property
+    def sample(self) -> list[tuple[str, str]]:
+        """(blob, suffix) of about a thousand files."""
+        blobs = list(blobs_of([self.snapshot], self.project.suffixes).items())
+        order = np.random.default_rng(SEED).permutation(len(blobs))[:SAMPLE]
+        return [blobs[place] for place in order.tolist()]
+
+    @cached_property
+    def first(self) -> tuple[float, float]:
+        """Time of ``build`` and of lizard on the sample, quarter by quarter in turns."""
+        texts = {blob: decode(data or b"") for blob, data in self.repo.texts([blob for blob, _ in self.sample])}
+        quarters = [self.sample[start::4] for start in range(4)]
+        say(f"analysing {len(self.sample):,} files with {self.jobs} processes, in turns with lizard")
+        with FactStore(self.work / "warm.sqlite") as store:  # start the workers, load what they import
+            build(self.repo.path, store, self.sample[: 2 * self.jobs], jobs=self.jobs)
+        measure_lizard([("class A { int f() { return 1; } }", ".java")] * self.jobs, self.jobs)
+        times = np.zeros(2)
+        with FactStore(self.work / "sample.sqlite") as store:
+            for number, quarter in enumerate(quarters):
+                sources = [(texts[blob], suffix) for blob, suffix in quarter]
+                calls = [
+                    lambda part=quarter: build(self.repo.path, store, part, jobs=self.jobs),
+                    lambda part=sources: measure_lizard(part, self.jobs),
+                ]
+                for place in (0, 1) if number % 2 == 0 else (1, 0):
+                    times[place] += seconds(calls[place])
+        return float(times[0]), float(times[1])
+
+    def first_index(self) -> list[Row]:
+        """Building against lizard alone."""
+        return [Row("first index / lizard", *self.first)]
+
+    def add_one_commit(self) -> list[Row]:
+        """One more commit against building."""
+        parents = self.repo.commit(self.commit).parents
+        if not parents:
+            say("the version has no parent: no row for adding one commit")
+            return []
+        whole = self.parent_seconds
+        assert self.indexed
+        before = set(self.project.snapshot(parents[0]).blobs)
+        new = [blob for blob in self.snapshot.blobs if blob not in before]
+        if whole is None:
+            sizes = {blob: len(data or b"") for blob, data in self.repo.texts(self.snapshot.blobs)}
+            share = sum(sizes[blob] for blob, _ in self.sample) / max(sum(sizes.values()), 1)
+            whole = self.first[0] / max(share, 1e-9)
+        copied = self.work / "copy.sqlite"
+        with sqlite3.connect(self.store) as source, sqlite3.connect(copied) as target:
+            source.backup(target)
+        say(f"adding one commit of {len(new)} files")
+        times = []
+        for _ in range(3):
+            with sqlite3.connect(copied) as database:
+                database.executemany("DELETE FROM facts WHERE blob = ?", [(blob,) for blob in new])
+            times.append(seconds(lambda: self.index(self.commit, copied)))
+        return [Row("add one commit / build", float(np.median(times)), whole)]
+
+    def growth(self) -> list[Row]:
+        """Time of one ranking among more and more files."""
+        sizes = [size for size in SIZES if size <= len(self.snapshot)]
+        if len(sizes) < 2:
+            say(f"{len(self.snapshot):,} files are too few for rows of growth")
+            return []
+        order = np.random.default_rng(SEED).permutation(len(self.snapshot))
+        grounds = []
+        for size in sizes:
+            say(f"opening {size:,} files")
+            grounds.append(self.ground(part_of(self.snapshot, order[:size])))
+            self.default.answer(self.reports[0], grounds[-1])
+        times = np.array(
+            [
+                in_turns(
+                    [lambda r=report, g=ground: self.default.answer(r, g) for ground in grounds]  # type: ignore[misc]
+                )
+                for report in self.reports
+            ]
+        ).mean(axis=0)
+        return [
+            Row(f"growth {sizes[a]:,} -> {sizes[b]:,} files", float(times[b]), float(times[a]) * sizes[b] / sizes[a])
+            for a, b in pairwise(range(len(sizes)))
+        ]
+
+    def memory(self, labelled: Path | None, config: Path | None) -> list[Row]:
+        """Largest memory of the commands in processes of their own."""
+        assert self.indexed
+        checkpoint = self.work / "checkpoint"
+        ranker = Localizer(self.config)
+        ranker.stage_one_ = self.default.stage_one
+        ranker.provenance_ = {} if self.named else {"shipped": True}
+        ranker.save(checkpoint)
+        report = self.reports[0]
+        asked = self.work / "report.json"
+        write_text(
+            asked,
+            json.dumps(
+                {"title": report.summary, "body": report.description, "createdAt": report.opened.isoformat()[:19] + "Z"}
+            ),
+        )
+        places = ["--repo", str(self.repo.path), "--checkpoint", str(checkpoint), "--store", str(self.store)]
+        rows = []
+        say("localizing in a fresh process")
+        peak = peak_memory(["localize", *places, "--commit", self.commit, "--report", str(asked), "--json"])
+        if peak is not None:
+            rows.append(Row("memory: localize", peak, GIB))
+        if labelled is not None:
+            say("ranking the test reports in a fresh process")
+            settings = ["--config", str(config)] if config is not None else []
+            out = ["--reports", str(labelled), "--out", str(self.work / "run"), "--split", "test"]
+            peak = peak_memory(["rank", *places, *out, *settings])
+            if peak is not None:
+                rows.append(Row("memory: evaluate test", peak, 4 * GIB))
+        return rows
+
+
+def localizer(stage: StageOne) -> Localizer:
+    """A localizer that has learned."""
+    made = Localizer()
+    made.stage_one_ = stage
+    return made
+
+
+def part_of(snapshot: Snapshot, chosen: np.ndarray) -> Snapshot:
+    """The version with some of its files alone."""
+    kept = np.sort(chosen)
+    return Snapshot(
+        snapshot.commit,
+        snapshot.committed_at,
+        snapshot.path_names,
+        snapshot.blob_names,
+        snapshot.path_ids[kept],
+        snapshot.blob_ids[kept],
+    )
+
+
+def measure_lizard(sources: Sequence[tuple[str, str]], jobs: int) -> None:
+    """Let lizard analyse (text, suffix) pairs in worker processes."""
+    size = max(1, min(64, len(sources) // (2 * jobs)))
+    Parallel(jobs)(delayed(_lizard)(sources[start : start + size]) for start in range(0, len(sources), size))
+
+
+def _lizard(sources: Sequence[tuple[str, str]]) -> int:
+    import lizard
+
+    functions = 0
+    for text, suffix in sources:
+        try:
+            functions += len(lizard.analyze_file.analyze_source_code(f"a{suffix}", text).function_list)
+        except Exception:  # what lizard cannot read is read by other means on our side
+            continue
+    return functions
+
+
+def peak_memory(arguments: Sequence[str]) -> float | None:
+    """Largest sum of the resident memory of a ``tosloc`` command's processes; None where /proc does not tell.
+
+    A process's own high-water mark counts where it is more than what was seen of all.
+    """
+    if not Path("/proc/self/status").exists():
+        say("memory is read from /proc, which this system lacks: no row")
+        return None
+    command = [sys.executable, "-m", "tosloc.cli", *arguments]
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        largest = 0
+        try:
+            while process.poll() is None:
+                now = [memory_of(one) for one in family(process.pid)]
+                largest = max(largest, sum(resident for resident, _ in now), *(mark for _, mark in now), 0)
+                time.sleep(0.05)
+        finally:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            errors.seek(0)
+            said = errors.read().decode("utf-8", "replace").strip().splitlines() or ["no message"]
+            raise ToslocError(f"tosloc {arguments[0]} failed: {said[-1]}")
+    return float(largest)
+
+
+def family(root: int) -> list[int]:
+    """A process and all that come from it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
+def memory_of(process: int) -> tuple[int, int]:
+    """Resident memory of a process now, and its high-water mark, in bytes."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "VmHWM"))}
+    return kilobytes.get("VmRSS", 0) * 1024, kilobytes.get("VmHWM", 0) * 1024
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Rows for people."""
+    table = Table("", "value", "reference", "ratio", "target", box=SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        shown = [
+            f"{x / GIB:.3f} GiB" if row.name.startswith("memory") else amount(x) for x in (row.value, row.reference)
+        ]
+        target = next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
+        table.add_row(row.name, *shown, f"{row.ratio:.3g}", "" if target is None else f"{target:g}")
+    Console(highlight=False, markup=False).print(table)
+
+
+def amount(value: float) -> str:
+    """A time.
+
+    >>> amount(0.0123), amount(12.3)
+    ('12.3 ms', '12.3 s')
+    """
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"bench: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the script takes."""
+    made = Parser(description="Measure TosLoc on a repository, as ratios within one run.")
+    made.add_argument("--repo", required=True, type=Path, help="git repository")
+    made.add_argument("--commit", default="HEAD", help="version to search")
+    made.add_argument("--reports", type=Path, help="labelled reports, for the memory of evaluating them")
+    made.add_argument("--config", type=Path, help="TOML file of settings")
+    made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
+    made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    return made
+
+
+def measure(arguments: argparse.Namespace) -> list[Row]:
+    """The rows of the wanted parts."""
+    config = load_config(arguments.config) if arguments.config else None
+    if arguments.reports is not None and not arguments.reports.is_file():
+        raise ToslocError(f"{arguments.reports}: no such file of reports")
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tosloc-bench-")))
+        repo = stack.enter_context(Repository(arguments.repo))
+        bench = Bench(repo, arguments.commit, config, arguments.store, work)
+        stack.callback(bench.project.close)
+        parts: dict[str, Callable[[], list[Row]]] = {
+            "first index": bench.first_index,
+            "add one commit": bench.add_one_commit,
+            "stage one": bench.stage_one,
+            "growth": bench.growth,
+            "memory": lambda: bench.memory(arguments.reports, arguments.config),
+        }
+        for part in PARTS:
+            if not arguments.only or part in arguments.only:
+                rows += parts[part]()
+    return rows
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0; 2 for input that is at fault."""
+    arguments = parser().parse_args(argv)
+    try:
+        rows = measure(arguments)
+    except (ToslocError, OSError) as error:
+        print("bench: " + " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bench: interrupted", file=sys.stderr)
+        return 130
+    if arguments.json:
+        records: list[dict[str, Any]] = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        print(json.dumps(records, indent=2))
+    else:
+        print_table(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
