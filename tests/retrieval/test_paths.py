@@ -104,7 +104,7 @@ def test_rows_of_a_qualified_class(name, rows):
 def test_bm25_of_path_words_by_hand():
     """Folder words of a, b, c: {org, core}, {org}, {core, core}; file names: parser, parser + context, label.
 
-    Absent: d, with the folder core and the name parser, counts nowhere. F = 3, query: parser (weight 1), core (weight 2).
+    Absent: d, with the folder core and the name parser, counts nowhere. F = 3; query: parser (1), core (2).
     """
     view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/parser.c"), [0, 1, 2])
     weights = {"parser": 1.0, "core": 2.0, "unheard": 9.0}
