@@ -98,7 +98,31 @@ def test_twin_groups():
     ],
 )
 def test_rows_of_a_qualified_class(name, rows):
-    assert PathTable(PATHS).rows_of_class(name) == rows
+    assert view_of(PATHS).rows_of_class(name) == rows
+
+
+def test_files_of_other_versions_do_not_catch_a_class():
+    """Inner.java of another version must not hide that Outer.Inner is part of Outer.java."""
+    paths = ("org/x/Outer.java", "org/x/Inner.java", "org/x/Outer/Inner.java")
+    assert view_of(paths, [0]).rows_of_class("org.x.Outer.Inner") == [0]
+    assert view_of(paths).rows_of_class("org.x.Outer.Inner") == [2]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "rows"),
+    [
+        ("/usr/lib/app/core/views.py", [0]),
+        ("views.py", [0, 1]),
+        ("C:\\app\\admin\\views.py", [1]),
+        ("other/views.py", [0, 1]),
+        ("core/views.js", []),
+        ("missing.py", []),
+        ("", []),
+    ],
+)
+def test_rows_of_a_file_that_a_frame_spells(spelled, rows):
+    paths = ("app/core/views.py", "app/admin/views.py", "lib/app/core/views.py")
+    assert view_of(paths, [0, 1]).rows_of_file(spelled) == rows
 
 
 def test_bm25_of_path_words_by_hand():

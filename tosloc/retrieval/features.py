@@ -36,11 +36,10 @@ def text(scene: Scene) -> FloatArray:
 
 def trace(scene: Scene) -> FloatArray:
     """1 / rank, rank = order of first appearance of the file among the qualified names of the traces; else 0."""
-    table, present = scene.place.paths.table, scene.place.paths.present
     scores = np.zeros(scene.all_paths)
     rank = 0
     for name in scene.question.qualified_names:
-        rows = [row for row in table.rows_of_class(name) if present[row] and scores[row] == 0]
+        rows = [row for row in scene.place.paths.rows_of_class(name) if scores[row] == 0]
         if rows:
             rank += 1
             scores[rows] = 1.0 / rank

@@ -136,37 +136,6 @@ class PathTable:
             np.array([weight for _, weight in pairs], dtype=np.float64),
         )
 
-    def rows_of_class(self, qualified: str) -> list[int]:
-        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
-        outer = qualified.split("$", 1)[0]
-        *packages, name = outer.split(".")
-        # an inner class may also be written with dots: org.x.Outer.Inner
-        while name and name not in self.rows_of_stem and packages and packages[-1][:1].isupper():
-            name = packages.pop()
-        rows = self.rows_of_stem.get(name, [])
-        if not packages:
-            return rows
-        folder = "/".join(packages)
-        return [row for row in rows if f"/{self.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
-
-    def rows_of_file(self, spelled: str) -> list[int]:
-        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
-        folders = PurePosixPath(spelled.replace("\\", "/")).parts
-        if not folders:
-            return []
-        best: list[int] = []
-        longest = 0
-        for row in self.rows_of_stem.get(PurePosixPath(folders[-1]).stem, []):
-            common = 0
-            for own, other in zip(reversed(PurePosixPath(self.paths[row]).parts), reversed(folders), strict=False):
-                if own != other:
-                    break
-                common += 1
-            if common >= max(longest, 1):
-                best = [*best, row] if common == longest else [row]
-                longest = common
-        return best
-
 
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""
@@ -180,6 +149,44 @@ class PathView:
     def files(self) -> int:
         """F, the number of files."""
         return len(self.path_ids)
+
+    def rows_of_stem(self, stem: str) -> list[int]:
+        """Rows of this version's files with a file name, without its suffix; other versions' files have no say."""
+        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
+
+    def rows_of_class(self, qualified: str) -> list[int]:
+        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
+        outer = qualified.split("$", 1)[0]
+        *packages, name = outer.split(".")
+        # an inner class may also be written with dots: org.x.Outer.Inner
+        rows = self.rows_of_stem(name)
+        while name and not rows and packages and packages[-1][:1].isupper():
+            name = packages.pop()
+            rows = self.rows_of_stem(name)
+        if not packages:
+            return rows
+        folder = "/".join(packages)
+        return [row for row in rows if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
+
+    def rows_of_file(self, spelled: str) -> list[int]:
+        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
+        folders = PurePosixPath(spelled.replace("\\", "/")).parts
+        if not folders:
+            return []
+        best: list[int] = []
+        longest = 0
+        for row in self.rows_of_stem(PurePosixPath(folders[-1]).stem):
+            common = 0
+            for own, other in zip(
+                reversed(PurePosixPath(self.table.paths[row]).parts), reversed(folders), strict=False
+            ):
+                if own != other:
+                    break
+                common += 1
+            if common >= max(longest, 1):
+                best = [*best, row] if common == longest else [row]
+                longest = common
+        return best
 
     def bm25(
         self, weights: dict[str, float], *, folders: bool, names: bool, k1: float = 1.2, b: float = 0.5

@@ -104,14 +104,14 @@ class Scene:
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
-        table, present = self.place.paths.table, self.place.paths.present
+        paths = self.place.paths
         found: dict[str, tuple[int, ...]] = {}
         frames = []
         for frame in self.question.frames:
             name = frame_name(frame)
             if name not in found:
-                rows = table.rows_of_class(frame.type) if frame.type else table.rows_of_file(frame.path or frame.file)
-                found[name] = tuple(row for row in rows if present[row])
+                rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+                found[name] = tuple(rows)
             if found[name]:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
