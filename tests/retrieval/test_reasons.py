@@ -1,0 +1,81 @@
+"""Reasons: what is said of a file, and how much of its score each reason carries."""
+
+from __future__ import annotations
+
+import pytest
+
+from tosloc.retrieval import features
+from tosloc.retrieval.reasons import SPEAKERS, Explainer
+
+PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java")
+
+
+@pytest.fixture
+def scene(make_scene):
+    files = {
+        PATHS[0]: {"code": "leaf", "comment": "grow"},
+        PATHS[1]: {"code": "tree grow grow", "method": "grow", "type": "tree"},
+        PATHS[2]: {"code": "tree"},
+    }
+    return make_scene(
+        files,
+        "Growing Tree",
+        "The tree grows. at src.Tree.grow(Tree.java:3)",
+        commits=[(9, "tree grow", PATHS[1:]), (3, "leaf", PATHS[:1])],
+        reports=[(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
+        complexity={PATHS[1]: 5},
+    )
+
+
+def told(scene, weights, file):
+    columns = features.columns(scene, features.ALL)
+    return {reason.feature: (reason.share, reason.text) for reason in Explainer(scene, columns, weights).why(file)}
+
+
+@pytest.mark.parametrize(
+    ("feature", "text"),
+    [
+        ("code", "words Growing, tree"),
+        ("path", "path words tree"),
+        ("mention", "named in the report: Tree"),
+        ("rare_frame", "stack frame src.Tree.grow:3"),
+        ("near_reports", "earlier report d0, 1972-08-18: "),
+        ("near_commits", "commit d0, 1972-09-18: "),
+        ("near_package", "commits like the report in its folder src/"),
+        ("recency", "changed 9 days before the report"),
+        ("co_change", "changes together with TreeTest.java"),
+        ("twin", "its test, or what it tests, leads"),
+        ("complexity", "cyclomatic complexity 5"),
+        ("history", "fixed 1 times before"),
+    ],
+)
+def test_what_is_said(scene, feature, text):
+    (name, (share, said)), *_ = told(scene, {feature: 2.0}, 1).items()
+    assert name == feature
+    assert said.lower().startswith(text.lower())
+    assert share == pytest.approx(2.0 * features.columns(scene, [feature])[feature][1], abs=1e-4)
+
+
+def test_features_that_say_the_same_are_joined_and_four_are_shown(scene):
+    weights = {"code": 1.0, "summary": 2.0, "path": 3.0, "recency": 0.5, "twin": 0.4, "mention": 9.0, "test": -5.0}
+    got = told(scene, weights, 1)
+    assert len(got) == 4
+    columns = features.columns(scene, features.ALL)
+    shares = {name: weight * float(columns[name][1]) for name, weight in weights.items()}
+    assert got["code"][0] == pytest.approx(shares["code"] + shares["summary"], abs=1e-4)
+    assert [share for share, _ in got.values()] == sorted((share for share, _ in got.values()), reverse=True)
+
+
+def test_only_what_lifts_is_told(scene):
+    assert told(scene, {"test": -1.0, "popularity": -1.0, "mention": 1.0}, 0) == {}
+
+
+def test_every_feature_but_the_negative_ones_can_speak():
+    assert set(features.ALL) - set(SPEAKERS) == {"popularity", "test"}
+
+
+def test_every_reason_of_every_file_can_be_said(scene):
+    for file in range(3):
+        for name in features.ALL:
+            for _, text in told(scene, {name: 1.0}, file).values():
+                assert text
