@@ -180,7 +180,8 @@ class Bench:
             return localizer(shipped())
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
-            return localizer(StageOne(tuple(features.POSTERIOR), np.array(list(features.POSTERIOR.values()))))
+            guess = dict(features.POSTERIOR) | dict.fromkeys(features.RELATED, 1.0)
+            return localizer(StageOne(tuple(guess), np.array(list(guess.values()))))
 
     @cached_property
     def reports(self) -> list[BugReport]:

@@ -1,0 +1,58 @@
+"""``scripts/bench.py`` in a process of its own, on a repository of a few files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
+JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_rows_of_a_small_repository(repository: GitRepository) -> None:
+    names = [f"{first}{second}" for first in ("Session", "Cookie", "Header") for second in ("Reader", "Writer")]
+    repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version")
+    repository.commit({"src/CookieReader.java": JAVA.format("CookieReader", "value")}, "Fix bug 12345: cookie is lost")
+    done = run("--repo", str(repository.path), "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["name"] for row in rows] == [
+        "stage one / bm25s",
+        "stage one (paper) / bm25s",
+        "first index / lizard",
+        "add one commit / build",
+        *(["memory: localize"] if Path("/proc/self/status").exists() else []),
+    ]
+    for row in rows:
+        assert sorted(row) == ["name", "ratio", "reference", "value"]
+        assert row["value"] > 0
+        assert row["ratio"] == pytest.approx(row["value"] / row["reference"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--repo", "nowhere"], "nowhere"), (["--repo", ".", "--only", "everything"], "everything"), ([], "--repo")],
+    ids=["no repository", "no such part", "nothing"],
+)
+def test_wrong_input_is_one_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout
+
+
+def test_a_commit_that_is_not_there(repository: GitRepository) -> None:
+    repository.commit({"A.java": "class A {}"})
+    done = run("--repo", str(repository.path), "--commit", "nothing-of-the-kind")
+    assert done.returncode == 2
+    assert "nothing-of-the-kind" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
