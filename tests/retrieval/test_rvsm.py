@@ -91,6 +91,19 @@ def test_text_is_file_name_declared_names_and_comments(make_table):
     assert revised.similarity(report) == pytest.approx(expected)
 
 
+def test_nothing_shared_is_changed(make_table):
+    """Facts and path terms are used by every other feature, and by the next block of versions."""
+    files = {"a/b/Tree.java": {"code": "hidden tree", "comment": "node"}, "a/Leaf.java": {"string": "x"}}
+    corpus, table = Corpus(make_table(files)), PathTable(tuple(sorted(files)))
+    before = [array.copy() for array in (corpus.table.terms, corpus.table.starts, table.terms, table.starts)]
+    first = StructuredText(corpus, table)
+    after = (corpus.table.terms, corpus.table.starts, table.terms, table.starts)
+    assert [array.tolist() for array in after] == [array.tolist() for array in before]
+    again = StructuredText(corpus, table)
+    assert again.blobs.toarray().tolist() == first.blobs.toarray().tolist()
+    assert again.names.toarray().tolist() == first.names.toarray().tolist()
+
+
 def test_a_file_that_could_not_be_read_keeps_its_name(make_table):
     revised = structured(make_table, {"a/Tree.java": {"comment": "node"}, "b/Leaf.java": None})
     assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])

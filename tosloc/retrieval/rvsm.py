@@ -78,10 +78,13 @@ def structured_counts(corpus: Corpus, table: PathTable) -> tuple[sparse.csr_arra
     columns = np.array([numbers.setdefault(term, len(numbers)) for term in table.term_ids], dtype=np.int64)
     facts = corpus.table
     counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
-    blobs = sparse.csr_array((counts, facts.terms, facts.starts), shape=(len(corpus), len(numbers)))
+    # copies: dropping zeros works in place, and these arrays are others' too
+    shape = (len(corpus), len(numbers))
+    blobs = sparse.csr_array((counts, facts.terms.copy(), facts.starts.copy()), shape=shape)
     blobs.eliminate_zeros()
     named = columns[table.terms] if len(columns) else np.zeros(0, dtype=np.int64)
-    names = sparse.csr_array((table.row_counts[1], named, table.starts), shape=(len(table), len(numbers)))
+    shape = (len(table), len(numbers))
+    names = sparse.csr_array((table.row_counts[1].copy(), named, table.starts.copy()), shape=shape)
     names.eliminate_zeros()
     return blobs, names, numbers
 
