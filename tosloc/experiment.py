@@ -26,6 +26,7 @@ from tosloc.evaluation.runs import write_run
 from tosloc.files import write_text
 from tosloc.pipeline.extraction import Extraction, tasks_of
 from tosloc.pipeline.localizer import Localizer, shipped
+from tosloc.pipeline.pooling import write_listing
 from tosloc.pipeline.project import Project
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.retrieval.evidence import Evidence
@@ -132,7 +133,9 @@ def train(
         localizer.save(folder / "checkpoint")
         write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
         laboratory.project.close()
-    if not keep_features:
+    if keep_features:
+        write_listing(work, extraction.names, {"train": learned, "validation": validation, "test": test})
+    else:
         shutil.rmtree(work)
     return localizer
 

@@ -176,7 +176,8 @@ def test_train_calls_the_experiment_and_prints_validation(
     assert main(["train", str(tmp_path / "my.toml"), "--repo", "r", "--reports", "x", "--out", str(out)]) == 0
     assert called.pop("progress")("", 0, 0) is None
     assert called.pop("config") == Config.of({"run": {"seed": 9}}, "here")
-    assert called == {"repo_path": Path("r"), "reports_path": Path("x"), "out": out, "store_path": None}
+    paths = {"repo_path": Path("r"), "reports_path": Path("x"), "out": out, "store_path": None}
+    assert called == paths | {"carry": True, "keep_features": False}
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].split() == ["measure", "validation"]
     assert printed.err == f"tosloc: for the test reports, run: tosloc evaluate {out} --split test\n"

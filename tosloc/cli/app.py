@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -13,14 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from tosloc.cli import commands, localize
-from tosloc.errors import ToslocError
-
-WRONG_INPUT = 2
-INTERRUPTED = 130
-
-
-class _Interrupted(BaseException):
-    """Ctrl-C, on its way past the command line library, which would answer it in its own words."""
+from tosloc.cli.guard import Interrupted, guarded
 
 
 class _Commands(TyperGroup):
@@ -30,7 +20,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise _Interrupted from None
+            raise Interrupted from None
 
 
 app = typer.Typer(
@@ -64,20 +54,7 @@ def tosloc(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
-    try:
-        code = _run(arguments)
-        sys.stdout.flush()
-        return code
-    except (_Interrupted, KeyboardInterrupt):
-        return _say("interrupted; run the same command again to go on", INTERRUPTED)
-    except ToslocError as error:
-        return _say(str(error), WRONG_INPUT)
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        _forget_output()
-        return 1
-    except OSError as error:
-        _forget_output()
-        return _say(_about(error), WRONG_INPUT)
+    return guarded(lambda: _run(arguments))
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -86,24 +63,3 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(bool(done.code))
     return 0
-
-
-def _forget_output() -> None:
-    """Let the interpreter's last flush of standard output go nowhere, if it cannot be written."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _about(error: OSError) -> str:
-    """One sentence about a file that cannot be read or written."""
-    place = f"{error.filename}: " if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{place}no room left on the disk; make room and run the same command again to go on"
-    return f"{place}{error.strerror or error}"
-
-
-def _say(sentence: str, code: int) -> int:
-    print("tosloc: " + " ".join(sentence.split()), file=sys.stderr)
-    return code

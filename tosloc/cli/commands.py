@@ -35,6 +35,12 @@ def train(
     out: OutOption,
     config: ConfigArgument = None,
     store: StoreOption = None,
+    carry: Annotated[
+        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
+    ] = True,
+    keep_features: Annotated[
+        bool, typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for scripts/pool.py.")
+    ] = False,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -49,7 +55,14 @@ def train(
     settings = Config() if config is None else load_config(config)
     with shown(progress) as callback:
         experiment.train(
-            config=settings, repo_path=repo, reports_path=reports, out=out, store_path=store, progress=callback
+            config=settings,
+            repo_path=repo,
+            reports_path=reports,
+            out=out,
+            store_path=store,
+            progress=callback,
+            carry=carry,
+            keep_features=keep_features,
         )
     _print_evaluation(out, ["validation"])
     print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)

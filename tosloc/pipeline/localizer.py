@@ -60,7 +60,7 @@ class Ground:
         for number, path in enumerate(paths):
             numbers[number] = known.get(path, -1)
         table = PathTable(compact.paths)
-        place = Place(VersionView(corpus, compact, resident=True), PathView(table, compact.path_ids))
+        place = Place(VersionView(corpus, compact, resident=True), PathView(table, compact.path_ids, resident=True))
         restricted = Evidence(evidence.commits.renumbered(numbers), evidence.reports.renumbered(numbers))
         return cls(compact, place, restricted, notes)
 
@@ -216,7 +216,9 @@ class Localizer:
         question = Question(report)
         scene = Scene(question, ground.place, ground.evidence.before(report.opened_seconds))
         columns = features.columns(scene, stage.features)
-        table = np.column_stack([columns[name] for name in stage.features])
+        table = np.empty((len(ground.snapshot), len(stage.features)), dtype=np.float32)
+        for place, name in enumerate(stage.features):
+            table[:, place] = columns[name]
         ranking = Ranking.from_scores(report.id, ground.snapshot.paths, stage.scores(table))
         notes = list(ground.notes)
         if not len(scene.text_terms[0]) and not len(ground.place.paths.table.known(question.weights)[0]):
