@@ -22,7 +22,7 @@ from tosloc.records import IntArray, LongArray
 __all__ = ["ANALYSER", "FIELDS", "LANGUAGES", "SOURCE_SUFFIXES", "Facts", "analyse", "analyser", "language_of"]
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
-"""Columns of the counts. The first three make up the whole text; the last three, declared names, are also in ``code``."""
+"""Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
 
 ANALYSER: Final = f"facts1+{LIZARD}"
 """Version of what is computed here, with lizard's release."""
