@@ -51,18 +51,19 @@ class Ground:
     def of(
         cls, snapshot: Snapshot, corpus: Corpus, evidence: Evidence, paths: Sequence[str], notes: tuple[str, ...] = ()
     ) -> Self:
-        """Ground of a version; ``paths`` are what the evidence's numbers mean. Other files' evidence is left out."""
+        """Ground of a version; ``paths`` are what the evidence's numbers mean.
+
+        Files that are gone stay in the evidence, after the version's own: what was said of them is heard through their
+        names, here as in training.
+        """
         compact = Snapshot.of(
             snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
         )
-        numbers = np.full(len(paths), -1, dtype=np.int32)
-        known = compact.path_names.ids
-        for number, path in enumerate(paths):
-            numbers[number] = known.get(path, -1)
-        table = PathTable(compact.paths)
+        numbers = np.array([compact.path_names.id(path) for path in paths], dtype=np.int32)
+        table = PathTable(compact.path_names.names)
         place = Place(VersionView(corpus, compact, resident=True), PathView(table, compact.path_ids, resident=True))
-        restricted = Evidence(evidence.commits.renumbered(numbers), evidence.reports.renumbered(numbers))
-        return cls(compact, place, restricted, notes)
+        renumbered = Evidence(evidence.commits.renumbered(numbers), evidence.reports.renumbered(numbers))
+        return cls(compact, place, renumbered, notes)
 
 
 @dataclass(eq=False)
@@ -141,7 +142,13 @@ class Localizer:
                 "no training report has a fixed file in its version; are these the reports of this repository?"
             )
         self.stage_one_, self.choice_ = fit_stage_one(
-            self.config.stage_one, self.feature_names, learned, lambda: extraction.tables(validation), default, progress
+            self.config.stage_one,
+            self.feature_names,
+            learned,
+            lambda: extraction.tables(validation),
+            default,
+            self.config.run.seed,
+            progress,
         )
         return self
 
@@ -255,7 +262,9 @@ class Localizer:
                 {
                     **arrays.prefixed("version", arrays.snapshot_arrays(ground.snapshot)),
                     **arrays.prefixed("facts", ground.place.text.corpus.table.save_arrays()),
-                    **arrays.prefixed("evidence", arrays.evidence_arrays(ground.evidence, ground.snapshot.paths)),
+                    **arrays.prefixed(
+                        "evidence", arrays.evidence_arrays(ground.evidence, ground.place.paths.table.paths)
+                    ),
                 },
             )
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
@@ -300,7 +309,7 @@ def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, A
         "schema": SCHEMA,
         "tosloc": tosloc.__version__,
         "analyser": ANALYSER,
-        "weights": {name: round(float(weight), 6) for name, weight in zip(stage.features, stage.weights, strict=True)},
+        "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "mix": stage.ranker.mix_ if stage.ranker is not None else None,
         "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
     }
