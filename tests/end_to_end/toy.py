@@ -1,0 +1,135 @@
+"""A small project that grows in a temporary folder: real commits, bugs with reports, fixes that can be learned."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import GitRepository, git_environment
+from tosloc.config import Config
+
+DAY = 86_400
+START = 1_300_000_000
+THEMES = (
+    "Parser Socket Cookie Widget Ledger Planet Rocket Violin Garden Copper Magnet Pillow Turbine Canyon Marble Falcon "
+    "Harbor Lantern Meadow Needle Oyster Pepper Quartz Ribbon"
+).split()
+NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
+SMALL: Mapping[str, Any] = {
+    "sampled_negatives": 12,
+    "ranker": {"enabled": False},
+    "evolution": {"generations": 3, "population": 4, "train_reports": 20},
+}
+
+
+def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
+    """Small settings; one process."""
+    values = {
+        "data": {"train": train, "validation": validation},
+        "run": {"jobs": 1},
+        "stage_one": {**SMALL, **stage_one},
+    }
+    return Config.of(values, "toy")
+
+
+def path_of(theme: str) -> str:
+    """Where a theme's class stands."""
+    return f"src/org/app/p{THEMES.index(theme) % 4}/{theme}Service.java"
+
+
+def source(theme: str, changes: Sequence[str] = ()) -> str:
+    """Text of a theme's class with what its fixes added."""
+    lines = [f"package org.app.p{THEMES.index(theme) % 4};", "", f"/** Serves the {theme.lower()}. */"]
+    lines += [f"public class {theme}Service {{", f"    private int {theme.lower()}Size;"]
+    lines += [
+        f"    void open{theme}(int count) {{ if (count > 0) {{ {theme.lower()}Size += count; }} }}",
+        *changes,
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass
+class Toy:
+    """A repository with its labelled reports."""
+
+    folder: Path
+    git: GitRepository
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def store(self) -> Path:
+        """One facts store for all tests of the project."""
+        return self.folder / "facts.sqlite"
+
+    def reports(self, name: str = "reports.jsonl", records: Sequence[Mapping[str, Any]] | None = None) -> Path:
+        """A file of labelled reports: these, or the project's own."""
+        path = self.folder / name
+        lines = [json.dumps(record) for record in (self.records if records is None else records)]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+
+def record_of(
+    identity: str, summary: str, description: str, opened: float, fix: str, fixed: Sequence[str]
+) -> dict[str, Any]:
+    """One line of a file of labelled reports."""
+    when = datetime.fromtimestamp(opened, UTC).isoformat()
+    return {
+        "id": identity,
+        "summary": summary,
+        "description": description,
+        "opened": when,
+        "fix_commit": fix,
+        "fixed": list(fixed),
+    }
+
+
+def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
+    """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
+
+    Each report names its theme in one of several ways, amid words of no use and now and then another theme.
+    """
+    rng = random.Random(seed)
+    path = folder / "repo"
+    path.mkdir(parents=True)
+    git = GitRepository(path, True, git_environment(folder))
+    git.git("init", "-q", "-b", "main", "--bare")
+    toy = Toy(folder, git)
+    chosen = THEMES[:themes]
+    first = {path_of(theme): source(theme) for theme in chosen}
+    first |= {
+        f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
+    }
+    first["src/org/app/old/ParserHelper.java"] = "package org.app.old; class ParserHelper { }\n"
+    git.commit(first, "Import", when=START)
+    git.commit(
+        {"src/org/app/old/ParserHelper.java": "class ParserHelper { int crash; }\n"}, "Crash of helper", when=START + 9
+    )
+    git.commit({"src/org/app/old/ParserHelper.java": None}, "Remove old helper", when=START + 99)
+    changes: dict[str, list[str]] = {theme: [] for theme in chosen}
+    order = [chosen[number % themes] for number in range(bugs)]
+    rng.shuffle(order)
+    for number, theme in enumerate(order):
+        fixed_at = START + (number + 1) * 2 * DAY
+        noise = rng.sample(NOISE, 4)
+        words = [rng.choice([theme.lower(), f"open{theme}", f"{theme}Service"]), *noise[:2]]
+        rng.shuffle(words)
+        more = [*noise[2:], rng.choice([theme.lower(), "thing"]), rng.choice(chosen).lower()]
+        description = " ".join(more)
+        if number % 5 == 0:
+            name = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
+            description += f" at {name}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
+        changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
+        files = {path_of(theme): source(theme, changes[theme])}
+        fix = git.commit(files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", when=fixed_at)
+        toy.records.append(
+            record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
+        )
+    toy.reports()
+    return toy
