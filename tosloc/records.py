@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from operator import itemgetter
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -195,7 +196,10 @@ class Ranking:
         """Ranking of ``paths``, which stand in path order, by ``scores`` descending; equal scores keep path order."""
         values = np.asarray(scores, dtype=np.float64)
         order = np.argsort(-values, kind="stable")
-        return cls(report, tuple([paths[i] for i in order.tolist()]), values[order])
+        places = order.tolist()
+        # one call for all paths; with one index it would give the path itself
+        ordered = itemgetter(*places)(paths) if len(places) > 1 else tuple(paths)
+        return cls(report, ordered, values[order])
 
     def with_head(self, scores: Mapping[str, float]) -> Self:
         """The same files with the first ``len(scores)`` reordered by new scores; scores become negative places."""

@@ -66,8 +66,8 @@ class TextHits:
         self.view, self.terms = view, terms
         corpus = view.corpus
         self.selection = corpus.postings.select(terms)
-        self.positions = self.selection.positions
-        self.rows = corpus.postings.rows[self.positions]
+        self.rows = self.selection.take(corpus.postings.rows)
+        self._groups = self.rows.astype(np.int64)  # once: counting by other integers converts them each time
         self.idf = view.idf(terms)
         self._counts: Counts | None = None
 
@@ -75,7 +75,7 @@ class TextHits:
     def counts(self) -> Counts:
         """(P, 6) counts by field of the selected postings."""
         if self._counts is None:
-            self._counts = self.view.corpus.counts[self.positions]
+            self._counts = self.selection.take(self.view.corpus.counts)
         return self._counts
 
     def saturation(self, formula: Saturation) -> Float32Array:
@@ -88,9 +88,9 @@ class TextHits:
             stored[name] = formula(self.view, self.view.corpus.counts, self.view.corpus.postings.rows).astype(
                 np.float32
             )
-        return stored[name][self.positions]
+        return self.selection.take(stored[name])
 
     def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
         """(F,) sum over terms of weight x IDF x saturated frequency."""
         values = self.saturation(formula) * self.selection.spread(weights * self.idf)
-        return self.view.to_files(summed(self.rows, values, len(self.view.corpus)))
+        return self.view.to_files(summed(self._groups, values, len(self.view.corpus)))

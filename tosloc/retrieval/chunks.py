@@ -20,7 +20,7 @@ def best_chunk(view: VersionView, terms: LongArray, weights: FloatArray) -> Floa
         return np.zeros(view.files)
     lists = corpus.chunk_postings
     selection = lists.select(terms)
-    values = SATURATION[corpus.chunk_counts[selection.positions]] * selection.spread(weights)
+    values = SATURATION[selection.take(corpus.chunk_counts)] * selection.spread(weights)
     chunks = int(corpus.table.chunk_starts[-1])
-    of_chunks = summed(lists.rows[selection.positions], values, chunks)
+    of_chunks = summed(selection.take(lists.rows), values, chunks)
     return view.to_files(np.maximum.reduceat(of_chunks, corpus.table.chunk_starts[:-1]))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.store import FactTable
-from tosloc.records import FloatArray, IntArray, LongArray, Snapshot
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot
 from tosloc.retrieval.postings import Postings, ranges, summed
 
 Float32Array = npt.NDArray[np.float32]
@@ -73,7 +73,7 @@ class Corpus:
         if len(rows):
             chosen = ranges(self.table.starts[rows], self.table.starts[rows + 1])
             amount = np.repeat(change[rows], chosen.sizes)
-            terms = self.table.terms[chosen.positions]
+            terms = chosen.take(self.table.terms)
             self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
             self._multiplicity = multiplicity
         return self._frequency
@@ -118,7 +118,19 @@ class VersionView:
 
     def to_files(self, of_rows: FloatArray) -> FloatArray:
         """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
-        values: FloatArray = (
-            np.where(self.rows >= 0, of_rows[np.maximum(self.rows, 0)], 0.0) if len(of_rows) else (np.zeros(self.files))
-        )
+        if not len(of_rows):
+            return np.zeros(self.files)
+        values = of_rows[self._held_rows]
+        if self._unread is not None:
+            values[self._unread] = 0.0
         return values
+
+    @cached_property
+    def _held_rows(self) -> LongArray:
+        return np.maximum(self.rows, 0).astype(np.int64)
+
+    @cached_property
+    def _unread(self) -> BoolArray | None:
+        """(F,) files whose blob could not be read; None if there are none."""
+        unread: BoolArray = self.rows < 0
+        return unread if unread.any() else None

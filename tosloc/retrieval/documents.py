@@ -103,6 +103,19 @@ class Documents:
         """(P,) term frequency of each posting."""
         return self.counts[self.postings.origin].astype(np.float64)
 
+    @cached_property
+    def posting_weights(self) -> FloatArray:
+        """(P,) 1 + ln tf of each posting."""
+        weights: FloatArray = 1.0 + np.log(self.posting_counts)
+        return weights
+
+    @cached_property
+    def of_files(self) -> tuple[LongArray, LongArray]:
+        """Places in the (document, file) pairs by file, in order within each, and where each file's start."""
+        order = np.argsort(self.files, kind="stable").astype(np.int64)
+        ends = np.cumsum(np.bincount(self.files)) if len(self.files) else np.zeros(0, dtype=np.int64)
+        return order, np.concatenate(([0], ends)).astype(np.int64)
+
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
         pairs, places = (
@@ -179,7 +192,7 @@ class DocumentsView:
         changed = np.flatnonzero(known != before_known)
         chosen = ranges(documents.starts[changed], documents.starts[changed + 1])
         amount = np.repeat(np.where(known[changed], 1.0, -1.0), chosen.sizes)
-        change = summed(documents.terms[chosen.positions], amount, len(documents.vocabulary))
+        change = summed(chosen.take(documents.terms), amount, len(documents.vocabulary))
         self.frequency: LongArray = frequency + change.round().astype(np.int64)
 
     @cached_property
@@ -199,11 +212,11 @@ class DocumentsView:
         documents = self.documents
         terms, weight = documents.known(weights)
         chosen = documents.postings.select(terms)
-        rows = documents.postings.rows[chosen.positions]
+        rows = chosen.take(documents.postings.rows)
         query = weight * self.idf[terms]
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
-        values = (1.0 + np.log(documents.posting_counts[chosen.positions])) * chosen.spread(query * self.idf[terms])
+        values = chosen.take(documents.posting_weights) * chosen.spread(query * self.idf[terms])
         dots = summed(rows, values, len(documents))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
@@ -218,18 +231,39 @@ class DocumentsView:
         order = np.lexsort((-candidates, -similarities[candidates]))
         return candidates[order][:number]
 
+    @cached_property
+    def latest(self) -> FloatArray:
+        """When a known document last touched each file, seconds since 1970, up to the last file that any touched."""
+        documents = self.documents
+        latest = np.full(int(documents.files.max(initial=-1)) + 1, -np.inf)
+        pairs = np.flatnonzero(self.known[documents.pair_document])
+        # documents are in order of time: of repeated files the last assignment stands
+        latest[documents.files[pairs]] = documents.times[documents.pair_document[pairs]]
+        return latest
+
+    @cached_property
+    def touches(self) -> FloatArray:
+        """How many known documents touched each file, up to the last file that any touched."""
+        return summed(self.documents.files, self.known[self.documents.pair_document].astype(np.float64), 0)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The same with 1/sqrt(k) for each."""
+        documents = self.documents
+        return summed(documents.files, (self.known / np.sqrt(documents.sizes))[documents.pair_document], 0)
+
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of the documents' values over the files that they touched."""
         source = self.documents
         chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
-        return summed(source.files[chosen.positions], chosen.spread(values), paths)
+        return summed(chosen.take(source.files), chosen.spread(values), paths)
 
     def term_matrix(self, terms: LongArray) -> sparse.csr_array:
         """(T, D) term frequencies of the known documents."""
         documents = self.documents
         chosen = documents.postings.select(terms)
-        rows = documents.postings.rows[chosen.positions]
-        values = documents.posting_counts[chosen.positions] * self.known[rows]
+        rows = chosen.take(documents.postings.rows)
+        values = chosen.take(documents.posting_counts) * self.known[rows]
         starts = np.concatenate(([0], np.cumsum(chosen.sizes)))
         return sparse.csr_array((values, rows, starts), shape=(len(terms), len(documents)))
 
@@ -272,7 +306,7 @@ class Joined:
             return found.indices, found.data, np.diff(found.indptr).astype(np.int64)
         starts = self._frequencies.indptr.astype(np.int64)
         chosen = ranges(starts[terms], starts[terms + 1])
-        return self._frequencies.indices[chosen.positions], self._frequencies.data[chosen.positions], chosen.sizes
+        return chosen.take(self._frequencies.indices), chosen.take(self._frequencies.data), chosen.sizes
 
     def bm25(
         self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray, k1: float = 1.2, b: float = 0.5

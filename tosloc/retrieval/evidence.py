@@ -15,7 +15,7 @@ from scipy import sparse
 from tosloc.records import BoolArray, FloatArray, LongArray
 from tosloc.retrieval.documents import DAY, Documents, DocumentsView, Joined
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import summed
+from tosloc.retrieval.postings import ranges, summed
 
 
 class Evidence:
@@ -113,23 +113,26 @@ class Moment:
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        weight = self.commits.known.astype(np.float64) if math.isinf(days) else self.decayed(self.commits, days)
-        total: FloatArray = np.log1p(self.per_file(self.commits, weight / np.sqrt(self.commits.documents.sizes), paths))
-        return total
+        view = self.commits
+        total = np.zeros(paths)
+        if math.isinf(days):
+            total[: len(view.shares)] = view.shares
+        else:
+            total += self.per_file(view, self.decayed(view, days) / np.sqrt(view.documents.sizes), paths)
+        return np.log1p(total, out=total)
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
-        documents = view.documents
         latest = np.full(paths, -np.inf)
-        pairs = np.flatnonzero(view.known[documents.pair_document])
-        # documents are in order of time: of repeated files the last assignment stands
-        latest[documents.files[pairs]] = documents.times[documents.pair_document[pairs]]
+        latest[: len(view.latest)] = view.latest
         days: FloatArray = np.maximum(self.opened - latest, 0.0) / DAY
         return days
 
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
-        return self.per_file(self.reports, self.reports.known.astype(np.float64), paths)
+        number = np.zeros(paths)
+        number[: len(self.reports.touches)] = self.reports.touches
+        return number
 
     @cached_property
     def frame_counts(self) -> tuple[int, dict[str, int]]:
@@ -153,12 +156,19 @@ class Moment:
         view = self.commits
         documents = view.documents
         weight = self.decayed(view, days) / np.sqrt(documents.sizes)
-        total = self.per_file(view, weight, paths)[files]
+        # only commits that touch a given file count: far fewer than all, and summed in the same order
+        order, starts = documents.of_files
+        held = np.minimum(files, len(starts) - 1)
+        seeds = ranges(starts[held], starts[np.minimum(files + 1, len(starts) - 1)])
+        pairs = np.sort(seeds.take(order))
+        commits = documents.pair_document[pairs]
+        total = summed(documents.files[pairs], weight[commits], paths)[files]
         per_commit = shares / np.where(total > 0, total, np.inf)
         of_path = np.zeros(paths)
         of_path[files] = per_commit
-        given = summed(documents.pair_document, of_path[documents.files], len(documents)) * weight
-        spread = self.per_file(view, given, paths)
+        given = summed(commits, of_path[documents.files[pairs]], len(documents)) * weight
+        distinct = np.unique(commits)
+        spread = view.spread(distinct, given[distinct], paths)
         spread[files] -= np.where(total > 0, shares, 0.0)
         # what rounding leaves of a file's own share would be scaled up to a full score where nothing changes together
         return np.where(spread > 1e-12, spread, 0.0)

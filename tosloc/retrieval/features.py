@@ -17,6 +17,7 @@ from tosloc.records import FloatArray
 from tosloc.retrieval import bm25
 from tosloc.retrieval.chunks import best_chunk
 from tosloc.retrieval.evidence import Moment
+from tosloc.retrieval.postings import leaders
 from tosloc.retrieval.rvsm import min_max
 from tosloc.retrieval.scene import Scene
 
@@ -167,7 +168,7 @@ def commit_summary(scene: Scene) -> FloatArray:
 def near_commits(scene: Scene) -> FloatArray:
     """Sum of s/sqrt(k) over the 10 nearest commit messages."""
     view, similarities = scene.moment.commits, scene.commit_similarities
-    nearest = view.nearest(similarities, 10)
+    nearest = scene.near_commits[:10]
     return scene.to_files(
         view.spread(nearest, similarities[nearest] / np.sqrt(view.documents.sizes[nearest]), scene.all_paths)
     )
@@ -184,7 +185,7 @@ def near_reports(scene: Scene) -> FloatArray:
 def near_package(scene: Scene) -> FloatArray:
     """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
     view, similarities = scene.moment.commits, scene.commit_similarities
-    nearest = view.nearest(similarities, 300)
+    nearest = scene.near_commits
     touched = view.spread(nearest, similarities[nearest] / view.documents.sizes[nearest], scene.all_paths)
     return scene.place.paths.directory_sum(scene.to_files(touched))
 
@@ -284,23 +285,23 @@ def posterior(columns: Mapping[str, FloatArray]) -> FloatArray:
 
 def co_change(scene: Scene, shares: FloatArray) -> FloatArray:
     """Sum over the 20 leading files j of p_j x the decayed share of j's commits that touched this file too."""
-    leaders = np.argsort(-shares, kind="stable")[:CANDIDATE_SEEDS]
+    seeds = leaders(shares, CANDIDATE_SEEDS)
     moment: Moment = scene.moment
-    ids = scene.place.paths.path_ids[leaders].astype(np.int64)
-    return scene.to_files(moment.co_change(ids, shares[leaders], scene.all_paths))
+    ids = scene.place.paths.path_ids[seeds].astype(np.int64)
+    return scene.to_files(moment.co_change(ids, shares[seeds], scene.all_paths))
 
 
 def twin(scene: Scene, shares: FloatArray) -> FloatArray:
     """p of the largest twin: Foo for FooTest, and the other way round."""
     groups = scene.place.paths.table.twin_group[scene.place.paths.path_ids]
-    leaders = np.argsort(-shares, kind="stable")[: 5 * CANDIDATE_SEEDS]
     best: dict[int, list[tuple[float, int]]] = {}
-    for file in leaders.tolist():
+    for file in leaders(shares, 5 * CANDIDATE_SEEDS).tolist():
         best.setdefault(int(groups[file]), []).append((float(shares[file]), file))
     scores = np.zeros(scene.files)
-    for group, members in best.items():
-        for file in np.flatnonzero(groups == group).tolist():
-            scores[file] = max((share for share, other in members if other != file), default=0.0)
+    wanted = np.zeros(int(groups.max(initial=-1)) + 1, dtype=bool)
+    wanted[list(best)] = True
+    for file in np.flatnonzero(wanted[groups]).tolist():
+        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
     return scores
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tosloc.analysis import text
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.retrieval.postings import Postings, summed
+from tosloc.retrieval.postings import Postings, Selection, summed
 
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
@@ -140,8 +140,11 @@ class PathTable:
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""
 
-    def __init__(self, table: PathTable, path_ids: IntArray) -> None:
+    def __init__(self, table: PathTable, path_ids: IntArray, resident: bool = False) -> None:
         self.table, self.path_ids = table, path_ids
+        self.resident = resident
+        """Many reports will be asked of this version: what does not depend on the report is kept."""
+        self._saturations: dict[tuple[bool, bool, float, float], tuple[FloatArray, LongArray]] = {}
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         self.present[path_ids] = True
 
@@ -193,21 +196,35 @@ class PathView:
     ) -> FloatArray:
         """(F,) BM25 of the path's words: of its folders, its file name, or both."""
         terms, weight = self.table.known(weights)
-        chosen = self.table.postings.select(terms)
-        rows = self.table.postings.rows[chosen.positions]
-        counts = self.table.counts[:, chosen.positions]
-        frequency = counts[0] * folders + counts[1] * names
+        lists = self.table.postings
+        chosen = lists.select(terms)
+        key = (folders, names, k1, b)
+        if self.resident:
+            if key not in self._saturations:
+                everything = lists.select(np.arange(len(self.table.term_ids), dtype=np.int64))
+                self._saturations[key] = self._saturate(everything, *key)
+            saturations, frequencies = self._saturations[key]
+            saturation, frequency = chosen.take(saturations), frequencies[terms]
+        else:
+            saturation, frequency = self._saturate(chosen, *key)
+        idf = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
+        value = saturation * chosen.spread(weight * idf)
+        return summed(chosen.take(lists.rows), value, len(self.table))[self.path_ids]
+
+    def _saturate(
+        self, chosen: Selection, folders: bool, names: bool, k1: float, b: float
+    ) -> tuple[FloatArray, LongArray]:
+        """(P,) saturated frequency of each posting, 0 outside this version, and (T,) files of each term."""
+        rows = chosen.take(self.table.postings.rows)
+        in_folder, in_name = chosen.take(self.table.counts[0]), chosen.take(self.table.counts[1])
+        frequency = in_folder * folders + in_name * names
         length = self.table.lengths[0] * folders + self.table.lengths[1] * names
         average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
         seen = self.present[rows] & (frequency > 0)
         running = np.concatenate(([0], np.cumsum(seen)))
         ends = np.cumsum(chosen.sizes)
-        document_frequency = running[ends] - running[ends - chosen.sizes]
-        idf = np.log1p((self.files - document_frequency + 0.5) / (document_frequency + 0.5))
-        value = (
-            frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average)) * chosen.spread(weight * idf)
-        )
-        return summed(rows, value * seen, len(self.table))[self.path_ids]
+        value = frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average))
+        return value * seen, (running[ends] - running[ends - chosen.sizes]).astype(np.int64)
 
     @cached_property
     def name_frequency(self) -> LongArray:
@@ -232,8 +249,8 @@ class PathView:
         table = self.table
         terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
         chosen = table.postings.select(terms)
-        idf = chosen.spread(self.name_idf[terms]) * (table.counts[1, chosen.positions] > 0)
-        covered = summed(table.postings.rows[chosen.positions], idf, len(table))
+        idf = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
+        covered = summed(chosen.take(table.postings.rows), idf, len(table))
         share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
         return share
 

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tosloc.records import IntArray, LongArray
+from tosloc.records import FloatArray, IntArray, LongArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+STRETCHES = 512
+"""Up to so many stretches are copied one by one; more are gathered place by place."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
     """The postings of some terms, one after the other. P postings, T terms."""
 
-    positions: LongArray
-    """(P,) places in the inverted list's flat arrays."""
+    starts: LongArray
+    """(T,) where each term's places in the inverted list's flat arrays start."""
     sizes: LongArray
     """(T,) postings of each term."""
+
+    @cached_property
+    def positions(self) -> LongArray:
+        """(P,) places in the inverted list's flat arrays."""
+        places = np.arange(int(self.sizes.sum()), dtype=np.int64)
+        places += np.repeat(self.starts - (np.cumsum(self.sizes) - self.sizes), self.sizes)
+        return places
+
+    def take(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """(P, ...) ``values[positions]``: by whole stretches, where they are few and long."""
+        taken: npt.NDArray[Scalar]
+        if not len(self.sizes) or len(self.sizes) > STRETCHES:
+            taken = values[self.positions]
+        else:
+            pairs = zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
+            taken = np.concatenate([values[start:end] for start, end in pairs])
+        return taken
 
     def spread(self, of_terms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """(P,) the value of each posting's term, from one value a term."""
@@ -52,13 +75,22 @@ class Postings:
 
 def ranges(starts: LongArray, ends: LongArray) -> Selection:
     """The numbers of every range [start, end), one range after the other."""
-    sizes = ends - starts
-    total = int(sizes.sum())
-    shift = np.repeat(starts - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) if len(sizes) else sizes
-    return Selection(np.arange(total, dtype=np.int64) + shift, sizes)
+    return Selection(starts, ends - starts)
 
 
 def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
     sums: npt.NDArray[np.float64] = np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
     return sums
+
+
+def leaders(values: FloatArray, number: int) -> LongArray:
+    """Places of the ``number`` largest values, largest first; equal values keep their order.
+
+    >>> leaders(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    places = np.arange(len(values), dtype=np.int64)
+    if number < len(values):
+        places = np.flatnonzero(values >= np.partition(values, len(values) - number)[len(values) - number])
+    return places[np.argsort(-values[places], kind="stable")][:number]

@@ -74,6 +74,11 @@ class Scene:
         return self.moment.commits.similarities(self.question.weights)
 
     @cached_property
+    def near_commits(self) -> LongArray:
+        """The 300 commit messages nearest to the report, nearest first."""
+        return self.moment.commits.nearest(self.commit_similarities, 300)
+
+    @cached_property
     def report_similarities(self) -> FloatArray:
         """(D,) cosine between the report and each known fixed report."""
         return self.moment.reports.similarities(self.question.weights)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tosloc.records import FloatArray
 from tosloc.retrieval.fusion import Rows
+from tosloc.retrieval.postings import leaders
 from tosloc.retrieval.ranker import HeadRanker, head_rows, reorder_head
 
 
@@ -27,7 +28,7 @@ class StageOne:
 
     def linear(self, table: Rows | FloatArray) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike."""
-        scores: FloatArray = (table.astype(np.float32) @ self.weights.astype(np.float32)).astype(np.float64)
+        scores: FloatArray = (table.astype(np.float32, copy=False) @ self.weights.astype(np.float32)).astype(np.float64)
         return scores
 
     def scores(self, table: Rows | FloatArray) -> FloatArray:
@@ -35,7 +36,7 @@ class StageOne:
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
-        order = np.argsort(-scores, kind="stable")[: self.ranker.settings.depth]
+        order = leaders(scores, self.ranker.settings.depth)
         rows = head_rows(table[order].astype(np.float32), scores[order])
         return reorder_head(scores, order, self.ranker.points(rows), self.ranker.mix_)
 
