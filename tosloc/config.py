@@ -102,7 +102,6 @@ class StageOneSettings(Section):
     l2: Annotated[float, Field(ge=0)] = 1e-3
     shrink_to_default: Annotated[float, Field(ge=0)] = 0.03
     sampled_negatives: Annotated[int, Field(ge=1)] = 400
-    seed: Annotated[int, Field(ge=0)] = 7
     candidates: Annotated[int, Field(ge=1)] = 50
     evolution: EvolutionSettings = EvolutionSettings()
     ranker: RankerSettings = RankerSettings()

@@ -17,7 +17,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from tosloc.analysis.facts import language_of
+from tosloc.analysis.facts import ANALYSER, language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.data.history import History
@@ -74,6 +74,7 @@ class Extraction:
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
         self.suffixes, self.names = suffixes, tuple(names)
+        self.evidence_digest = ""
 
     @property
     def evidence_path(self) -> Path:
@@ -83,13 +84,14 @@ class Extraction:
     def write_evidence(self, evidence: Evidence, paths: Names) -> None:
         """Keep the evidence for the workers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        arrays = evidence_arrays(evidence, paths.names)
-        save(self.evidence_path, arrays)
+        save(self.evidence_path, evidence_arrays(evidence, paths.names))
+        self.evidence_digest = hashlib.sha256(self.evidence_path.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
         words = [(t.report.summary, t.report.description) for t in tasks]
-        key = hashlib.sha256(json.dumps([self.names, facts, words, _version()], default=str).encode())
+        made_of = [self.names, facts, words, _version(), self.evidence_digest, sorted(self.suffixes)]
+        key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
             key.update(task.contained)
         return self.folder / f"block-{key.hexdigest()[:24]}.npz"
@@ -121,7 +123,7 @@ class Extraction:
 
 def _version() -> str:
     """Part of a block's name: changes with what the features compute."""
-    return f"features1+{sorted(features.POSTERIOR.items())}"
+    return f"features1+{ANALYSER}+{sorted(features.POSTERIOR.items())}"
 
 
 def read_block(path: Path) -> Iterator[Table]:
@@ -142,6 +144,9 @@ def read_block(path: Path) -> Iterator[Table]:
 def examples(tables: Iterator[Table]) -> Examples:
     """Tables with at least one fixed file as examples for the fits."""
     kept = [table for table in tables if table.fixed.any()]
+    if not kept:
+        none = np.zeros(0, dtype=np.float32)
+        return Examples(none.reshape(0, 0), none.astype(bool), np.zeros(1, dtype=np.int64), none)
     sizes = [len(table.rows) for table in kept]
     return Examples(
         np.concatenate([table.rows for table in kept]),
@@ -160,7 +165,7 @@ class _Worker:
 
 
 @lru_cache(maxsize=1)
-def _worker(repo_path: Path, store_path: Path, evidence_path: Path) -> _Worker:
+def _worker(repo_path: Path, store_path: Path, evidence_path: Path, digest: str) -> _Worker:
     evidence, names = evidence_from(load(evidence_path))
     repo = Repository(repo_path)
     for name in names:
@@ -197,7 +202,9 @@ def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozens
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
-    worker = _worker(extraction.repo_path, extraction.store_path, extraction.evidence_path)
+    worker = _worker(
+        extraction.repo_path, extraction.store_path, extraction.evidence_path, extraction.evidence_digest
+    )
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
     corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None

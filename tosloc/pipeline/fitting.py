@@ -88,6 +88,7 @@ def fit_weights(
     names: tuple[str, ...],
     train: Examples,
     centre: StageOne | None,
+    seed: int,
     progress: Progress = silent,
 ) -> StageOne:
     """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre`` of the same features."""
@@ -100,7 +101,7 @@ def fit_weights(
             generations=evolution.generations,
             population=evolution.population,
             tolerance=evolution.tolerance,
-            seed=settings.seed,
+            seed=seed,
             progress=lambda generation: progress("differential evolution", generation, evolution.generations),
         )
         return StageOne(names, weights)
@@ -117,6 +118,7 @@ def fit_stage_one(
     train: Examples,
     validation: Callable[[], Iterable[Table]],
     default: StageOne | None,
+    seed: int = 7,
     progress: Progress = silent,
 ) -> tuple[StageOne, Choice]:
     """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
@@ -124,7 +126,7 @@ def fit_stage_one(
     ``validation`` gives full feature tables anew at each call.
     """
     usable = default if default is not None and default.features == names else None
-    own = fit_weights(settings, names, train, usable, progress)
+    own = fit_weights(settings, names, train, usable, seed, progress)
     linear = {"own weights": own}
     if usable is not None:
         linear["default weights"] = StageOne(names, usable.weights)
@@ -137,7 +139,7 @@ def fit_stage_one(
         heads = heads_of(stage, train, settings.ranker.depth)
         rankers = {}
         if len(heads.sizes):
-            rankers["own ranker"] = HeadRanker(settings.ranker, settings.seed).fit(heads)
+            rankers["own ranker"] = HeadRanker(settings.ranker, seed).fit(heads)
         if usable is not None and usable.ranker is not None:
             rankers["default ranker"] = usable.ranker
         progress("learned ranker", 1, 1)
