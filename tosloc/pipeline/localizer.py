@@ -181,15 +181,13 @@ class Localizer:
             notes.append(
                 f"{built.missing} files could not be read from the repository; they are ranked by their paths alone"
             )
-        history = project.history([snapshot.commit], progress)
-        evidence = project.evidence(history, None, self.config.history.max_files)
-        paths = list(project.repo.path_names.names)
+        past = project.past(snapshot.commit, self.config.history.max_files, progress)
+        evidence = past.evidence
         if self.reports_ is not None:
-            evidence = Evidence(evidence.commits, _adopt(self.reports_, history.index, project.repo.path_names))
-            paths = list(project.repo.path_names.names)
+            evidence = Evidence(evidence.commits, _adopt(self.reports_, past.index, past.paths))
         if not len(evidence.reports):
             notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
-        return Ground.of(snapshot, project.corpus([snapshot]), evidence, paths, tuple(notes))
+        return Ground.of(snapshot, project.corpus([snapshot]), evidence, past.paths.names, tuple(notes))
 
     def localize(
         self,

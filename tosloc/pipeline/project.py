@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import json
 import os
+import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import metadata
 from pathlib import Path
 
+from tosloc.analysis import text, traces
 from tosloc.analysis.build import BuildReport, build
 from tosloc.analysis.facts import SOURCE_SUFFIXES
 from tosloc.analysis.store import FactStore
+from tosloc.data import history as commits
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
+from tosloc.errors import CheckpointError
 from tosloc.pipeline.extraction import blobs_of, corpus_of
-from tosloc.records import Case, Progress, Snapshot, silent
+from tosloc.records import Case, Names, Progress, Snapshot, silent
+from tosloc.retrieval import arrays, documents, gather
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.gather import evidence_of
+
+KEPT_PASTS = 4
+"""Versions whose past is kept beside the facts: those used last."""
 
 
 def cache_folder() -> Path:
@@ -31,6 +45,47 @@ def default_store(repo: Repository) -> Path:
     """The facts store of a repository, unless another is named."""
     place = hashlib.sha256(str(repo.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return cache_folder() / f"{repo.name}-{place}" / "facts.sqlite"
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What the commits that a version contains say about files."""
+
+    evidence: Evidence
+    paths: Names
+    """What the evidence's numbers of files mean."""
+    ids: tuple[str, ...]
+    """Ids of the commits, by their number."""
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Number of each commit id."""
+        return {commit: number for number, commit in enumerate(self.ids)}
+
+    def write(self, path: Path) -> None:
+        """Keep it as a file."""
+        made = arrays.evidence_arrays(self.evidence, self.paths.names)
+        arrays.save(path, made | arrays.prefixed("history", arrays.pack(self.ids)), level=1)
+
+    @classmethod
+    def read(cls, path: Path) -> Past | None:
+        """What ``write`` kept; None where there is no such file, or a damaged one."""
+        try:
+            stored = arrays.load(path)
+            evidence, paths = arrays.evidence_from(stored)
+            ids = arrays.unpack(stored, "history")
+        except (CheckpointError, KeyError, IndexError, ValueError, TypeError, zlib.error):
+            return None
+        return cls(evidence, Names(list(paths), {name: number for number, name in enumerate(paths)}), ids)
+
+
+@cache
+def past_version() -> str:
+    """Changes with whatever a past is made by."""
+    made_by = hashlib.sha256(metadata.version("PyStemmer").encode())
+    for module in (arrays, commits, documents, gather, text, traces):
+        made_by.update(inspect.getsource(module).encode())
+    return made_by.hexdigest()
 
 
 class Project:
@@ -70,3 +125,24 @@ class Project:
     def evidence(self, history: History, cases: Sequence[Case] | None, max_files: int) -> Evidence:
         """Commit messages and fixed reports, the latter from labelled cases or else from the commits' messages."""
         return evidence_of(history, cases, self.repo.path_names, max_files)
+
+    def past(self, commit: str, max_files: int, progress: Progress = silent) -> Past:
+        """What the version's commits say, fixes told by their messages; kept beside the facts for the next time."""
+        # a clone that was cut off has another past once it is made whole
+        key = json.dumps([past_version(), commit, max_files, sorted(self.suffixes), sorted(self.repo.shallow)])
+        folder = self.store_path.with_name(f"{self.store_path.stem}.past")
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
+        past = Past.read(path)
+        if past is not None:
+            with suppress(OSError):
+                os.utime(path)
+            return past
+        history = self.history([commit], progress)
+        past = Past(self.evidence(history, None, max_files), self.repo.path_names, history.ids)
+        # a full disk or a folder that cannot be written costs time, not the answer
+        with suppress(OSError):
+            past.write(path)
+            kept = sorted(folder.glob("*.npz"), key=lambda file: (file.stat().st_mtime_ns, file.name), reverse=True)
+            for old in kept[KEPT_PASTS:]:
+                old.unlink(missing_ok=True)
+        return past

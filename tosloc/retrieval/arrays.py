@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -115,7 +116,7 @@ def snapshot_from(arrays: Mapping[str, npt.NDArray[np.generic]], path_names: Nam
     blobs = Names()
     return Snapshot(
         unpack(arrays, "commit")[0],
-        int(arrays["committed_at"][0]),  # type: ignore[call-overload]
+        int(arrays["committed_at"][0]),
         path_names,
         blobs,
         np.array([path_names.id(path) for path in unpack(arrays, "paths")], dtype=np.int32),
@@ -145,5 +146,5 @@ def load(path: Path) -> Arrays:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, RuntimeError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
