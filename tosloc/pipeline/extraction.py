@@ -202,9 +202,7 @@ def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozens
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
-    worker = _worker(
-        extraction.repo_path, extraction.store_path, extraction.evidence_path, extraction.evidence_digest
-    )
+    worker = _worker(extraction.repo_path, extraction.store_path, extraction.evidence_path, extraction.evidence_digest)
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
     corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
