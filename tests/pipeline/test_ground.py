@@ -26,7 +26,7 @@ CONFIG = toy.config(0.5, 0.2)
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> toy.Toy:
     made = toy.grow(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
-    # what makes histories hard: a move, a class that once was, frames that dots can lead astray, tests that change along
+    # what makes histories hard: a move, a class that once was, frames that dots lead astray, tests that change too
     start = toy.START + 70 * toy.DAY
     git, old, new = made.git, toy.path_of("Parser"), "src/org/app/core/ParserService.java"
     git.commit({old: None, new: toy.source("Parser")}, "Move the parser to core", when=start)
@@ -98,7 +98,7 @@ def test_the_same_features_and_ranking_as_in_training(laboratory, extracted, ide
 
 
 def test_the_scene_is_not_trivial(extracted):
-    """Each feature tells files apart in at least one of the compared reports, so that the comparison means something."""
+    """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
     spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
     assert [name for name, size in zip(features.ALL, spread, strict=True) if size == 0] == []
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.config import RankerSettings
@@ -84,6 +84,7 @@ def test_reordered_head_by_hand():
     assert sunk[1] > 3.0
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-5, 5), min_size=1, max_size=12),
     st.lists(st.floats(-50, 50), min_size=12, max_size=12),
