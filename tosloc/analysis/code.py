@@ -193,7 +193,8 @@ _QUERIES: Final[dict[str, str]] = {
          (enum_specifier name: (type_identifier) @type body: (_))
          (type_definition declarator: (type_identifier) @type)]
         (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (_ declarator: (field_identifier) @field))
+        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
         (enumerator name: (identifier) @field)
         [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
     """,
@@ -210,7 +211,8 @@ _QUERIES: Final[dict[str, str]] = {
          (enum_specifier name: (type_identifier) @type body: (_))
          (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
         (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (_ declarator: (field_identifier) @field))
+        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
         (enumerator name: (identifier) @field)
         [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
     """,

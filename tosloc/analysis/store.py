@@ -414,9 +414,7 @@ class FactStore:
                     " index the repository first"
                 )
             rows = [found.get((blob, name)) or _nothing(blob) for blob, name in zip(blobs, names, strict=True)]
-            highest = max((int(np.frombuffer(row[13], "<i4").max()) for row in rows if row[10]), default=0)
-            if highest > self._known:
-                self._fetch_terms()
+            self._fetch_terms()
         try:
             return FactTable._assemble(blobs, rows, self._strings)
         except (ValueError, IndexError, KeyError, zlib.error) as error:

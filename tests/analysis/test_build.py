@@ -1,0 +1,198 @@
+"""Filling a store from a repository, and being stopped while doing so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tosloc.analysis import build as module
+from tosloc.analysis.build import BuildReport, build
+from tosloc.analysis.facts import analyse
+from tosloc.analysis.store import FactStore, FactTable
+
+SCRIPT = """
+import sys
+from tosloc.analysis import build as module
+from tosloc.analysis.store import FactStore
+module.BATCH_BLOBS = 2
+def progress(what, done, total):
+    print(done, flush=True)
+with FactStore(sys.argv[2]) as store:
+    blobs = [(blob, ".java") for blob in sys.argv[4:]]
+    module.build(sys.argv[1], store, blobs, jobs=int(sys.argv[3]), progress=progress)
+"""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A repository of 40 Java files; blob -> text."""
+    path = tmp_path_factory.mktemp("shop")
+    texts = {}
+    for i in range(40):
+        body = "".join(f"    int step{i}Of{j}(int a) {{ return a > {j} ? 1 : 2; }}\n" for j in range(5 * i))
+        texts[f"Shop{i}.java"] = f"package shop;\n/** Number {i}. */\nclass Shop{i} {{\n{body}}}\n"
+    for name, text in texts.items():
+        (path / name).write_text(text)
+    git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "all"], check=True)
+    listing = subprocess.run([*git, "ls-files", "-s"], check=True, capture_output=True, text=True).stdout
+    return path, {line.split()[1]: texts[line.split()[3]] for line in listing.splitlines()}
+
+
+def assert_same(one: FactTable, two: FactTable) -> None:
+    left, right = one.save_arrays(), two.save_arrays()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_build(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, texts = repository
+    monkeypatch.setattr(module, "BATCH_BLOBS", 8)
+    seen: list[tuple[int, int]] = []
+    wanted = [(blob, ".java") for blob in texts] + [("f" * 40, ".java"), (next(iter(texts)), ".JAVA")]
+    with FactStore(tmp_path / "facts.db") as store:
+        report = build(path, store, wanted, jobs, lambda what, done, total: seen.append((done, total)))
+        assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
+        assert seen[0] == (0, 41)
+        assert seen[-1] == (41, 41)
+        table = store.load(list(texts))
+        for place, text in enumerate(texts.values()):
+            facts = analyse(text, ".java")
+            start, end = table.starts[place : place + 2]
+            assert [table.vocabulary[t] for t in table.terms[start:end]] == facts.terms
+            np.testing.assert_array_equal(table.counts[start:end], facts.counts)
+            assert table.complexity[place] == facts.complexity
+        assert build(path, store, wanted[:40], jobs) == BuildReport(added=0, known=40, missing=0, fallback=0)
+
+
+def test_one_blob_as_two_languages(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    path, texts = repository
+    blob = list(texts)[9]
+    with FactStore(tmp_path / "facts.db") as store:
+        assert build(path, store, [(blob, ".java"), (blob, ".txt")], 1).added == 2
+        table = store.load([blob, blob], ["java", "text"])
+        assert table.parsed.tolist() == [True, False]
+        assert table.types[1] == ()
+
+
+def start_build(path: Path, store: Path, jobs: int, blobs: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, str(path), str(store), str(jobs), *blobs]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_in_the_middle_and_run_again(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path, stop: signal.Signals
+) -> None:
+    path, texts = repository
+    blobs = list(texts)
+    with FactStore(tmp_path / "whole.db") as store:
+        build(path, store, [(blob, ".java") for blob in blobs], 1)
+        whole = store.load(blobs)
+    process = start_build(path, tmp_path / "facts.db", 2, blobs)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= 6:
+            process.send_signal(stop)
+            break
+    process.wait(30)
+    process.stdout.close()
+    assert process.returncode != 0
+    with FactStore(tmp_path / "facts.db") as store:
+        left = store.missing(blobs, "java")
+        assert 0 < len(left) <= 34
+        assert store._database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        report = build(path, store, [(blob, ".java") for blob in blobs], 1)
+        assert (report.added, report.known) == (len(left), 40 - len(left))
+        assert_same(store.load(blobs), whole)
+
+
+def test_two_builds_into_one_store(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    path, texts = repository
+    blobs = list(texts)
+    processes = [start_build(path, tmp_path / "facts.db", 1, order) for order in (blobs, blobs[::-1])]
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0, 0]
+    with FactStore(tmp_path / "facts.db") as store, FactStore(tmp_path / "alone.db") as alone:
+        build(path, alone, [(blob, ".java") for blob in blobs], 1)
+        assert_same(store.load(blobs), alone.load(blobs))
+
+
+def test_a_blob_that_kills_its_worker_loses_nobody_else(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    path, texts = repository
+    blobs = list(texts)
+    bad = next(blob for blob in blobs if "class Shop17 " in texts[blob])
+    script = tmp_path / "deadly.py"
+    script.write_text(
+        SCRIPT.replace("BATCH_BLOBS = 2", "BATCH_BLOBS = 4")
+        .replace("with FactStore", "if __name__ == '__main__':\n  with FactStore")
+        .replace("\n    ", "\n      ")
+        .replace("module.build(", "print(module.build(")
+        .replace("progress=progress)", "progress=progress))")
+    )
+    # every process that starts with this on its path has an analyser that dies at one text
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\n"
+        "import tosloc.analysis.facts as facts\n"
+        "real = facts.analyse\n"
+        "def analyse(text, suffix, **more):\n"
+        "    if 'class Shop17 ' in text and not more:\n"
+        "        os._exit(9)\n"
+        "    return real(text, suffix, **more)\n"
+        "facts.analyse = analyse\n"
+    )
+    root = Path(module.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, str(script), str(path), str(tmp_path / "facts.db"), "2", *blobs],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "BuildReport(added=40, known=0, missing=0, fallback=1)" in done.stdout
+    with FactStore(tmp_path / "facts.db") as store:
+        table = store.load(blobs)
+        assert [blob for blob, parsed in zip(blobs, table.parsed, strict=True) if not parsed] == [bad]
+        assert table.types[blobs.index(bad)] == ("Shop17",)
+
+
+def test_batches_are_even() -> None:
+    tasks = [(str(i), ".java", "java") for i in range(200)]
+    sizes = [1000] * 100 + [400_000] * 100
+    batches = module._batches(tasks, sizes)
+    assert [task for batch in batches for task in batch] == tasks
+    assert max(len(batch) for batch in batches) == module.BATCH_BLOBS
+    weights = dict(zip((task[0] for task in tasks), sizes, strict=True))
+    assert all(sum(weights[task[0]] for task in batch) <= module.BATCH_BYTES for batch in batches)
+    assert module._batches([], []) == []
+    assert module._batches(tasks[:1], [9_999_999]) == [(tasks[0],)]
+
+
+def test_progress_goes_on_while_building(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    path, texts = repository
+    process = start_build(path, tmp_path / "facts.db", 1, list(texts))
+    started = time.monotonic()
+    output, _ = process.communicate(timeout=60)
+    steps = [int(line) for line in output.split()]
+    assert steps == sorted(steps)
+    assert steps[-1] == 40
+    assert len(steps) == 21
+    assert time.monotonic() - started < 60

@@ -1,0 +1,96 @@
+"""Complexity is lizard's, number for number."""
+
+from __future__ import annotations
+
+import lizard
+import pytest
+
+from tosloc.analysis import complexity as module
+from tosloc.analysis.complexity import Complexity, complexity, estimate
+
+JAVA = """
+package a;
+@interface Note { int value() default 1; }
+public class Shop<T extends Comparable<? super T>> {
+    private final int x = ~1 + ~ 2;
+    // #lizard forgives
+    int skipped(int a) { if (a > 0) { return 1; } return 2; }
+    int open(int a, String b) throws E {
+        for (int i = 0; i < a && b != null || i > 3; i++) { a = a > 1 ? 2 : 3; } return a; }
+    void lambda() { run(() -> { if (x) { go(); } }); new Thread() { public void run() { while (true) { } } }.start(); }
+    enum Kind { A { int f() { return 1; } }, B;
+        int f() { switch (this) { case A: return 1; case B: return 2; } return 0; } }
+    record Pair(int a, String b) { Pair { if (a < 0) { throw new X(); } } int sum() { return a; } }
+    String text() { return "if (a && b) {" + '"' + "\\" }"; }
+    /* if (commented) { */
+    void tail() { try { go(); } catch (E e) { } finally { } }
+}
+"""
+C = """
+#include <a.h> // system
+#include "b.h"
+#if defined(A) && \\
+    B
+#elif C
+#endif
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+typedef int (*handler)(int&& x);
+static int f(int a) { if (a && ~a) { return a ? 1 : 2; } return 0; }
+A::~A() { for (;;) { } }
+"""
+
+
+def default(text: str, suffix: str) -> tuple[int, int]:
+    functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
+    return sum(function.cyclomatic_complexity for function in functions), len(functions)
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        (JAVA, ".java"),
+        (JAVA.replace("forgives", "forgive global"), ".java"),
+        (JAVA.replace("/* if", "/* GENERATED CODE if"), ".java"),
+        (JAVA[: len(JAVA) // 2], ".java"),
+        (JAVA[::-1], ".java"),
+        (C, ".c"),
+        (C, ".cpp"),
+        ("", ".java"),
+        (
+            "def f(x):\n    return 1 if x and y else 2\n\n\nclass A:\n"
+            "    def g(self):\n        for i in x:\n            pass\n",
+            ".py",
+        ),
+        ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
+        ("func (a *A) F() { if a != nil && b { for {} } }\n", ".go"),
+        ("fun main(a: Int) { when (a) { 1 -> x() else -> y() } }\n", ".kt"),
+    ],
+)
+def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:
+    measured = complexity(text, suffix)
+    assert (measured.total, measured.functions) == default(text, suffix)
+    assert measured.counted
+
+
+def test_known_numbers() -> None:
+    assert complexity(
+        "class A { int f(int a) { return a > 0 && a < 9 ? 1 : 2; } void g() { } }", ".java"
+    ) == Complexity(4, 2, True)
+
+
+def test_a_failing_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "void f() { if (a && b) { } for (;;) { } }"
+
+    def fail(*_: object) -> object:
+        raise IndexError
+
+    monkeypatch.setattr(lizard, "get_reader_for", fail)
+    assert complexity(text, ".java") == estimate(text)
+    assert not complexity(text, ".java").counted
+    assert complexity(text, ".java").total >= 3
+
+
+def test_a_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
+    assert not complexity(JAVA, ".java").counted
+    assert not complexity("x = 1\n", ".py").counted

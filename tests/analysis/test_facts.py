@@ -1,0 +1,295 @@
+"""Facts of small sources, term by term, and of sources made to break things."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tosloc.analysis.facts import ANALYSER, FIELDS, LANGUAGES, SOURCE_SUFFIXES, Facts, analyse, analyser, language_of
+
+SHOP = """/*
+ * Licensed to nobody in particular.
+ */
+package org.example.shop;
+
+import java.util.List;
+
+/**
+ * Sells <code>HTMLPages</code>, see {@link Page}.
+ */
+public class PageShop extends Base {
+    // the limit
+    private static final int MAX_SIZE = 10, other;
+    public PageShop(String name) { super(name + "no\\nValue"); }
+    List<Page> getURLFor(char c) { return c == 'x' ? other : MAX_SIZE; }
+}
+"""
+GOLDEN = {  # code, comment, string, method, type, field
+    "sell": (0, 1, 0, 0, 0, 0),
+    "html": (0, 1, 0, 0, 0, 0),
+    "page": (3, 2, 0, 1, 1, 0),
+    "htmlpages": (0, 1, 0, 0, 0, 0),
+    "pageshop": (2, 0, 0, 1, 1, 0),
+    "shop": (2, 0, 0, 1, 1, 0),
+    "base": (1, 0, 0, 0, 0, 0),
+    "limit": (0, 1, 0, 0, 0, 0),
+    "max": (2, 0, 0, 0, 0, 1),
+    "size": (2, 0, 0, 0, 0, 1),
+    "maxsize": (2, 0, 0, 0, 0, 1),
+    "name": (2, 0, 0, 0, 0, 0),
+    "valu": (0, 0, 1, 0, 0, 0),
+    "list": (1, 0, 0, 0, 0, 0),
+    "get": (1, 0, 0, 1, 0, 0),
+    "url": (1, 0, 0, 1, 0, 0),
+    "geturlfor": (1, 0, 0, 1, 0, 0),
+}
+
+
+def table(facts: Facts) -> dict[str, tuple[int, ...]]:
+    return {term: tuple(row) for term, row in zip(facts.terms, facts.counts.tolist(), strict=True)}
+
+
+def chunks(facts: Facts) -> list[dict[str, int]]:
+    found = []
+    for start, end in zip(facts.chunk_starts[:-1], facts.chunk_starts[1:], strict=True):
+        places = facts.chunk_terms[start:end]
+        assert (np.diff(places) > 0).all()
+        found.append(
+            {facts.terms[p]: int(n) for p, n in zip(places.tolist(), facts.chunk_counts[start:end], strict=True)}
+        )
+    return found
+
+
+def column(facts: Facts, field: str) -> Counter[str]:
+    place = FIELDS.index(field)
+    return Counter({term: row[place] for term, row in table(facts).items() if row[place]})
+
+
+def test_golden_java() -> None:
+    facts = analyse(SHOP, ".java")
+    assert table(facts) == GOLDEN
+    assert facts.terms == sorted(facts.terms)
+    assert facts.types == ("PageShop",)
+    assert facts.package == "org.example.shop"
+    assert (facts.complexity, facts.functions, facts.lines) == (3, 2, 16)
+    assert facts.length == sum(sum(row[:3]) for row in GOLDEN.values())
+    assert facts.compounds == 6
+    assert facts.parsed
+    assert facts.counted
+    assert chunks(facts) == [{term: sum(row[:3]) for term, row in GOLDEN.items()}]
+    assert facts.counts.dtype == np.uint16
+    assert facts.chunk_counts.dtype == np.uint8
+
+
+def test_line_ends_do_not_matter() -> None:
+    unix = analyse(SHOP, ".java")
+    for end in ("\r\n", "\r"):
+        other = analyse(SHOP.replace("\n", end), ".java")
+        assert table(other) == table(unix)
+        assert (other.lines, other.complexity, other.package) == (unix.lines, unix.complexity, unix.package)
+
+
+def test_enums_records_annotations_and_inner_types() -> None:
+    facts = analyse(
+        """
+        enum Colour { RED, GREEN { void paint() { } }; final int code; Colour() { } }
+        record Point(int left, String top) { Point { check(); } static class Maker { } }
+        @interface Retry { int times() default 3; String KEY = "k"; }
+        interface Drawable { int LAYERS = 2; void draw(); }
+        """,
+        ".java",
+    )
+    assert facts.types == ("Colour", "Point", "Maker", "Retry", "Drawable")
+    assert column(facts, "method") == Counter(["paint", "colour", "point", "time", "draw"])
+    assert column(facts, "field") == Counter(["red", "green", "code", "left", "top", "kei", "layer"])
+
+
+def test_headers_are_dropped_and_javadoc_is_kept() -> None:
+    between = (
+        "package a;\n/* Copyright (c) Giant Corp. */\nimport b.Zebra;\n/** Tiger */ class A { /* Copyright lion */ }"
+    )
+    assert column(analyse(between, ".java"), "comment") == Counter(["tiger", "copyright", "lion"])
+    assert "zebra" not in table(analyse(between, ".java"))
+    bare = "/** Tiger */ class A { }"
+    assert column(analyse(bare, ".java"), "comment") == Counter(["tiger"])
+    lines = "// Copyright Giant\n// all of it\n\n// Tiger\nint a;\n"
+    assert column(analyse(lines, ".c"), "comment") == Counter(["tiger"])
+    hashes = "#!/bin/sh\n# Copyright Giant\n# all of it\n\n# Tiger\nx=1\n"
+    assert "tiger" in table(analyse(hashes, ".sh"))
+    assert "giant" not in table(analyse(hashes, ".sh"))
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(0, 1), (1, 1), (50, 1), (60, 1), (61, 2), (110, 2), (111, 3)])
+def test_number_of_chunks(lines: int, expected: int) -> None:
+    text = "".join(f"word{chr(97 + i % 26)}\n" for i in range(lines))
+    facts = analyse(text, ".txt")
+    assert facts.lines == lines
+    assert len(facts.chunk_starts) == expected + 1
+
+
+@pytest.mark.parametrize("last", ["", "\n"])
+def test_chunks_are_fifty_lines_and_ten_more(last: str) -> None:
+    names = [f"n{i:03}" for i in range(165)]
+    facts = analyse("\n".join(names) + last, ".txt")
+    assert [list(chunk) for chunk in chunks(facts)] == [names[0:60], names[50:110], names[100:160], names[150:165]]
+    text = "\n".join(['apple /* pear */ "plum"'] * 55)
+    assert chunks(analyse(text, ".java")) == [{"appl": 55, "pear": 55, "plum": 55}]
+    text = "class A {\n" + "\n".join(['apple(); /* pear */ "plum".size();'] * 65) + "}"
+    assert [chunk["plum"] for chunk in chunks(analyse(text, ".java"))] == [59, 16]
+
+
+def test_counts_have_a_ceiling() -> None:
+    facts = analyse("apple " * 70_000, ".txt")
+    assert table(facts) == {"appl": (65_535, 0, 0, 0, 0, 0)}
+    assert chunks(facts) == [{"appl": 255}]
+    assert facts.length == 70_000
+
+
+def test_large_texts_count_the_same_by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SHOP + "\n" * 70 + SHOP
+    dense = analyse(text, ".java")
+    monkeypatch.setattr("tosloc.analysis.facts._DENSE", 0)
+    sparse = analyse(text, ".java")
+    assert table(dense) == table(sparse)
+    assert chunks(dense) == chunks(sparse)
+    assert len(chunks(sparse)) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "\0\x01\xff\ufffd" * 50,
+        "\ud800 lone surrogate",
+        "class A { void m( {",
+        "}}}} ((( /* never closed",
+        'class A { String s = "never closed; }',
+        "not Java at all, just words",
+        "(" * 60_000,
+        "{;" * 30_000,
+        "class A{void m(){" + "if(a){" * 5_000,
+        "class A { int x = " + "a+" * 20_000 + "1; }",
+        "new A(){" * 3_000,
+        '"' * 20_001,
+        "/*" * 20_000,
+        "\\" * 10_000,
+        "x" * 300_000,
+        "\n" * 100_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".unknown"])
+def test_broken_texts_have_facts(text: str, suffix: str) -> None:
+    facts = analyse(text, suffix)
+    assert len(facts.terms) == len(facts.counts)
+    assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
+    assert len(facts.chunk_starts) >= 2
+
+
+def test_nothing_is_lost_when_the_parser_gives_up() -> None:
+    facts = analyse('gibberish ((( here /* with a remark */ and "some text" ]]] }', ".java")
+    assert not facts.parsed
+    assert {"gibberish", "remark", "text"} <= set(facts.terms)
+    assert column(facts, "comment") == Counter(["remark"])
+
+
+def test_a_big_file_is_read_whole() -> None:
+    method = "    void stepNumber%d(int value) { if (value > 3) { total += value; } }\n"
+    text = "class Big {\n" + "".join(method % i for i in range(14_000)) + "}\n"
+    facts = analyse(text, ".java")
+    assert (facts.functions, facts.complexity) == (14_000, 28_000)
+    assert table(facts)["step"][3] == 14_000
+    assert len(facts.chunk_starts) - 1 == 280
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "types", "methods", "fields", "comments", "strings"),
+    [
+        (
+            ".py",
+            'import os\nclass Tree:\n    """Oak or elm."""\n    size = 1\n'
+            '    def grow(self):\n        self.leaf = f"bud {os}"  # spring\n',
+            ["Tree"], ["grow"], ["size", "leaf"], ["oak", "elm", "spring"], ["bud"],
+        ),
+        (
+            ".js",
+            "import x from 'y';\n// oak\nclass Tree { leaf = 1; grow() { return `bud ${sun}`; } }\n"
+            "const shrink = () => 'twig';\n",
+            ["Tree"], ["grow", "shrink"], ["leaf"], ["oak"], ["bud", "twig"],
+        ),
+        (".jsx", "class Tree { grow() { return <Oak/>; } } // elm\n", ["Tree"], ["grow"], [], ["elm"], []),
+        (
+            ".c",
+            '#include <oak.h>\n/* elm */ struct tree { int leaf; char *twig; };\n'
+            'static int grow(int x) { return puts("bud"); }\n',
+            ["tree"], ["grow"], ["leaf", "twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".cpp",
+            'class Tree { int leaf; void grow(); };\nvoid Tree::grow() { log("bud"); } // elm\n',
+            ["Tree"], ["grow", "grow"], ["leaf"], ["elm"], ["bud"],
+        ),
+        (
+            ".go",
+            'package wood\nimport "oak"\n// elm\ntype Tree struct { leaf int }\n'
+            'func (t *Tree) Grow() string { return "bud" }\n',
+            ["Tree"], ["Grow"], ["leaf"], ["elm"], ["bud"],
+        ),
+        (
+            ".cs",
+            'using Oak;\nnamespace Wood { /* elm */ class Tree { int leaf; int Twig { get; set; }\n'
+            'void Grow() { var s = "bud"; } } }\n',
+            ["Tree"], ["Grow"], ["leaf", "Twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".kt",
+            'package wood\nimport oak.Oak\n// elm\nclass Tree {\n    val leaf = 1\n'
+            '    fun grow(): String { return "bud" }\n}\n',
+            ["Tree"], ["grow"], ["leaf"], ["elm"], ["bud"],
+        ),
+        (".rb", '# elm\nclass Tree\n  def grow\n    "bud"\n  end\nend\n', ["Tree"], ["grow"], [], ["elm"], ["bud"]),
+        (".sql", "-- elm\nselect leaf from tree where twig = 'bud'\n", [], [], [], ["elm"], ["bud"]),
+    ],
+)  # fmt: skip
+def test_other_languages(
+    suffix: str,
+    text: str,
+    types: list[str],
+    methods: list[str],
+    fields: list[str],
+    comments: list[str],
+    strings: list[str],
+) -> None:
+    facts = analyse(text, suffix)
+    assert list(facts.types) == types
+    assert column(facts, "method") == Counter(name.lower() for name in methods)
+    assert column(facts, "field") == Counter(name.lower() for name in fields)
+    assert column(facts, "comment") == Counter(comments)
+    assert column(facts, "string") == Counter(strings)
+    assert "oak" not in column(facts, "code") or suffix == ".jsx"
+    assert facts.package == {".go": "wood", ".cs": "Wood", ".kt": "wood"}.get(suffix, "")
+
+
+def test_languages_and_suffixes() -> None:
+    assert language_of(".JAVA") == "java"
+    assert language_of(".md") != "text"
+    assert language_of(".nothing") == "text"
+    assert {".java", ".kt", ".scala", ".py", ".h", ".tsx", ".rs", ".sh"} <= SOURCE_SUFFIXES
+    assert not {".md", ".xml", ".properties", ".txt"} & SOURCE_SUFFIXES
+    assert SOURCE_SUFFIXES <= LANGUAGES.keys()
+    assert ANALYSER in analyser("java")
+    assert "lizard" in ANALYSER
+    assert analyser("java") != analyser("python")
+    prose = analyse("if this and that while those?", ".md")
+    assert (prose.complexity, prose.functions) == (0, 0)
+
+
+def test_without_a_parser_every_term_is_there() -> None:
+    parsed, lexed = analyse(SHOP, ".java"), analyse(SHOP, ".java", parse=False)
+    assert not lexed.parsed
+    assert not lexed.counted
+    assert set(parsed.terms) <= set(lexed.terms)
+    assert lexed.types == parsed.types
