@@ -90,6 +90,36 @@ def record_of(
     }
 
 
+class Pen:
+    """Commits written down one after the other and imported at once: many small imports take long."""
+
+    def __init__(self) -> None:
+        self.stream = b""
+        self.commits = 0
+
+    def commit(self, files: Mapping[str, str | None], message: str, when: int) -> str:
+        """Place-holder of the next commit's id."""
+        self.commits += 1
+        who = b"Ada <ada@example.org> %d +0000\n" % when
+        text = message.encode()
+        self.stream += b"commit refs/heads/main\nmark :%d\nauthor %scommitter %s" % (self.commits, who, who)
+        self.stream += b"data %d\n%s\n" % (len(text), text)
+        for path, content in files.items():
+            if content is None:
+                self.stream += b"D %s\n" % path.encode()
+            else:
+                data = content.encode()
+                self.stream += b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
+        return f":{self.commits}"
+
+    def put(self, git: GitRepository) -> dict[str, str]:
+        """Import into an empty repository; place-holder -> id."""
+        git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=self.stream + b"done\n")
+        marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
+        git.made += [marks[f":{number}"] for number in range(1, self.commits + 1)]
+        return marks
+
+
 def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
     """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
 
@@ -100,18 +130,18 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     path.mkdir(parents=True)
     git = GitRepository(path, True, git_environment(folder))
     git.git("init", "-q", "-b", "main", "--bare")
-    toy = Toy(folder, git)
+    toy, pen = Toy(folder, git), Pen()
     chosen = THEMES[:themes]
-    first = {path_of(theme): source(theme) for theme in chosen}
+    first: dict[str, str | None] = {path_of(theme): source(theme) for theme in chosen}
     first |= {
         f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
     }
     first["src/org/app/old/ParserHelper.java"] = "package org.app.old; class ParserHelper { }\n"
-    git.commit(first, "Import", when=START)
-    git.commit(
+    pen.commit(first, "Import", when=START)
+    pen.commit(
         {"src/org/app/old/ParserHelper.java": "class ParserHelper { int crash; }\n"}, "Crash of helper", when=START + 9
     )
-    git.commit({"src/org/app/old/ParserHelper.java": None}, "Remove old helper", when=START + 99)
+    pen.commit({"src/org/app/old/ParserHelper.java": None}, "Remove old helper", when=START + 99)
     changes: dict[str, list[str]] = {theme: [] for theme in chosen}
     order = [chosen[number % themes] for number in range(bugs)]
     rng.shuffle(order)
@@ -127,9 +157,11 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
             description += f" at {name}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
         files = {path_of(theme): source(theme, changes[theme])}
-        fix = git.commit(files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", when=fixed_at)
+        fix = pen.commit(files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", when=fixed_at)
         toy.records.append(
             record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
         )
+    marks = pen.put(git)
+    toy.records = [record | {"fix_commit": marks[record["fix_commit"]]} for record in toy.records]
     toy.reports()
     return toy

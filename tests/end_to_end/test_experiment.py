@@ -1,0 +1,193 @@
+"""From a repository and its reports to a checkpoint, runs, measures and answers, on a project with forty bugs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.end_to_end import toy
+from tosloc import experiment
+from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.pipeline import extraction as extraction_module
+from tosloc.pipeline.localizer import Localizer
+from tosloc.records import BugReport
+from tosloc.retrieval import features
+from tosloc.retrieval.stage_one import StageOne
+
+RANKER = {"enabled": True, "depth": 10, "rounds": 5, "leaves": 4, "min_leaf": 3, "l2": 1.0}
+CONFIG = toy.config(0.6, 0.2, ranker=RANKER)
+LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
+REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
+
+
+@pytest.fixture(scope="module")
+def out(project) -> Path:
+    train(project, "out")
+    return project.folder / "out"
+
+
+def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
+    options = {"default": None} | options
+    return experiment.train(
+        config, project.git.path, project.reports(), project.folder / name, project.store, **options
+    )
+
+
+def test_training_learns(out):
+    test, validation = evaluate_folder(out, "test").summary(), evaluate_folder(out, "validation").summary()
+    assert (test["reports"], validation["reports"]) == (8, 8)
+    assert (test["relevant"], test["dropped"], test["empty"], test["length"]) == (8, 0, 0, 1.0)
+    assert test["mrr"] > 0.6  # random: .14
+    assert test["map"] == test["mrr"]  # one fixed file a report
+    tried = json.loads((out / "checkpoint/weights.json").read_text())["validation"]
+    # what validation decided on is what evaluation measures
+    assert tried["tried"][tried["taken"]] == pytest.approx([validation["mrr"], validation["map"]])
+    assert not (out / "work").exists()
+    record = json.loads((out / "provenance.json").read_text())
+    assert record["splits"] == {"train": 24, "validation": 8, "test": 8}
+
+
+def test_every_ranking_holds_every_file(out, project):
+    run = read_run(out / "test/run.jsonl.gz")
+    paths = set(project.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
+    assert len(run.rankings) == 8
+    for ranking in run.rankings.values():
+        assert set(ranking.paths) == paths
+        assert len(ranking.paths) == len(paths)
+
+
+def test_the_same_command_gives_the_same_bytes(out, project):
+    train(project, "again")
+    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "test/qrels.jsonl", "provenance.json"):
+        assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
+    for path in sorted((out / "checkpoint").iterdir()):
+        assert (project.folder / "again/checkpoint" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
+    folder = project.folder / "ranked"
+    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), folder, "test", project.store)
+    expected, got = read_run(out / "test/run.jsonl.gz"), read_run(folder / "test/run.jsonl.gz")
+    assert got.rankings == expected.rankings
+    assert evaluate_folder(folder, "test").summary() == evaluate_folder(out, "test").summary()
+
+
+def test_localizing_with_and_without_the_repository(out, project):
+    carried = Localizer.load(out).localize(REPORT)
+    assert carried.ranking.paths[0] == toy.path_of("Violin")
+    newest = project.git.made[-2]  # before the last fix
+    with Repository(project.git.path) as repo:
+        asked = Localizer.load(out / "checkpoint").localize(REPORT, repo, newest, project.store)
+        assert asked.ranking == carried.ranking
+        assert [hit.why for hit in asked.top(5)] == [hit.why for hit in carried.top(5)]
+        head = Localizer.load(out).localize(REPORT, repo, store_path=project.store)
+        assert head.ranking.paths[0] == toy.path_of("Violin")
+    top = carried.top(3)
+    assert [hit.rank for hit in top] == [1, 2, 3]
+    assert [hit.path for hit in top] == list(carried.ranking.paths[:3])
+    assert "Violin" in " ".join(reason.text for reason in top[0].why)
+
+
+def test_saving_and_loading_change_nothing(out, project, tmp_path):
+    first = Localizer.load(out)
+    first.save(tmp_path / "copy")
+    for path in sorted((out / "checkpoint").iterdir()):
+        if path.name != "weights.json":  # it says, besides, what was tried on validation
+            assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes(), path.name
+    second = Localizer.load(tmp_path / "copy")
+    assert second.stage_one.weights.tolist() == first.stage_one.weights.tolist()
+    assert second.localize(REPORT).ranking == first.localize(REPORT).ranking
+
+
+def test_weights_alone_serve_any_repository(project):
+    """Without a checkpoint the repository's own history counts: commits whose message says that they fix."""
+    localizer = Localizer(CONFIG)
+    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    with Repository(project.git.path) as repo:
+        answer = localizer.localize(REPORT, repo, store_path=project.store)
+    assert answer.ranking.paths[0] == toy.path_of("Violin")
+    assert len(answer.scene.moment.reports.documents) == 40
+    assert answer.notes == ()
+
+
+def test_no_known_word_is_said_and_still_ranked(out, project):
+    answer = Localizer.load(out).localize(BugReport("r", "xyzzy", "", LATER))
+    assert any("no word of the report" in note for note in answer.notes)
+    assert len(answer.ranking) == len(project.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
+
+
+def test_interrupted_training_goes_on(out, project, monkeypatch):
+    monkeypatch.setattr(extraction_module, "BLOCK", 8)
+    real, made = extraction_module.save_block, []
+
+    def killed(path, tables):
+        if len(made) == 2:
+            raise RuntimeError("killed")
+        real(path, tables)
+        made.append(path)
+
+    monkeypatch.setattr(extraction_module, "save_block", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(project, "stopped")
+    folder = project.folder / "stopped"
+    assert not (folder / "checkpoint").exists()
+    assert not (folder / "test").exists()
+    assert sorted((folder / "work").glob("block-*")) == sorted(made)
+    kept = set(made)
+    monkeypatch.setattr(extraction_module, "save_block", lambda path, tables: (real(path, tables), made.append(path)))
+    train(project, "stopped")
+    assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
+    assert kept < set(made)
+    assert (folder / "test/run.jsonl.gz").read_bytes() == (out / "test/run.jsonl.gz").read_bytes()
+
+
+def test_the_paper_s_configuration(project):
+    config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
+    localizer = train(project, "paper", config, carry=False)
+    assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
+    assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
+    assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
+    with pytest.raises(ToslocError, match="carries no version"):
+        Localizer.load(project.folder / "paper").localize(REPORT)
+
+
+def test_what_is_damaged_is_said(out, tmp_path):
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        Localizer.load(tmp_path)
+    for name, content, words in (
+        ("weights.json", b'{"schema": 99}', "newer TosLoc"),
+        ("weights.json", b"{", "cannot be read"),
+        ("weights.json", b'{"schema": 1, "weights": {"magic": 1.0}}', "does not know"),
+        ("version.npz", b"PK", "damaged"),
+        ("reports.npz", b"", "damaged"),
+        ("provenance.json", b"[]", "not a JSON object"),
+    ):
+        folder = tmp_path / f"broken {name} {len(content)}"
+        shutil.copytree(out / "checkpoint", folder)
+        (folder / name).write_bytes(content)
+        with pytest.raises(CheckpointError, match=words):
+            Localizer.load(folder).localize(REPORT)
+
+
+def test_no_training_report_has_a_fixed_file(project, tmp_path):
+    records = [record | {"fixed": ["gone.java"]} for record in project.records]
+    reports = project.reports("gone.jsonl", records)
+    with pytest.raises(ToslocError, match="no training report has a fixed file"):
+        experiment.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store, default=None)
+
+
+def test_learned_nothing_yet():
+    with pytest.raises(ToslocError, match="learned nothing"):
+        _ = Localizer().stage_one
