@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from typing import Any
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
+
+# trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
 DAY = 86_400
 START = 1_300_000_000

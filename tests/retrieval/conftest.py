@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.paths import PathTable, PathView
 from tosloc.retrieval.question import Question
 from tosloc.retrieval.scene import Place, Scene
+
+# trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
 Fields = Mapping[str, str]
 """Field -> words, the terms as they are; chunks are parted by "/" in code."""
