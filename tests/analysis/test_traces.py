@@ -10,11 +10,13 @@ from tosloc.analysis.traces import frames, qualified_names, without_frames
 
 FOLDED = (
     "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the "
-    "shop java.lang.IllegalStateException: Closed : no key \tat org.example.doors.WoodenDoor.setKey(WoodenDoor.java:138) "
+    "shop java.lang.IllegalStateException: Closed : no key "
+    "\tat org.example.doors.WoodenDoor.setKey(WoodenDoor.java:138) "
     "\tat org.example.core.BasicShop.openDoor(BasicShop.java:5055) "
     "\tat org.example.core.BasicShop$Clerk.call(BasicShop.java:9) "
     "\tat sun.misc.Unsafe.park(Native Method) Caused by: org.example.KeyException: lost "
-    "\tat org.example.keys.Ring.find(Unknown Source) ... 12 more root cause at org.example.keys.Pocket.<init>(Pocket.java) "
+    "\tat org.example.keys.Ring.find(Unknown Source) ... 12 more "
+    "root cause at org.example.keys.Pocket.<init>(Pocket.java) "
     "Please help, see org.example.Other for more."
 )
 

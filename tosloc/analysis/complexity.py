@@ -21,6 +21,8 @@ MAX_SECONDS: Final = 60.0
 _BRANCH = re.compile(r"\b(?:if|for|while|case|catch|elif|except|when|elsif|foreach|unless|and|or)\b|&&|\|\||\?")
 _FUNCTION = re.compile(r"\b(?:def|func|function|fun|fn|sub)\b|\)\s*\{")
 _C_READERS: Final = frozenset(("JavaReader", "CLikeReader"))
+_NESTING_WAKES: Final = frozenset(("template", ".", "struct", "class", "namespace", "union", "{", "}"))
+"""Tokens at which lizard's nesting states leave their resting state or act in it; they pass over all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,14 @@ def _functions(text: str, name: str) -> list[Any]:
     deadline = time.thread_time() + MAX_SECONDS
     if type(reader).__name__ in _C_READERS:
         states = reader.parallel_states
-        first, second, rest = states[0], states[1], tuple(states[2:])
+        first, nesting, rest = states[0], states[1], tuple(states[2:])
+        asleep = nesting._state_global
+        awake = False
         for place, token in enumerate(_c_tokens(tokens, reader)):
             first(token)
-            second(token)
+            if awake or token in _NESTING_WAKES:
+                nesting(token)
+                awake = nesting._state != asleep
             for state in rest:
                 state(token)
             if not place & 0xFFF and time.thread_time() > deadline:
