@@ -331,7 +331,7 @@ def test_all_columns_are_finite_and_comparable(rich):
         feature = (features.DIRECT | features.PAPER).get(name)
         if feature is None or feature.scaled:
             assert values.max() in (0.0, 1.0)
-    assert {name for name, values in made.items() if not values.any()} <= {"identifiers", "folders"}
+    assert {name for name, values in made.items() if not values.any()} <= {"identifiers", "folders", "length"}
 
 
 def test_columns_do_not_depend_on_what_else_is_wanted(rich):

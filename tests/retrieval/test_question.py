@@ -38,7 +38,7 @@ def test_stack_frames_are_no_prose_except_for_the_paper():
 def test_names_in_the_text():
     asked = question("StandardContext of a web app", "call max_size, then Display and getURLFor")
     assert asked.compounds == {"standardcontext", "maxsize", "geturlfor"}
-    assert {"StandardContext", "max_size", "Display", "web"} <= asked.mentions
+    assert {"StandardContext", "max_size", "Display", "web"} <= set(asked.mentions)
 
 
 def test_an_empty_report():

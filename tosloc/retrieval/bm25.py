@@ -48,6 +48,12 @@ def whole(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     return _saturate(total, view, rows, ALL, 1.2, 0.3)
 
 
+def held(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """1 where the text holds the term at all."""
+    value: Float32Array = ((counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]) > 0).astype(np.float32)
+    return value
+
+
 def fielded(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     k1, b = 4.0, 0.4
@@ -92,5 +98,8 @@ class TextHits:
 
     def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
         """(F,) sum over terms of weight x IDF x saturated frequency."""
+        used = np.flatnonzero(weights)
+        if len(used) < len(weights):
+            return TextHits(self.view, self.terms[used]).scores(formula, weights[used])
         values = self.saturation(formula) * self.selection.spread(weights * self.idf)
         return self.view.to_files(summed(self._groups, values, len(self.view.corpus)))

@@ -17,12 +17,11 @@ from tosloc.records import FloatArray
 from tosloc.retrieval import bm25
 from tosloc.retrieval.chunks import best_chunk
 from tosloc.retrieval.evidence import Moment
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import leaders, summed
 from tosloc.retrieval.rvsm import min_max
 from tosloc.retrieval.scene import Scene
 
 MONTH_DAYS = 30.0
-NEIGHBOURS = 200
 CANDIDATE_SEEDS = 20
 """How many leading files lend their score to twins and to files that change with them."""
 
@@ -90,6 +89,17 @@ def summary(scene: Scene) -> FloatArray:
     return scene.hits.scores(bm25.whole, scene.weights_of_hits(scene.question.summary_weights))
 
 
+def lead(scene: Scene) -> FloatArray:
+    """BM25 of the whole text for the summary, counted twice, and the first 40 words of the description."""
+    return scene.hits.scores(bm25.whole, scene.weights_of_hits(scene.question.lead_weights))
+
+
+def coverage(scene: Scene) -> FloatArray:
+    """Sum of the IDF of the summary's words that the file holds at all."""
+    words = dict.fromkeys(scene.question.summary_weights, 1.0)
+    return scene.hits.scores(bm25.held, scene.weights_of_hits(words))
+
+
 def identifiers(scene: Scene) -> FloatArray:
     """BM25 of the whole identifiers that the report writes in camel case."""
     compounds = scene.question.compounds
@@ -123,6 +133,20 @@ def mention(scene: Scene) -> FloatArray:
         if word[:1].isupper() or "_" in word:
             for row in table.rows_of_stem.get(word, ()):
                 scores[row] = 1.0 if table.compound_stem[row] else 0.5
+    return scene.to_files(scores)
+
+
+def mention_order(scene: Scene) -> FloatArray:
+    """``mention`` divided by the root of the place among the files' names that the report mentions."""
+    table, present = scene.place.paths.table, scene.place.paths.present
+    scores = np.zeros(scene.all_paths)
+    place = 0
+    for word in scene.question.mentions:
+        if word[:1].isupper() or "_" in word:
+            rows = [row for row in table.rows_of_stem.get(word, ()) if present[row]]
+            place += bool(rows)
+            for row in rows:
+                scores[row] = (1.0 if table.compound_stem[row] else 0.5) / math.sqrt(place)
     return scene.to_files(scores)
 
 
@@ -177,7 +201,7 @@ def near_commits(scene: Scene) -> FloatArray:
 def near_reports(scene: Scene) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, similarities = scene.moment.reports, scene.report_similarities
-    nearest = view.nearest(similarities, NEIGHBOURS)
+    nearest = scene.near_reports
     weight = scene.moment.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
     return scene.to_files(view.spread(nearest, similarities[nearest] ** 2 * weight, scene.all_paths))
 
@@ -188,6 +212,14 @@ def near_package(scene: Scene) -> FloatArray:
     nearest = scene.near_commits
     touched = view.spread(nearest, similarities[nearest] / view.documents.sizes[nearest], scene.all_paths)
     return scene.place.paths.directory_sum(scene.to_files(touched))
+
+
+def folder_reports(scene: Scene) -> FloatArray:
+    """Sum over the file's folder of s^2/k over the 100 nearest fixed reports, by the root of the folder's files."""
+    view, similarities = scene.moment.reports, scene.report_similarities
+    nearest = scene.near_reports[:100]
+    fixed = view.spread(nearest, similarities[nearest] ** 2 / view.documents.sizes[nearest], scene.all_paths)
+    return scene.place.paths.directory_sum(scene.to_files(fixed))
 
 
 def name_documents(scene: Scene) -> FloatArray:
@@ -213,6 +245,11 @@ def activity(scene: Scene) -> FloatArray:
     return scene.to_files(scene.moment.activity(60.0, scene.all_paths))
 
 
+def year(scene: Scene) -> FloatArray:
+    """ln(1 + sum over the file's commits of exp(-age/365 d)/sqrt(k))."""
+    return scene.to_files(scene.moment.activity(365.0, scene.all_paths))
+
+
 def popularity(scene: Scene) -> FloatArray:
     """ln(1 + sum over all of the file's commits of 1/sqrt(k)); weighs negatively: old files have long documents."""
     return scene.to_files(scene.moment.activity(math.inf, scene.all_paths))
@@ -221,6 +258,12 @@ def popularity(scene: Scene) -> FloatArray:
 def test(scene: Scene) -> FloatArray:
     """1 for a test, by folder or name."""
     return scene.to_files(scene.place.paths.table.test.astype(np.float64))
+
+
+def length(scene: Scene) -> FloatArray:
+    """ln(1 + lines)."""
+    view = scene.place.text
+    return np.log1p(view.to_files(view.corpus.table.lines.astype(np.float64)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +288,14 @@ DIRECT: Mapping[str, Feature] = {
     "methods": Feature(methods),
     "chunk": Feature(chunk),
     "summary": Feature(summary),
+    "lead": Feature(lead),
+    "coverage": Feature(coverage),
     "identifiers": Feature(identifiers),
     "path": Feature(path),
     "folders": Feature(folders),
     "name_coverage": Feature(name_coverage),
     "mention": Feature(mention, scaled=False),
+    "mention_order": Feature(mention_order, scaled=False),
     "rare_frame": Feature(rare_frame, scaled=False),
     "cause_frame": Feature(cause_frame),
     "file_documents": Feature(file_documents),
@@ -257,10 +303,13 @@ DIRECT: Mapping[str, Feature] = {
     "near_commits": Feature(near_commits),
     "near_reports": Feature(near_reports),
     "near_package": Feature(near_package),
+    "folder_reports": Feature(folder_reports),
     "name_documents": Feature(name_documents),
     "recency": Feature(recency),
     "activity": Feature(activity),
+    "year": Feature(year),
     "popularity": Feature(popularity),
+    "length": Feature(length),
     "test": Feature(test, scaled=False),
 }
 
@@ -272,7 +321,7 @@ POSTERIOR: Mapping[str, float] = {
 }  # fmt: skip
 """Fixed weights of a first guess, which the two features below pass on to related files; never fitted."""
 
-RELATED = ("co_change", "twin")
+RELATED = ("co_change", "twin", "folder_share")
 
 
 def posterior(columns: Mapping[str, FloatArray]) -> FloatArray:
@@ -305,6 +354,15 @@ def twin(scene: Scene, shares: FloatArray) -> FloatArray:
     return scores
 
 
+def folder_share(scene: Scene, shares: FloatArray) -> FloatArray:
+    """Sum of p over the other files of the folder, by the root of their number."""
+    folder = scene.place.paths.table.directory[scene.place.paths.path_ids]
+    number = np.maximum(np.bincount(folder)[folder] - 1, 1) if scene.files else np.zeros(0)
+    total = summed(folder, shares, scene.place.paths.table.directories)
+    value: FloatArray = np.maximum(total[folder] - shares, 0.0) / np.sqrt(number)
+    return value
+
+
 def scaled(values: FloatArray) -> FloatArray:
     """Values divided by their largest, where that is above 0."""
     largest = float(values.max()) if len(values) else 0.0
@@ -328,7 +386,7 @@ def columns(scene: Scene, wanted: Sequence[str]) -> dict[str, FloatArray]:
         made[name] = scaled(values) if feature.scaled else values
     if related and scene.files:
         shares = posterior(made)
-        makers = {"co_change": co_change, "twin": twin}
+        makers = {"co_change": co_change, "twin": twin, "folder_share": folder_share}
         for name in related:
             made[name] = scaled(makers[name](scene, shares))
     elif related:

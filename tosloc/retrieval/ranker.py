@@ -55,7 +55,7 @@ class HeadRanker:
                 "seed": self.seed,
                 "deterministic": True,
                 "force_row_wise": True,
-                "num_threads": 2,
+                "num_threads": 1,
                 "verbosity": -1,
             },
             data,

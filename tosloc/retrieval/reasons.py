@@ -163,6 +163,12 @@ class Explainer:
         """That its test, or what it tests, leads."""
         return "its test, or what it tests, leads"
 
+    def size(self, file: int) -> str:
+        """Its lines."""
+        view = self.scene.place.text
+        row = int(view.rows[file])
+        return f"{int(view.corpus.table.lines[row]):,} lines" if row >= 0 else "length"
+
     def complexity(self, file: int) -> str:
         """Its cyclomatic complexity."""
         view = self.scene.place.text
@@ -189,11 +195,14 @@ SPEAKERS: Mapping[str, Callable[[Explainer, int], str]] = {
     "methods": Explainer.words,
     "chunk": Explainer.words,
     "summary": Explainer.words,
+    "lead": Explainer.words,
+    "coverage": Explainer.words,
     "identifiers": Explainer.words,
     "path": Explainer.path_words,
     "folders": Explainer.path_words,
     "name_coverage": Explainer.path_words,
     "mention": Explainer.named,
+    "mention_order": Explainer.named,
     "trace": Explainer.frame,
     "rare_frame": Explainer.frame,
     "cause_frame": Explainer.frame,
@@ -202,9 +211,13 @@ SPEAKERS: Mapping[str, Callable[[Explainer, int], str]] = {
     "commit_summary": Explainer.commits,
     "near_commits": Explainer.commits,
     "near_package": Explainer.package,
+    "folder_reports": Explainer.package,
+    "folder_share": Explainer.package,
     "name_documents": Explainer.kin,
+    "length": Explainer.size,
     "recency": Explainer.active,
     "activity": Explainer.active,
+    "year": Explainer.active,
     "co_change": Explainer.partner,
     "twin": Explainer.twin,
     "history": Explainer.fixes,

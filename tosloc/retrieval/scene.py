@@ -84,6 +84,11 @@ class Scene:
         return self.moment.reports.similarities(self.question.weights)
 
     @cached_property
+    def near_reports(self) -> LongArray:
+        """The 200 nearest known fixed reports, nearest first."""
+        return self.moment.reports.nearest(self.report_similarities, 200)
+
+    @cached_property
     def commit_documents(self) -> tuple[FloatArray, FloatArray]:
         """(N,) twice: BM25 of each file's joined commit messages for the whole report, and for its summary."""
         view = self.moment.commits
