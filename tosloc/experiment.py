@@ -6,6 +6,7 @@ import json
 import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
@@ -97,13 +98,19 @@ def train(
     ``default`` is the stage one that training may lean on: the shipped one, another, or None.
     """
     folder = Path(out).expanduser()
-    _writable(folder)
-    with Repository(repo_path) as repo:
+    localizer = Localizer(config)
+    names = localizer.feature_names
+    with _results(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
-        localizer = Localizer(config)
-        work = folder / "work"
-        extraction = laboratory.extraction(work, localizer.feature_names)
+        if not laboratory.splits.train:
+            number = len(laboratory.dataset.cases)
+            raise ToslocError(
+                f"{reports_path}: {number} {'report' if number == 1 else 'reports'} with a fix in the repository, none to"
+                f" train on (the oldest {config.data.train:.0%}); give more, or use the shipped weights"
+            )
         chosen, sampled = localizer.training_tasks(laboratory.splits.train)
+        work = folder / "work"
+        extraction = laboratory.extraction(work, names)
 
         def tables(cases: Sequence[Case], sampled: int, what: str) -> list[Path]:
             return extraction.run(
@@ -118,14 +125,14 @@ def train(
         )
         test = tables(laboratory.splits.test, 0, "features of test")
         localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
-        names = repo.path_names.names
+        paths = repo.path_names.names
         header = run_header(config, laboratory, Path(reports_path))
         for part, blocks in (("validation", validation), ("test", test)):
-            rankings = (localizer.rank_table(table, names) for table in extraction.tables(blocks))
+            rankings = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
             _write_part(folder / part, header | {"split": part}, rankings, laboratory, laboratory.part(part))
         localizer.reports_ = (
             report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
-            tuple(names),
+            tuple(paths),
         )
         if carry:
             newest = max(laboratory.dataset.cases, key=lambda case: case.fixed_at).version
@@ -157,14 +164,18 @@ def rank_reports(
     what was known when it was opened.
     """
     folder = Path(out).expanduser()
-    _writable(folder)
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
-    with Repository(repo_path) as repo:
+    with _results(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
+        cases = laboratory.part(split)
+        if not cases:
+            raise ToslocError(
+                f"{reports_path}: none of its {len(laboratory.dataset.cases)} reports falls to {split}; rank them with"
+                " --split all"
+            )
         work = folder / "work"
         extraction = laboratory.extraction(work, localizer.stage_one.features)
-        cases = laboratory.part(split)
         blocks = extraction.run(
             tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
@@ -190,7 +201,7 @@ def index(
     with Repository(repo_path) as repo:
         project = Project(repo, store_path, suffixes, jobs)
         try:
-            return project.index([project.snapshot(revision)], progress)
+            return project.index([project.sources(revision)], progress)
         finally:
             project.close()
 
@@ -201,6 +212,20 @@ def _write_part(
     write_run(folder / "run.jsonl.gz", header, rankings)
     files = laboratory.dataset.files
     write_judgements(folder / "qrels.jsonl", [Judgement.of(case, files[case.report.id]) for case in cases])
+
+
+@contextmanager
+def _results(folder: Path) -> Iterator[None]:
+    """A folder for results, made at once so that a wrong one is not found out late; on an error, gone again if empty."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    _writable(folder)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # not empty: what is there serves the next run
+            for place in made:
+                place.rmdir()
+        raise
 
 
 def _writable(folder: Path) -> None:

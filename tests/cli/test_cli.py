@@ -166,9 +166,10 @@ def test_train_calls_the_experiment_and_prints_validation(
 ) -> None:
     called: dict[str, Any] = {}
 
-    def train(**options: Any) -> None:
+    def train(**options: Any) -> Any:
         called.update(options)
         write_split(options["out"] / "validation")
+        return types.SimpleNamespace(provenance_={"splits": {"validation": 2}})
 
     experiment("train", train)
     (tmp_path / "my.toml").write_text("[run]\nseed = 9")

@@ -323,7 +323,11 @@ class FactStore:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise StoreError(f"{self.path.parent}: no folder for the facts store ({error.strerror})") from error
+                raise StoreError(
+                    f"{self.path.parent}: no folder for the facts store ({error.strerror}); name another path for it"
+                ) from error
+            if self.path.is_dir():
+                raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
             self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._open()
@@ -489,7 +493,14 @@ class FactStore:
                     " wait for it to end"
                 ) from error
             if "readonly" in text or "unable to open" in text:
-                raise StoreError(f"{self.path}: the facts store cannot be opened for writing ({text})") from error
+                raise StoreError(
+                    f"{self.path}: the facts store cannot be opened for writing ({text}); name another path for it"
+                ) from error
+            if "I/O" in text:  # of the device, or a limit on the size of files; says nothing of the content
+                raise StoreError(
+                    f"{self.path}: the facts store cannot be read or written ({text}); see that the disk is well and"
+                    " has room, and run it again"
+                ) from error
             raise self._damaged(text) from error
 
     def _damaged(self, reason: str) -> StoreError:

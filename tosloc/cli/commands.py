@@ -19,6 +19,7 @@ from tosloc.cli.options import (
     Split,
     StoreOption,
 )
+from tosloc.errors import ToslocError
 
 ConfigArgument = Annotated[
     Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default="the defaults")
@@ -54,7 +55,7 @@ def train(
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
     with shown(progress) as callback:
-        experiment.train(
+        learned = experiment.train(
             config=settings,
             repo_path=repo,
             reports_path=reports,
@@ -64,7 +65,10 @@ def train(
             carry=carry,
             keep_features=keep_features,
         )
-    _print_evaluation(out, ["validation"])
+    if learned.provenance_["splits"]["validation"]:
+        _print_evaluation(out, ["validation"])
+    else:
+        print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)
     print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)
 
 
@@ -180,4 +184,4 @@ def _print_evaluation(folder: Path, splits: list[str]) -> None:
 
 def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise typer.BadParameter(f"{out} is a file; name a folder", param_hint="--out")
+        raise ToslocError(f"{out} is a file; name a folder")

@@ -14,7 +14,7 @@ from tosloc.retrieval.fusion import Examples, fit_evolution, fit_listwise, mean_
 from tosloc.retrieval.ranker import HeadRanker, Heads, head_rows
 from tosloc.retrieval.stage_one import StageOne
 
-MIXES = (0.5, 1.0, 2.0, 4.0)
+MIXES = (0.5, 2.0, 8.0, 32.0)
 """Points of the learned ranker for one of the linear score, tried on validation."""
 MARGIN = 0.002
 """MRR + MAP on validation by which a candidate must lead a simpler one before it."""

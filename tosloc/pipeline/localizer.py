@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +19,7 @@ from tosloc.analysis.facts import ANALYSER
 from tosloc.analysis.store import FactTable
 from tosloc.config import Config
 from tosloc.data.git import Repository
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.pipeline.extraction import Extraction, Table, examples, tasks_of
 from tosloc.pipeline.fitting import Choice, fit_stage_one
@@ -36,6 +38,9 @@ from tosloc.retrieval.stage_one import StageOne
 
 SCHEMA = 1
 """Version of the checkpoint's layout."""
+NOTHING_TO_LEARN = (
+    "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
+)
 
 
 @dataclass(eq=False)
@@ -113,15 +118,20 @@ class Localizer:
         names = settings.features or (tuple(features.PAPER) if settings.method == "paper" else features.NAMES)
         unknown = [name for name in names if name not in features.ALL]
         if unknown:
-            raise ToslocError(
-                f"[stage_one] features: no feature is called {unknown[0]!r}; known are {', '.join(features.ALL)}"
-            )
+            near = difflib.get_close_matches(unknown[0], features.ALL, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(features.ALL)}"
+            raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
         return tuple(names)
 
     def training_tasks(self, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
-        """The training reports that the fit looks at, and how many wrong files of each (0: all)."""
+        """The training reports that the fit looks at, and how many wrong files of each (0: all).
+
+        Raises ToslocError when no report has a fixed file.
+        """
         settings = self.config.stage_one
         useful = [case for case in train if case.fixed]
+        if not useful:
+            raise ToslocError(NOTHING_TO_LEARN)
         if settings.fit == "differential_evolution":
             return useful[-settings.evolution.train_reports :], 0
         return useful, settings.sampled_negatives
@@ -138,9 +148,7 @@ class Localizer:
         """Learn from extracted feature tables: weights on train, every choice on validation."""
         learned = examples(extraction.tables(train))
         if not len(learned):
-            raise ToslocError(
-                "no training report has a fixed file in its version; are these the reports of this repository?"
-            )
+            raise ToslocError(NOTHING_TO_LEARN)
         self.stage_one_, self.choice_ = fit_stage_one(
             self.config.stage_one,
             self.feature_names,
@@ -168,13 +176,10 @@ class Localizer:
 
     def open(self, project: Project, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
-        self.ground_ = self._ground(project, project.snapshot(revision), progress)
+        self.ground_ = self._ground(project, project.sources(revision), progress)
         return self
 
     def _ground(self, project: Project, snapshot: Snapshot, progress: Progress) -> Ground:
-        if not len(snapshot):
-            shown = ", ".join(sorted(project.suffixes)[:6])
-            raise ToslocError(f"{project.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown} ...)")
         built = project.index([snapshot], progress)
         notes = []
         if built.missing:
@@ -286,8 +291,7 @@ class Localizer:
         localizer.stage_one_ = stage_from(_json(place / "weights.json"), place, localizer.config)
         localizer.provenance_ = _json(place / "provenance.json")
         if (place / "reports.npz").exists():
-            stored = arrays.load(place / "reports.npz")
-            localizer.reports_ = arrays.documents_from(arrays.under("reports", stored)), arrays.unpack(stored, "paths")
+            localizer.reports_ = _reports(place / "reports.npz")
         if (place / "version.npz").exists():
             localizer.ground_ = _carried(place / "version.npz")
         return localizer
@@ -297,6 +301,10 @@ class Localizer:
         """Localizer with the shipped weights: learned on the training parts of four projects, for any repository."""
         localizer = cls()
         localizer.stage_one_ = shipped()
+        if localizer.stage_one_ is None:
+            raise CheckpointError(
+                "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
+            )
         localizer.provenance_ = {"shipped": True}
         return localizer
 
@@ -316,25 +324,53 @@ def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, A
 def stage_from(record: Mapping[str, Any], folder: Path, config: Config) -> StageOne:
     """Stage one from weights.json and, where it names a mix, ranker.txt beside it."""
     where = folder / "weights.json"
-    if not isinstance(record.get("schema"), int) or record["schema"] > SCHEMA:
-        raise CheckpointError(f"{where} was made by a newer TosLoc (schema {record.get('schema')}); update TosLoc")
-    weights = record.get("weights")
-    if not isinstance(weights, dict) or not weights or not set(weights) <= set(features.ALL):
-        raise CheckpointError(f"{where} names features that this version does not know; train again")
+    schema, weights, mix = (record.get(key) for key in ("schema", "weights", "mix"))
+    if not isinstance(schema, int):
+        raise CheckpointError(f"{where} is not what tosloc train wrote (it has no schema); train again")
+    if schema > SCHEMA:
+        raise CheckpointError(f"{where} was made by a newer TosLoc (schema {schema}); update TosLoc")
+    if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
+        raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
+    unknown = [name for name in weights if name not in features.ALL]
+    if unknown:
+        raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
     ranker = None
-    if record.get("mix") is not None:
+    if mix is not None:
+        if not _is_number(mix):
+            raise CheckpointError(f"{where} mixes in the learned ranker by no number; train again")
         try:
             text = (folder / "ranker.txt").read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CheckpointError(f"{folder / 'ranker.txt'} cannot be read ({error}); copy the whole folder") from error
-        ranker = HeadRanker.from_text(text, config.stage_one.ranker, float(record["mix"]))
+        try:
+            ranker = HeadRanker.from_text(text, config.stage_one.ranker, float(mix))
+        except CheckpointError as error:
+            raise CheckpointError(f"{folder / 'ranker.txt'}: {error}") from error
     return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
 
 
-def shipped() -> StageOne:
-    """The shipped stage one."""
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def shipped() -> StageOne | None:
+    """The shipped stage one; None where it was not learned yet (by ``scripts/pool.py``)."""
     with resources.as_file(resources.files("tosloc.pipeline") / "defaults") as folder:
+        if not (folder / "weights.json").exists():
+            return None
         return stage_from(_json(folder / "weights.json"), folder, Config())
+
+
+_NOT_FITTING = (KeyError, IndexError, ValueError, TypeError)
+"""What arrays that are no checkpoint's raise when put together."""
+
+
+def _reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
+    stored = arrays.load(path)
+    try:
+        return arrays.documents_from(arrays.under("reports", stored)), arrays.unpack(stored, "paths")
+    except _NOT_FITTING as error:
+        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 
 def _carried(path: Path) -> Ground:
@@ -344,7 +380,7 @@ def _carried(path: Path) -> Ground:
         evidence, paths = arrays.evidence_from(arrays.under("evidence", stored))
         table = FactTable.from_arrays(arrays.under("facts", stored))
         return Ground.of(snapshot, Corpus(table), evidence, paths)
-    except (KeyError, IndexError, ValueError) as error:
+    except (*_NOT_FITTING, StoreError) as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 

@@ -21,7 +21,7 @@ from tosloc.analysis.store import FactStore
 from tosloc.data import history as commits
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.pipeline.extraction import blobs_of, corpus_of
 from tosloc.records import Case, Names, Progress, Snapshot, silent
 from tosloc.retrieval import arrays, documents, gather
@@ -98,16 +98,31 @@ class Project:
         self.store_path = store_path or default_store(repo)
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
-        self.store_path.parent.mkdir(parents=True, exist_ok=True)
-        self.store = FactStore(self.store_path)
+
+    @cached_property
+    def store(self) -> FactStore:
+        """The facts, opened (and made, if absent) when first asked for: wrong input leaves nothing behind."""
+        return FactStore(self.store_path)
 
     def close(self) -> None:
         """Close the store; the repository belongs to the caller."""
-        self.store.close()
+        if "store" in vars(self):
+            self.store.close()
 
     def snapshot(self, revision: str) -> Snapshot:
         """The version that ``revision`` names. Raises UnknownCommit."""
         return self.repo.snapshot(revision, self.suffixes)
+
+    def sources(self, revision: str) -> Snapshot:
+        """The version that ``revision`` names. Raises UnknownCommit, and ToslocError when it holds no source file."""
+        snapshot = self.snapshot(revision)
+        if not len(snapshot):
+            shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
+            raise ToslocError(
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
+                " name another with --commit, or other suffixes in the configuration"
+            )
+        return snapshot
 
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""

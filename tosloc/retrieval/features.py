@@ -313,28 +313,6 @@ DIRECT: Mapping[str, Feature] = {
     "test": Feature(test, scaled=False),
 }
 
-# What kind of report it is: the same value for every file. It moves no weighted sum; a learned ranker reads it to know
-# which of the other features to trust.
-
-CONTEXT: Mapping[str, Callable[[Scene], float]] = {
-    "report_terms": lambda scene: math.log1p(len(scene.text_terms[0])),
-    "report_words": lambda scene: math.log1p(scene.question.prose_counts.total()),
-    "report_frames": lambda scene: math.log1p(len(scene.frame_files)),
-    "report_mentions": lambda scene: math.log1p(float((mention(scene) > 0).sum())),
-    "nearest_report": lambda scene: float(scene.report_similarities.max(initial=0.0)),
-    "nearest_commit": lambda scene: float(scene.commit_similarities.max(initial=0.0)),
-    "summary_held": lambda scene: summary_held(scene),
-    "known_reports": lambda scene: math.log1p(scene.moment.reports.number),
-}
-
-
-def summary_held(scene: Scene) -> float:
-    """Share of the summary's IDF that the file holds that holds most of it."""
-    terms, weights = scene.place.text.corpus.known(dict.fromkeys(scene.question.summary_weights, 1.0))
-    total = float((scene.place.text.idf(terms) * weights).sum())
-    return float(coverage(scene).max(initial=0.0)) / total if total > 0 else 0.0
-
-
 POSTERIOR: Mapping[str, float] = {
     "bm25f": 0.5, "code": 1.0, "methods": 0.4, "chunk": 2.3, "summary": 1.0, "identifiers": 1.0, "path": 0.6,
     "folders": 0.8, "name_coverage": 0.6, "mention": 1.0, "rare_frame": 1.5, "cause_frame": 1.5, "file_documents": 1.0,
@@ -391,7 +369,7 @@ def scaled(values: FloatArray) -> FloatArray:
     return values / largest if largest > 0 else values
 
 
-NAMES: tuple[str, ...] = (*DIRECT, *RELATED, *CONTEXT)
+NAMES: tuple[str, ...] = (*DIRECT, *RELATED)
 ALL: tuple[str, ...] = (*NAMES, *PAPER)
 
 
@@ -402,9 +380,6 @@ def columns(scene: Scene, wanted: Sequence[str]) -> dict[str, FloatArray]:
     made: dict[str, FloatArray] = {}
     for name in needed:
         if name in RELATED:
-            continue
-        if name in CONTEXT:
-            made[name] = np.full(scene.files, CONTEXT[name](scene))
             continue
         feature = DIRECT[name] if name in DIRECT else PAPER[name]
         values = feature.of(scene)

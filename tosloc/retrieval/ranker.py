@@ -83,6 +83,9 @@ class HeadRanker:
         """Ranker from its text. Raises CheckpointError when LightGBM cannot read it."""
         import lightgbm
 
+        # LightGBM writes to standard error by itself before it raises
+        if not text.startswith("tree") or not all(part in text for part in ("num_class=", "end of trees")):
+            raise CheckpointError("the learned ranker is cut off or no ranker; train again, or copy the whole folder")
         ranker = cls(settings, mix=mix)
         try:
             ranker.booster_ = lightgbm.Booster(model_str=text)
