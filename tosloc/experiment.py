@@ -26,7 +26,7 @@ from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.runs import write_run
 from tosloc.files import write_text
 from tosloc.pipeline.extraction import Extraction, tasks_of
-from tosloc.pipeline.localizer import Localizer, shipped
+from tosloc.pipeline.localizer import Localizer, shipped, ships
 from tosloc.pipeline.pooling import write_listing
 from tosloc.pipeline.project import Project
 from tosloc.records import Case, Progress, Ranking, silent
@@ -104,9 +104,10 @@ def train(
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         if not laboratory.splits.train:
             number = len(laboratory.dataset.cases)
+            counted = "1 report" if number == 1 else f"{number} reports"
             raise ToslocError(
-                f"{reports_path}: {number} {'report' if number == 1 else 'reports'} with a fix in the repository, none to"
-                f" train on (the oldest {config.data.train:.0%}); give more, or use the shipped weights"
+                f"{reports_path}: {counted} with a fix in the repository, of which the oldest"
+                f" {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         chosen, sampled = localizer.training_tasks(laboratory.splits.train)
         work = folder / "work"
@@ -119,10 +120,10 @@ def train(
 
         learned = tables(chosen, sampled, "features of train")
         validation = tables(laboratory.splits.validation, 0, "features of validation")
-        base = shipped() if default == "shipped" else default
-        localizer.fit(
-            extraction, learned, validation, default=base if isinstance(base, StageOne) else None, progress=progress
-        )
+        if default == "shipped":
+            default = shipped() if ships() else None
+        base = default if isinstance(default, StageOne) else None
+        localizer.fit(extraction, learned, validation, default=base, progress=progress)
         test = tables(laboratory.splits.test, 0, "features of test")
         localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
         paths = repo.path_names.names
@@ -216,7 +217,7 @@ def _write_part(
 
 @contextmanager
 def _results(folder: Path) -> Iterator[None]:
-    """A folder for results, made at once so that a wrong one is not found out late; on an error, gone again if empty."""
+    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     _writable(folder)
     try:

@@ -174,7 +174,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         FactStore(tmp_path / "other.db")
     with pytest.raises(StoreError, match="no folder"):
         FactStore(tmp_path / "text.db" / "facts.db")
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="is a folder"):
         FactStore(tmp_path)
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from tosloc.cli import commands, localize
-from tosloc.cli.guard import Interrupted, guarded
+from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
 class _Commands(TyperGroup):
@@ -61,5 +61,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="tosloc")
     except SystemExit as done:
+        if done.code == INTERRUPTED:  # before a command had begun
+            raise Interrupted from None
         return done.code if isinstance(done.code, int) else int(bool(done.code))
     return 0

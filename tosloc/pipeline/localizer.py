@@ -301,10 +301,6 @@ class Localizer:
         """Localizer with the shipped weights: learned on the training parts of four projects, for any repository."""
         localizer = cls()
         localizer.stage_one_ = shipped()
-        if localizer.stage_one_ is None:
-            raise CheckpointError(
-                "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
-            )
         localizer.provenance_ = {"shipped": True}
         return localizer
 
@@ -353,11 +349,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def shipped() -> StageOne | None:
-    """The shipped stage one; None where it was not learned yet (by ``scripts/pool.py``)."""
+def ships() -> bool:
+    """Whether this copy of TosLoc has shipped weights: they are learned by ``scripts/pool.py``."""
+    return resources.files("tosloc.pipeline").joinpath("defaults", "weights.json").is_file()
+
+
+def shipped() -> StageOne:
+    """The shipped stage one. Raises CheckpointError where there is none."""
+    if not ships():
+        raise CheckpointError(
+            "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
+        )
     with resources.as_file(resources.files("tosloc.pipeline") / "defaults") as folder:
-        if not (folder / "weights.json").exists():
-            return None
         return stage_from(_json(folder / "weights.json"), folder, Config())
 
 

@@ -1,0 +1,499 @@
+"""Input that is at fault, through the real commands: exit code 2, one sentence, and nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import GitRepository
+from tests.end_to_end import toy
+from tosloc import files
+from tosloc.analysis import store as store_module
+from tosloc.cli import main
+from tosloc.data.git import Repository
+from tosloc.pipeline.localizer import Localizer
+from tosloc.pipeline.project import Project
+from tosloc.retrieval import features
+from tosloc.retrieval.stage_one import StageOne
+
+Fails = Callable[..., str]
+BUGS = 10
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=BUGS, themes=6)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(project: toy.Toy) -> Path:
+    """A checkpoint of hand-written weights with a version."""
+    localizer = Localizer(toy.config())
+    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    with Repository(project.git.path) as repo:
+        opened = Project(repo, project.store, (".java",), 1)
+        localizer.open(opened)
+        opened.close()
+    localizer.save(project.folder / "checkpoint")
+    return project.folder / "checkpoint"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to stand in; what is kept between commands goes to another."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def fails(place: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
+    """Function (*arguments) -> the one sentence of a command that must end with 2 and leave no new file behind."""
+
+    def run(*arguments: str | Path) -> str:
+        before = sorted(place.rglob("*"))
+        cached = sorted(place.parent.glob("cache/**/*"))
+        capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        lines = printed.err.splitlines()
+        assert len(lines) == 1, printed.err
+        assert lines[0].startswith("tosloc: ")
+        assert "Traceback" not in printed.err
+        assert sorted(place.rglob("*")) == before
+        assert sorted(place.parent.glob("cache/**/*")) == cached
+        return lines[0].removeprefix("tosloc: ")
+
+    return run
+
+
+@pytest.fixture
+def localizing(project: toy.Toy, checkpoint: Path) -> list[str]:
+    """A localizing command that lacks its report."""
+    common = ["localize", "--repo", str(project.git.path), "--checkpoint", str(checkpoint)]
+    return [*common, "--store", str(project.store), "--report"]
+
+
+@pytest.fixture
+def bug(place: Path) -> Path:
+    (place / "bug.md").write_text("Cookie lost\n\nThe cookie is lost after a click.\n")
+    return place / "bug.md"
+
+
+# Repositories
+
+
+def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy) -> None:
+    (place / "plain").mkdir()
+    for name, words in (("plain", "git"), ("nowhere", "no such"), ("bug.md", "git")):
+        for command in (
+            ["localize", "--checkpoint", checkpoint, "--report", bug],
+            ["index"],
+            ["data", "--reports", project.reports()],
+            ["train", "--reports", project.reports(), "--out", place / "out"],
+            ["rank", "--checkpoint", checkpoint, "--reports", project.reports(), "--out", place / "out"],
+        ):
+            said = fails(*command, "--repo", place / name)
+            assert str(place / name) in said
+            assert words in said
+
+
+def test_commits(fails: Fails, localizing: list[str], bug: Path, project: toy.Toy) -> None:
+    for name in ("v99", "0" * 40, "--all", "", "main:src"):
+        said = fails(*localizing, bug, f"--commit={name}")
+        assert "no commit" in said
+        assert repr(name) in said
+        assert "git fetch" in said
+        assert "no commit" in fails("index", "--repo", project.git.path, f"--commit={name}")
+
+
+def test_no_source_file(fails: Fails, checkpoint: Path, bug: Path, repository: GitRepository) -> None:
+    repository.commit({"README": "text", "image.png": b"\0"})
+    command = ["--repo", repository.path]
+    said = fails("localize", *command, "--checkpoint", checkpoint, "--report", bug)
+    assert "holds no source file (.java" in said
+    assert "holds no source file (" in fails("index", *command)
+
+
+def test_a_repository_without_commits(fails: Fails, checkpoint: Path, bug: Path, repository: GitRepository) -> None:
+    command = ["localize", "--checkpoint", checkpoint, "--report", bug]
+    assert "no commit 'HEAD'" in fails(*command, "--repo", repository.path)
+
+
+# One report
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b" \n\t\n \n", "empty"),
+        (b"\xef\xbb\xbf\n", "empty"),
+        (b"\x7fELF\0\0\1", "binary"),
+        (b"word " * 2_000_001, "10 MB"),
+        (b'{"foo": 1}', "JSON"),
+        (b'{"title": ', "JSON"),
+        (b'{"title": "", "body": ""}', "empty"),
+    ],
+)
+def test_reports(fails: Fails, localizing: list[str], place: Path, content: bytes, words: str) -> None:
+    (place / "bad").write_bytes(content)
+    said = fails(*localizing, place / "bad")
+    assert said.startswith(f"{place / 'bad'}: ")
+    assert words in said
+
+
+def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: Path) -> None:
+    (place / "folder").mkdir()
+    for name, words in (("folder", "is a folder; give a file"), ("nowhere.md", "No such file")):
+        said = fails(*localizing, place / name)
+        assert str(place / name) in said
+        assert words.lower() in said.lower()
+
+
+def test_no_known_word_is_ranked_and_said(
+    localizing: list[str], place: Path, project: toy.Toy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "bug.md").write_text("xyzzy\n\nplugh frotz\n")
+    assert main([*localizing, str(place / "bug.md"), "--top", "1000", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (
+        "tosloc: no word of the report occurs in any file; the order says only which files change most\n"
+    )
+    paths = project.git.git("ls-tree", "-r", "--name-only", "main").split("\n")
+    assert sorted(hit["path"] for hit in json.loads(printed.out)) == sorted(paths)
+
+
+# Labelled reports
+
+LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
+ENTITY = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passwd">]><bugrepository>&x;</bugrepository>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK\x03\x04 no archive", "damaged"),
+        (b"PK\x05\x06" + bytes(18), "xlsx"),
+        (ENTITY.encode(), "entit"),
+        (b"<bugrepository><bug>", "malformed XML"),
+        (b"<html></html>", "<html>"),
+        (b"words", "no file of reports"),
+        (b"", "empty"),
+        (json.dumps(LINE).encode() + b"\n\n{oh}\n", "line 3"),
+        (json.dumps(LINE).encode() + b"\n" + json.dumps(LINE | {"opened": "soon"}).encode(), "line 2"),
+        (json.dumps(LINE | {"fixed": "A.java"}).encode(), "line 1"),
+        (json.dumps(LINE | {"fix_commit": "f" * 40}).encode(), "is it the right one?"),
+        (json.dumps(LINE | {"fixed": ["A.py"]}).encode(), "no listed file ends with .java"),
+    ],
+)
+def test_files_of_reports(
+    fails: Fails, checkpoint: Path, project: toy.Toy, place: Path, content: bytes, words: str
+) -> None:
+    path = place / "bugs"
+    path.write_bytes(content)
+    common = ["--repo", project.git.path, "--reports", path]
+    for command in (["data"], ["train", "--out", "out"], ["rank", "--checkpoint", checkpoint, "--out", "out"]):
+        said = fails(*command, *common)
+        assert str(path) in said
+        assert words in said
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[stage_one]\nsampled_negative = 3\n", "did you mean 'sampled_negatives'?"),
+        ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
+        ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
+        ("[stage_one]\nl2 = 'much'\n", "should be a number"),
+        ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
+        ("[data\n", "not valid TOML"),
+        ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
+    ],
+)
+def test_configurations(fails: Fails, project: toy.Toy, place: Path, text: str, words: str) -> None:
+    (place / "my.toml").write_text(text)
+    common = ["--repo", project.git.path, "--reports", project.reports()]
+    said = fails("train", place / "my.toml", *common, "--out", "out")
+    assert words in said
+    assert str(place) in said or said.startswith("[stage_one] features")
+
+
+def test_a_configuration_that_does_not_exist(fails: Fails, project: toy.Toy) -> None:
+    command = ["train", "nowhere.toml", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
+    assert "nowhere.toml: cannot read the configuration" in fails(*command)
+
+
+# The facts store
+
+
+def test_stores(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path, place: Path) -> None:
+    def said(path: Path) -> str:
+        sentence = fails("index", "--repo", project.git.path, "--store", path)
+        assert str(path.parent) in sentence
+        command = ["localize", "--repo", project.git.path, "--checkpoint", checkpoint, "--report", bug]
+        assert fails(*command, "--store", path) == sentence
+        return sentence
+
+    def copied(name: str, change: Callable[[sqlite3.Connection], object]) -> Path:
+        with sqlite3.connect(project.store) as source, sqlite3.connect(place / name) as target:
+            source.backup(target)
+            change(target)
+        source.close()
+        target.execute("PRAGMA journal_mode = DELETE")
+        target.close()
+        return place / name
+
+    assert "update TosLoc" in said(copied("new", lambda db: db.execute("UPDATE meta SET value = 7 WHERE key='schema'")))
+    torn = copied("torn", lambda db: db.execute("UPDATE meta SET value = value"))
+    torn.write_bytes(torn.read_bytes()[: torn.stat().st_size // 2])
+    assert "delete it and index again" in said(torn)
+    (place / "text").write_text("no database at all, but long enough to be looked at" * 20)
+    assert "delete it" in said(place / "text")
+    (place / "folder").mkdir()
+    assert "is a folder; name a file" in said(place / "folder")
+    assert "name another" in said(place / "text" / "facts.sqlite")
+    with sqlite3.connect(place / "other") as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    assert "not a facts store" in said(place / "other")
+
+
+def test_facts_that_are_damaged_inside(
+    localizing: list[str], bug: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Path(localizing[localizing.index("--store") + 1])
+    with sqlite3.connect(store) as source, sqlite3.connect(place / "facts") as target:
+        source.backup(target)
+        target.execute("UPDATE facts SET payload = x'00'")
+        target.commit()
+        target.execute("PRAGMA journal_mode = DELETE")
+    source.close()
+    target.close()
+    localizing[localizing.index("--store") + 1] = str(place / "facts")
+    assert main(list(map(str, [*localizing, bug]))) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "delete it and index again" in said
+
+
+# A full disk
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
+    (place.parent / "small.toml").write_text(
+        "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
+        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nsampled_negatives = 5\n"
+        "[stage_one.ranker]\nenabled = false\n"
+    )
+    common = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
+
+
+def half_written(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.name.startswith(".") or path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("writes", [0, 1, 3, 5, 7, 9, 11])
+def test_a_full_disk_at_any_write(
+    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
+) -> None:
+    """So many files are written, then the disk is full; with room again the same command ends."""
+    real, made = Path.replace, []
+
+    def replace(self: Path, target: Path) -> Path:
+        if len(made) == writes:
+            full()
+        made.append(target)
+        return real(self, target)
+
+    command = training(project, place)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", replace)
+        assert main(command) == 2
+    said = capsys.readouterr()
+    assert said.err == "tosloc: no room left on the disk; make room and run the same command again to go on\n"
+    assert half_written(place) == []
+    assert not (place / "out/checkpoint/weights.json").exists()
+    for split in ("validation", "test"):
+        run = place / "out" / split
+        assert (run / "run.jsonl.gz").exists() or not (run / "qrels.jsonl").exists()
+    assert main(command) == 0
+    assert not (place / "out/work").exists()
+    assert Localizer.load(place / "out").stage_one.features == ("bm25f", "path", "recency")
+
+
+def test_a_full_disk_under_the_facts(
+    fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["index", "--repo", project.git.path, "--store", place / "facts"]
+    assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
+
+    def intern(self: object, terms: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module.FactStore, "_intern", intern)
+        said = fails(*command)
+        assert said.startswith(f"{place / 'facts'}: the disk is full and the last batch was not written; make room")
+    assert main([str(part) for part in command]) == 0
+
+
+def test_a_full_disk_under_what_a_past_is_kept_in_costs_nothing(
+    localizing: list[str], bug: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
+    expected = capsys.readouterr()
+    shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.past"))
+    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
+    assert capsys.readouterr() == expected
+
+
+# Checkpoints
+
+
+def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path, place: Path) -> None:
+    weights = json.loads((checkpoint / "weights.json").read_text())
+
+    def said(name: str, content: bytes | None) -> str:
+        folder = place / "broken"
+        shutil.copytree(checkpoint, folder)
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content)
+        sentence = fails("localize", "--checkpoint", folder, "--report", bug)
+        assert str(folder) in sentence
+        if name != "version.npz" or content is not None:
+            ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
+            assert fails(*ranking, "--checkpoint", folder) == sentence
+        shutil.rmtree(folder)
+        return sentence
+
+    def weighing(**changes: object) -> bytes:
+        return json.dumps(weights | changes).encode()
+
+    assert "no weights.json" in said("weights.json", None)
+    for name in ("config.json", "provenance.json"):
+        assert "copy the whole folder" in said(name, None)
+    assert "copy the whole folder" in said("weights.json", weighing(mix=1.0))
+    assert "newer TosLoc" in said("weights.json", weighing(schema=2))
+    assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
+    for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):
+        assert "train again" in said("weights.json", weighing(weights=bad))
+    assert "unknown key" in said("config.json", b'{"stage_two": {}}')
+    whole = (checkpoint / "version.npz").read_bytes()
+    turned = bytearray(whole)
+    turned[len(whole) // 2 : len(whole) // 2 + 200] = bytes(200)
+    for content in (b"", b"PK", whole[: len(whole) // 2], bytes(turned)):
+        assert "damaged" in said("version.npz", content)
+    for content in (b"", whole):  # arrays, but others
+        assert "damaged" in said("reports.npz", content)
+    (place / "empty").mkdir()
+    assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
+    assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
+
+
+def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
+    shutil.copytree(checkpoint, place / "broken")
+    record = json.loads((checkpoint / "weights.json").read_text())
+    (place / "broken/weights.json").write_text(json.dumps(record | {"mix": 1.0}))
+    for text in ("", "tree\nversion=v4\n", "nonsense"):
+        (place / "broken/ranker.txt").write_text(text)
+        assert "ranker.txt" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
+
+
+def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
+    shutil.copytree(checkpoint, place / "lean")
+    (place / "lean/version.npz").unlink()
+    assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
+
+
+# Folders of results
+
+
+def test_out_that_cannot_be_written(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path) -> None:
+    common = ["--repo", project.git.path, "--reports", project.reports()]
+    for out in (bug, bug / "below"):
+        assert str(bug) in fails("rank", *common, "--checkpoint", checkpoint, "--out", out)
+        assert str(bug) in fails("train", *common, "--out", out)
+
+
+def test_a_folder_without_runs(fails: Fails, place: Path) -> None:
+    (place / "empty").mkdir()
+    for name in ("empty", "nowhere"):
+        said = fails("evaluate", place / name)
+        assert said.startswith(f"{place / name}: no finished run of the split 'test'; make one with: tosloc train")
+
+
+def test_damaged_runs(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:
+    common = ["--repo", project.git.path, "--reports", project.reports(), "--store", project.store]
+    assert main([str(part) for part in ["rank", *common, "--checkpoint", checkpoint, "--out", place / "runs"]]) == 0
+    run = place / "runs/test/run.jsonl.gz"
+    whole = run.read_bytes()
+    for content in (b"", b"\x1f\x8b", whole[: len(whole) // 2], b"{}\n"):
+        run.write_bytes(content)
+        assert str(run) in fails("evaluate", place / "runs")
+
+
+# Too few reports
+
+
+def few(project: toy.Toy, number: int) -> Path:
+    return project.reports(f"few{number}.jsonl", project.records[:number])
+
+
+def test_one_report_cannot_be_split(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:
+    common = ["--repo", project.git.path, "--reports", few(project, 1), "--store", project.store]
+    common += ["--out", place / "out"]
+    said = fails("train", *common)
+    assert "1 report" in said
+    assert "none to train on" in said
+    said = fails("rank", *common, "--checkpoint", checkpoint)
+    assert "--split all" in said
+    assert main([str(part) for part in ["rank", *common, "--checkpoint", checkpoint, "--split", "all"]]) == 0
+    assert main(["evaluate", str(place / "out"), "--split", "all"]) == 0
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str], number: int) -> None:
+    command = training(project, place)
+    command[command.index("--reports") + 1] = str(few(project, number))
+    settings = place.parent / "small.toml"
+    settings.write_text(settings.read_text().replace("0.6", "0.8").replace("0.2", "0.1"))
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "no report is left for validation" in printed.err
+    assert "Traceback" not in printed.err
+    assert main(["evaluate", str(place / "out")]) == 0
+    assert main(["evaluate", str(place / "out"), "--split", "validation"]) == 2
+
+
+def test_a_split_without_any_fixed_file(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Validation and test reports name files that their versions lack: they count 0, training goes on."""
+    records = [record | ({"fixed": ["Gone.java"]} if n >= 6 else {}) for n, record in enumerate(project.records)]
+    command = training(project, place)
+    command[command.index("--reports") + 1] = str(project.reports("gone.jsonl", records))
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(["evaluate", str(place / "out"), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["reports"], summary["relevant"], summary["dropped"], summary["empty"]) == (2, 0, 2, 2)
+    assert (summary["mrr"], summary["map"]) == (0, 0)
