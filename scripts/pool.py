@@ -17,7 +17,7 @@ from tosloc.cli.guard import guarded
 from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
-from tosloc.pipeline.fitting import judge
+from tosloc.pipeline.fitting import MIXES, judge
 from tosloc.pipeline.localizer import weights_record
 from tosloc.pipeline.pooling import Kept, pool
 from tosloc.retrieval.stage_one import StageOne
@@ -40,7 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("| project | stage one | validation MRR | MAP | test MRR | MAP |\n|---|---|---|---|---|---|")
         for place, kept in enumerate(projects):
             stage = pool(settings, names, [part for other, part in enumerate(learned) if other != place])
-            candidates = {"weights of the others": StageOne(names, stage.weights), "with their ranker": stage}
+            candidates = {"weights of the others": StageOne(names, stage.weights)}
+            if stage.ranker is not None:
+                for mix in MIXES:
+                    candidates[f"and their ranker x {mix:g}"] = StageOne(names, stage.weights, stage.ranker.mixed(mix))
             validation, test = judge(candidates, kept.tables("validation")), judge(candidates, kept.tables("test"))
             for name in candidates:
                 numbers = " | ".join(f"{value:.3f}" for value in (*validation[name], *test[name]))

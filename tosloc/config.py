@@ -84,7 +84,7 @@ class RankerSettings(Section):
 
     enabled: bool = True
     depth: Annotated[int, Field(ge=2)] = 150
-    rounds: Annotated[int, Field(ge=1)] = 300
+    rounds: Annotated[int, Field(ge=1)] = 600
     leaves: Annotated[int, Field(ge=2)] = 15
     learning_rate: Annotated[float, Field(gt=0)] = 0.05
     min_leaf: Annotated[int, Field(ge=1)] = 200

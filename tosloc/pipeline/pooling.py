@@ -103,9 +103,11 @@ def pool(settings: StageOneSettings, names: tuple[str, ...], projects: Sequence[
 def ablation(settings: StageOneSettings, kept: Kept) -> dict[str, tuple[float, float, float]]:
     """For each feature what leaving it out changes: listwise loss on train, MRR and MAP on validation.
 
-    The first row, "all", holds the values with every feature. Linear weights of the project's own.
+    The first row, "all", holds the values with every feature. Linear weights of the project's own, fitted on
+    ``LINEAR_REPORTS`` of its training reports.
     """
-    train = kept.train()
+    whole_train = kept.train()
+    train = whole_train.take(evenly(len(whole_train), LINEAR_REPORTS))
     validation = list(kept.tables("validation"))
 
     def measured(names: tuple[str, ...]) -> tuple[float, float, float]:
