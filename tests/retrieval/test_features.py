@@ -122,6 +122,28 @@ def test_summary(words):
     assert of("summary", words) == pytest.approx([math.log(2) * bm(1, 2, 1.5, 1.2, 0.3), 0])
 
 
+def test_lead(words):
+    # tree: 2 of the summary + 1, node: 1; both stand once in a
+    tree, node = 1 + math.log(3), 1.0
+    expected = (tree + node) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.3)
+    assert of("lead", words) == pytest.approx([expected, 0])
+
+
+def test_lead_hears_forty_words(make_scene):
+    files = {"a": {"code": "tree"}, "b": {"code": "leaf"}}
+    for before, heard in ((39, math.log(2)), (40, 0.0)):
+        got = of("lead", make_scene(files, "x", "node " * before + "tree"))
+        assert got == pytest.approx([heard, 0])
+
+
+def test_coverage(make_scene):
+    """Each word of the summary once, however often it stands there or in the file; the description has no say."""
+    files = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node tree"}, "c": {"code": "leaf"}}
+    scene = make_scene(files, "tree tree node", "leaf")
+    tree, node = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
+    assert of("coverage", scene) == pytest.approx([tree, node + tree, 0])
+
+
 def test_identifiers(make_scene):
     files = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
     scene = make_scene(files, "treeNode fails", "tree")
@@ -153,6 +175,13 @@ def test_mention(make_scene):
     assert of("mention", scene).tolist() == [0.5, 1, 0, 1, 1]
     frames = make_scene(paths, "x", "at x.StandardContext.start(StandardContext.java:1)")
     assert of("mention", frames).tolist() == [0, 0, 0, 0, 0]
+
+
+def test_mention_order(make_scene):
+    paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "y/StandardContext.java", "z/TreeNode.java")
+    # Shell is gone and leaf no name: Display is first, StandardContext second
+    scene = make_scene(paths, "Shell and leaf of Display", "StandardContext, Display", gone=("x/Shell.java",))
+    assert of("mention_order", scene) == pytest.approx([0.5, 1 / math.sqrt(2), 0, 1 / math.sqrt(2), 0])
 
 
 # Stack frames
@@ -234,6 +263,14 @@ def test_near_package(make_scene):
     assert of("near_package", scene) == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 0], rel=1e-6)
 
 
+def test_folder_reports(make_scene):
+    # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files; the message of a commit has no say
+    reports = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
+    commits = [(3, "tree", ["q/c"])]
+    scene = make_scene(("p/a", "p/b", "q/c"), "tree", commits=commits, reports=reports, gone=("p/gone",))
+    assert of("folder_reports", scene) == pytest.approx([1 / math.sqrt(2), 1 / math.sqrt(2), 0], rel=1e-6)
+
+
 def test_name_documents(make_scene):
     """A commit on XmlTree speaks for its words xml, tree and xmltree; HtmlTree shares the one.
 
@@ -259,6 +296,18 @@ def test_recency_activity_popularity(make_scene):
     assert of("popularity", scene) == pytest.approx([math.log1p(1 + math.sqrt(0.5)), math.log1p(math.sqrt(0.5)), 0])
 
 
+def test_year(make_scene):
+    scene = make_scene(("a", "b", "c"), commits=[(365, "x", ["a"]), (730, "x", ["a", "b"]), (-1, "x", ["c"])])
+    shared = math.exp(-2) / math.sqrt(2)
+    assert of("year", scene) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
+
+
+def test_length(make_scene):
+    scene = make_scene(("a", "b"))
+    scene.place.text.corpus.table.lines[:] = [0, 99]
+    assert of("length", scene) == pytest.approx([0, math.log(100)])
+
+
 def test_test(make_scene):
     assert of("test", make_scene(("src/A.java", "src/ATest.java", "test/B.java"))).tolist() == [0, 1, 1]
 
@@ -277,6 +326,13 @@ def test_twin(make_scene):
     scene = make_scene(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
     got = features.twin(scene, np.array([0.1, 0.5, 0.3, 0.1]))
     assert got.tolist() == [0, 0.3, 0.5, 0.5]
+
+
+def test_folder_share(make_scene):
+    scene = make_scene(("p/a", "p/b", "p/c", "q/d"))
+    # by the root of the two others; alone in its folder: nothing
+    got = features.folder_share(scene, np.array([0.5, 0.2, 0.1, 0.2]))
+    assert got == pytest.approx([0.3 / math.sqrt(2), 0.6 / math.sqrt(2), 0.7 / math.sqrt(2), 0])
 
 
 def test_co_change(make_scene):

@@ -192,3 +192,18 @@ def test_a_version_without_files():
     assert view.name_coverage(frozenset({"x"})).tolist() == []
     empty = view_of(())
     assert empty.bm25({"x": 1.0}, folders=True, names=True).tolist() == []
+
+
+def test_rows_of_file_are_those_with_most_equal_folders():
+    paths = ("src/a/util.c", "lib/a/util.c", "lib/util.c", "lib/b/other.c", "util.h")
+    view = view_of(paths)
+    assert view.rows_of_file("/home/me/project/src/a/util.c") == [0]
+    assert view.rows_of_file("a/util.c") == [0, 1]
+    assert view.rows_of_file("b\\other.c") == [3]
+    # the name alone is as good in each folder
+    assert view.rows_of_file("util.c") == [0, 1, 2]
+    assert view.rows_of_file("elsewhere/util.h") == [4]
+    assert view.rows_of_file("none.c") == []
+    assert view.rows_of_file("") == []
+    # a file that the version lacks has no say
+    assert view_of(paths, [1, 2]).rows_of_file("src/a/util.c") == [1]

@@ -38,7 +38,7 @@ def told(scene, weights, file):
         ("code", "words Growing, tree"),
         ("path", "path words tree"),
         ("mention", "named in the report: Tree"),
-        ("rare_frame", "stack frame src.Tree.grow:3"),
+        ("rare_frame", "stack frame Tree.grow:3"),
         ("near_reports", "earlier report d0, 1972-08-18: "),
         ("near_commits", "commit d0, 1972-09-18: "),
         ("near_package", "commits like the report in its folder src/"),
@@ -46,7 +46,7 @@ def told(scene, weights, file):
         ("co_change", "changes together with TreeTest.java"),
         ("twin", "its test, or what it tests, leads"),
         ("complexity", "cyclomatic complexity 5"),
-        ("history", "fixed 1 times before"),
+        ("history", "fixed once before"),
     ],
 )
 def test_what_is_said(scene, feature, text):

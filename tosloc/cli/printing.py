@@ -22,7 +22,7 @@ MEASURES = {
     "dropped": "fixed files that their version lacks, removed",
     "empty": "reports left without any, counted as 0",
     "mrr": "mean reciprocal rank of the first fixed file",
-    "map": "mean average precision, full ranking, all fixed files",
+    "map": "mean average precision of the full ranking",
     "top1": "reports with a fixed file at rank 1",
     "top5": "... within the first 5",
     "top10": "... within the first 10",

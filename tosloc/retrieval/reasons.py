@@ -94,7 +94,7 @@ class Explainer:
                 for frame in self.scene.question.frames:
                     if frame_name(frame) == name:
                         line = f":{frame.line}" if frame.line else ""
-                        return f"stack frame {name}{f'.{frame.method}' if frame.method else ''}{line}"
+                        return f"stack frame {_short(name)}{f'.{frame.method}' if frame.method else ''}{line}"
         return "stack trace"
 
     def _nearest(self, view: DocumentsView, similarities: FloatArray, file: int) -> int | None:
@@ -178,7 +178,8 @@ class Explainer:
     def fixes(self, file: int) -> str:
         """How often it was fixed."""
         row = int(self.scene.place.paths.path_ids[file])
-        return f"fixed {int(self.scene.moment.fixes(self.scene.all_paths)[row])} times before"
+        times = int(self.scene.moment.fixes(self.scene.all_paths)[row])
+        return "fixed once before" if times == 1 else f"fixed {times} times before"
 
     def leaders(self) -> list[int]:
         """The first files of the first guess, in order."""
@@ -186,6 +187,15 @@ class Explainer:
             guess = features.posterior(self.columns)
             self._leaders = np.argsort(-guess, kind="stable")[: features.CANDIDATE_SEEDS].tolist()
         return self._leaders
+
+
+def _short(name: str) -> str:
+    """A class without its package, a file without its folders: the path stands above.
+
+    >>> _short("org.x.Outer$Inner"), _short("src/a/util.c")
+    ('Outer$Inner', 'util.c')
+    """
+    return name.rpartition("/")[2] if "/" in name else name.rpartition(".")[2]
 
 
 SPEAKERS: Mapping[str, Callable[[Explainer, int], str]] = {
