@@ -138,7 +138,7 @@ def test_the_scripts(trained: list[Path], tmp_path: Path, capsys: pytest.Capture
     record = json.loads((tmp_path / "out/weights.json").read_text())
     assert list(record["weights"]) == ["bm25f", "path", "test"]
     assert set(record["weights"]) <= set(features.ALL)
-    assert record["mix"] == 2.0
+    assert record["mix"] == 8.0
     assert (tmp_path / "out/ranker.txt").read_text().startswith("tree")
 
 

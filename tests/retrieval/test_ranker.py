@@ -73,14 +73,14 @@ def test_damaged_text(text):
 
 
 def test_reordered_head_by_hand():
-    # head: files 3 and 1 (scores 5, 4); points lift file 1 over file 3; all of it stays above file 2 (3)
-    new = reorder_head(np.array([0.0, 4.0, 3.0, 5.0]), np.array([3, 1]), np.array([0.0, 2.0]), 1.0)
-    assert new.tolist() == [0.0, 6.0, 3.0, 5.0]
+    # head: files 3 and 1; points lift file 1, (6 + 4) / 2, over file 3, (8 + 0) / 2; both stay above file 2 (3)
+    new = reorder_head(np.array([0.0, 6.0, 3.0, 8.0]), np.array([3, 1]), np.array([0.0, 4.0]), 1.0)
+    assert new.tolist() == [0.0, 5.0, 3.0, 4.0]
     # points that would push file 1 below file 2: the head as a whole is lifted
     sunk = reorder_head(np.array([0.0, 4.0, 3.0, 5.0]), np.array([3, 1]), np.array([0.0, -9.0]), 1.0)
     assert sunk[0] == 0.0
     assert sunk[2] == 3.0
-    assert sunk[3] - sunk[1] == pytest.approx(10.0)
+    assert sunk[3] - sunk[1] == pytest.approx(5.0)  # (5 + 0) / 2 - (4 - 9) / 2
     assert sunk[1] > 3.0
 
 

@@ -95,8 +95,8 @@ class HeadRanker:
 
 
 def reorder_head(scores: FloatArray, order: np.ndarray, points: FloatArray, mix: float) -> FloatArray:
-    """(F,) scores in which the head's files, ``order``, stand by linear score + mix x points, all above the rest."""
-    head = scores[order] + mix * points
+    """(F,) scores: the head's files, ``order``, by linear score and mix times their points, above all the rest."""
+    head = (scores[order] + mix * points) / (1 + mix)
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0
     lowest = float(head.min()) if len(head) else 0.0
