@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tosloc.retrieval.fusion import (
     Examples,
+    ListQuality,
     fit_evolution,
     fit_listwise,
     listwise_loss,
-    mean_precision_and_rank,
 )
 
 
@@ -99,7 +99,7 @@ def test_rows_that_stand_for_many_weigh_as_many():
         assert one[0] == pytest.approx(many[0], rel=1e-6)
         assert one[1] == pytest.approx(many[1], rel=1e-4, abs=1e-6)
         vector = np.array([weight])
-        assert mean_precision_and_rank(vector, weighted) == pytest.approx(mean_precision_and_rank(vector, repeated))
+        assert ListQuality(weighted)(vector) == pytest.approx(ListQuality(repeated)(vector))
 
 
 def slow_precision_and_rank(weights, tables):
@@ -123,15 +123,15 @@ TABLE = st.integers(1, 7).flatmap(
 
 @given(st.lists(TABLE, min_size=1, max_size=4), st.sampled_from([(1.0, 1.0), (1.0, -1.0), (0.0, 0.0), (0.25, 2.0)]))
 @settings(max_examples=80, deadline=None)
-def test_mean_precision_and_rank_equals_the_slow_version(tables, weights):
-    got = mean_precision_and_rank(np.array(weights), examples_of(tables))
+def test_list_quality_equals_the_slow_version(tables, weights):
+    got = ListQuality(examples_of(tables))(np.array(weights))
     assert got == pytest.approx(slow_precision_and_rank(weights, tables))
 
 
-def test_mean_precision_and_rank_by_hand():
+def test_list_quality_by_hand():
     """Report 1: fixed at ranks 1 and 3 of 3: RR 1, AP (1 + 2/3)/2. Report 2: all 4 scores equal: rank 4."""
     tables = [([[3.0], [2.0], [1.0]], [True, False, True]), ([[1.0]] * 4, [False, True, False, False])]
-    got = mean_precision_and_rank(np.array([1.0]), examples_of(tables))
+    got = ListQuality(examples_of(tables))(np.array([1.0]))
     assert got == pytest.approx((1 + 5 / 6 + 1 / 4 + 1 / 4) / 2)
 
 
@@ -153,11 +153,9 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
 def test_evolution_separates_signal_from_noise():
     examples = planted([40.0, 0.0], reports=40)
     seen = []
-    weights = fit_evolution(
-        2, lambda trial: mean_precision_and_rank(trial, examples), generations=15, progress=seen.append
-    )
+    weights = fit_evolution(2, ListQuality(examples), generations=15, progress=seen.append)
     assert weights[0] > 4 * weights[1]
-    assert mean_precision_and_rank(weights, examples) >= mean_precision_and_rank(np.array([1.0, 0.2]), examples)
+    assert ListQuality(examples)(weights) >= ListQuality(examples)(np.array([1.0, 0.2]))
     assert seen == list(range(1, len(seen) + 1))
     assert seen
 

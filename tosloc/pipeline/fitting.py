@@ -10,7 +10,7 @@ import numpy as np
 from tosloc.config import StageOneSettings
 from tosloc.pipeline.extraction import Table
 from tosloc.records import FloatArray, LongArray, Progress, silent
-from tosloc.retrieval.fusion import Examples, fit_evolution, fit_listwise, mean_precision_and_rank
+from tosloc.retrieval.fusion import Examples, ListQuality, fit_evolution, fit_listwise
 from tosloc.retrieval.ranker import HeadRanker, Heads, head_rows
 from tosloc.retrieval.stage_one import StageOne
 
@@ -96,7 +96,7 @@ def fit_weights(
         evolution = settings.evolution
         weights = fit_evolution(
             len(names),
-            lambda trial: mean_precision_and_rank(trial, train),
+            ListQuality(train),
             bounds=evolution.bounds,
             generations=evolution.generations,
             population=evolution.population,

@@ -101,29 +101,38 @@ def fit_listwise(examples: Examples, *, l2: float, centre: FloatArray | None = N
     return weights
 
 
-def mean_precision_and_rank(weights: FloatArray, examples: Examples) -> float:
-    """MRR + MAP of the weighted sum over the examples' rows, sampled rows counting for the files they stand for.
+class ListQuality:
+    """MRR + MAP of weighted sums over the same examples, for many trials of weights.
 
-    A fixed file stands behind every other file with the same score, so that constant scores earn nothing.
+    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing; sampled rows
+    count for the files that they stand for.
     """
-    scores = examples.rows @ weights.astype(np.float32)
-    hit = np.flatnonzero(examples.fixed)
-    sizes = np.diff(examples.starts)
-    report_of = np.repeat(np.arange(len(examples)), sizes)
-    order = np.lexsort((examples.fixed, -scores, report_of))
-    before = np.cumsum(examples.weights[order], dtype=np.float64)
-    place = np.empty(len(scores))
-    place[order] = before
-    offset = np.concatenate(([0.0], before[examples.starts[1:] - 1]))
-    rank = place[hit] - offset[report_of[hit]]
-    by_rank = np.lexsort((rank, report_of[hit]))
-    report, rank = report_of[hit][by_rank], rank[by_rank]
-    first = np.concatenate(([True], report[1:] != report[:-1]))
-    starts = np.flatnonzero(first)
-    nth = np.arange(len(rank)) - np.repeat(starts, np.diff(np.append(starts, len(rank)))) + 1
-    number = np.bincount(report, minlength=len(examples))
-    precision = summed(report, nth / rank, len(examples)) / number
-    return float(precision.mean() + (1.0 / rank[first]).mean())
+
+    def __init__(self, examples: Examples) -> None:
+        counts = np.add.reduceat(examples.fixed.astype(np.int64), examples.starts[:-1])
+        self._fixed, self._wrong = examples.rows[examples.fixed], examples.rows[~examples.fixed]
+        self._fixed_ends = np.cumsum(counts).tolist()
+        self._wrong_ends = np.cumsum(np.diff(examples.starts) - counts).tolist()
+        weights = examples.weights[~examples.fixed]
+        self._sampled = weights.astype(np.float64) if (weights != 1).any() else None
+
+    def __call__(self, weights: FloatArray) -> float:
+        """MRR + MAP of the weighted sum."""
+        single = weights.astype(np.float32)
+        fixed, wrong = self._fixed @ single, self._wrong @ single
+        total, start, first = 0.0, 0, 0
+        for end, last in zip(self._wrong_ends, self._fixed_ends, strict=True):
+            own = np.sort(fixed[first:last])[::-1]
+            ahead = wrong[start:end] >= own[:, None]
+            if self._sampled is None:
+                before = np.count_nonzero(ahead, axis=1).astype(np.float64)
+            else:
+                before = ahead @ self._sampled[start:end]
+            nth = np.arange(1, len(own) + 1)
+            rank = before + nth
+            total += float((nth / rank).mean()) + 1.0 / float(rank[0])
+            start, first = end, last
+        return total / len(self._fixed_ends)
 
 
 def fit_evolution(
