@@ -241,6 +241,10 @@ class Localizer:
             raise ToslocError(f"version {snapshot.commit[:12]} is not open; call open(project, revision) first")
         return self.answer(report, self.ground_).ranking
 
+    def candidates(self, ranking: Ranking) -> tuple[str, ...]:
+        """The head of a ranking that a second stage reads again."""
+        return ranking.paths[: self.config.stage_one.candidates]
+
     # Keeping
 
     def save(self, folder: Path) -> None:

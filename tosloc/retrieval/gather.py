@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from tosloc.analysis import text, traces
 from tosloc.data.history import History, fix_commits
 from tosloc.records import BugReport, Case, Names
@@ -33,8 +35,10 @@ def report_terms(report: BugReport) -> Counter[str]:
     return Counter(text.terms(report.summary)) + Counter(text.terms(traces.without_frames(report.description)))
 
 
-def commit_documents(history: History, max_files: int) -> Documents:
-    """Messages of the commits that touched 1 to ``max_files`` source files."""
+def commit_documents(history: History, max_files: int, among: Iterable[int] | None = None) -> Documents:
+    """Messages of the commits (all, or those ``among``) that touched 1 to ``max_files`` source files."""
+    starts = history.touched_starts
+    sizes = np.diff(starts)
     return Documents.collect(
         Document(
             history.ids[number],
@@ -42,10 +46,10 @@ def commit_documents(history: History, max_files: int) -> Documents:
             number,
             history.ids[number],
             Counter(text.terms(without_trailers(history.messages[number]))),
-            tuple(history.touched[start:end].tolist()),
+            tuple(history.touched[starts[number] : starts[number + 1]].tolist()),
         )
-        for number, (start, end) in enumerate(zip(history.touched_starts[:-1], history.touched_starts[1:], strict=True))
-        if 0 < end - start <= max_files
+        for number in (range(len(history)) if among is None else among)
+        if 0 < sizes[number] <= max_files
     )
 
 
@@ -67,19 +71,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
 
 def fixes_as_reports(history: History, max_files: int) -> Documents:
     """Commits whose message says that they fix a bug, standing in for reports where a project brings none."""
-    starts = history.touched_starts
-    chosen = [n for n in fix_commits(history).tolist() if 0 < starts[n + 1] - starts[n] <= max_files]
-    return Documents.collect(
-        Document(
-            history.ids[number],
-            int(history.times[number]),
-            number,
-            history.ids[number],
-            Counter(text.terms(without_trailers(history.messages[number]))),
-            tuple(history.touched[starts[number] : starts[number + 1]].tolist()),
-        )
-        for number in chosen
-    )
+    return commit_documents(history, max_files, fix_commits(history).tolist())
 
 
 def evidence_of(history: History, cases: Iterable[Case] | None, paths: Names, max_files: int) -> Evidence:
