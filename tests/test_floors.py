@@ -35,6 +35,8 @@ ONLY_IMPORTERS = {
     "openpyxl": {"data"},
     "torch": {"reranking", "baselines"},
     "transformers": {"reranking", "baselines"},
+    "matplotlib": {"report"},
+    "jinja2": {"report"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }

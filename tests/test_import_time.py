@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "transformers", "scipy", "sklearn", "lightgbm", "pandas", "tree_sitter", "lizard", "git", "openpyxl")
+HEAVY = "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
 
 HELP = """
 from tosloc.cli import main

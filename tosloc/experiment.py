@@ -16,6 +16,7 @@ from typing import Any
 import tosloc
 from tosloc.analysis.build import BuildReport
 from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.traits import traits_of
 from tosloc.config import Config
 from tosloc.data.datasets import Dataset, load_dataset
 from tosloc.data.git import Repository
@@ -23,7 +24,9 @@ from tosloc.data.history import History
 from tosloc.data.splits import Splits, chronological
 from tosloc.errors import ToslocError
 from tosloc.evaluation.judgements import Judgement, write_judgements
+from tosloc.evaluation.places import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
+from tosloc.evaluation.searched import SEARCHED_FILE, write_searched
 from tosloc.files import write_text
 from tosloc.pipeline.extraction import Extraction, tasks_of
 from tosloc.pipeline.localizer import Localizer, shipped, ships
@@ -210,9 +213,12 @@ def index(
 def _write_part(
     folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], laboratory: Laboratory, cases: Sequence[Case]
 ) -> None:
-    write_run(folder / "run.jsonl.gz", header, rankings)
-    files = laboratory.dataset.files
-    write_judgements(folder / "qrels.jsonl", [Judgement.of(case, files[case.report.id]) for case in cases])
+    project, files = laboratory.project, laboratory.dataset.files
+    write_run(folder / RUN_FILE, header, rankings)
+    write_searched(folder / SEARCHED_FILE, ((case.version, project.snapshot(case.version).paths) for case in cases))
+    # last, since a folder with judgements is a finished run
+    judgements = [Judgement.of(case, files[case.report.id], traits_of(case.report, case.fixed)) for case in cases]
+    write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
 @contextmanager

@@ -73,6 +73,18 @@ class Case:
         return len(self.listed) - len(self.fixed)
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What kind of report it is, for strata of results. Never seen by a ranker."""
+
+    description: bool
+    """Whether it has a description."""
+    stack_trace: bool
+    """Whether its text holds a stack trace."""
+    named: int
+    """How many of its fixed files' classes its text names ("already localized" if any; Kochhar et al. 2014)."""
+
+
 @dataclass(slots=True)
 class Names:
     """Numbers strings in order of first appearance, so that versions can be arrays of numbers."""

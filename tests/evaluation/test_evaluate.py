@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, Run, evaluate, evaluate_folder, write_judgements, write_run
+from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, write_judgements, write_run
 from tosloc.records import Ranking
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
@@ -14,7 +14,7 @@ def ranked(report: str, files: tuple[str, ...] = FILES) -> Ranking:
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
-RUN = Run({}, {report: ranked(report) for report in ("1", "2", "3", "4")}, "test run")
+RUN = Run.of({}, [ranked(report) for report in ("1", "2", "3", "4")], "test run")
 JUDGEMENTS = (
     Judgement("1", ("F001", "F002", "F005", "F012", "F015"), ("F001", "F002", "F005", "F012", "F015"), 400),
     Judgement("2", ("F004", "F060"), ("F004", "F060", "New1"), 400),
@@ -25,7 +25,7 @@ JUDGEMENTS = (
 
 def test_summary_is_worked_by_hand() -> None:
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    assert evaluate(RUN, JUDGEMENTS).summary() == pytest.approx(
+    assert evaluate(RUN, Qrels.of(JUDGEMENTS)).summary() == pytest.approx(
         {
             "reports": 4,
             "relevant": 9,
@@ -48,22 +48,22 @@ def test_summary_is_worked_by_hand() -> None:
 
 
 def test_values_of_each_report_come_first() -> None:
-    evaluation = evaluate(RUN, JUDGEMENTS)
+    evaluation = evaluate(RUN, Qrels.of(JUDGEMENTS))
     assert [one.report for one in evaluation.per_report] == ["1", "2", "3", "4"]
     assert [one.ranks for one in evaluation.per_report] == [(1, 2, 5, 12, 15), (4, 60), (120, 350), ()]
     assert [one.reciprocal_rank for one in evaluation.per_report] == [1, 0.25, 1 / 120, 0]
 
 
 def test_the_order_of_the_reports_changes_nothing() -> None:
-    assert evaluate(RUN, JUDGEMENTS[::-1]).summary() == evaluate(RUN, JUDGEMENTS).summary()
+    assert evaluate(RUN, Qrels.of(JUDGEMENTS[::-1])).summary() == evaluate(RUN, Qrels.of(JUDGEMENTS)).summary()
 
 
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
-    run = Run({}, {"1": ranked("1", FILES[:10])})
-    result = evaluate(run, JUDGEMENTS[:1])
+    run = Run.of({}, [ranked("1", FILES[:10])])
+    result = evaluate(run, Qrels.of(JUDGEMENTS[:1]))
     assert result.map == pytest.approx(0.52)
     assert result.length == 10 / 400
-    assert evaluate(run, [Judgement("1", ("F001",), ("F001",))]).length is None
+    assert evaluate(run, Qrels.of([Judgement("1", ("F001",), ("F001",))])).length is None
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
 )
 def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, ...], sentence: str) -> None:
     with pytest.raises(RunError) as caught:
-        evaluate(RUN, judgements)
+        evaluate(RUN, Qrels.of(judgements))
     assert str(caught.value) == sentence
 
 
 def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:
-    write_run(tmp_path / "test" / "run.jsonl.gz", RUN.header, RUN.rankings.values())
+    write_run(tmp_path / "test" / "run.jsonl.gz", RUN.header, RUN.rankings())
     with pytest.raises(RunError, match="no finished run of the split 'test'; make one with"):
         evaluate_folder(tmp_path, "test")
     write_judgements(tmp_path / "test" / "qrels.jsonl", JUDGEMENTS)
-    assert evaluate_folder(tmp_path, "test") == evaluate(RUN, JUDGEMENTS)
+    assert evaluate_folder(tmp_path, "test") == evaluate(RUN, Qrels.of(JUDGEMENTS))
     with pytest.raises(RunError, match="no finished run of the split 'tset'; it holds test"):
         evaluate_folder(tmp_path, "tset")

@@ -28,19 +28,19 @@ def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     write_run(tmp_path / "new" / "run.jsonl.gz", HEADER, RANKINGS)
     run = read_run(tmp_path / "new" / "run.jsonl.gz")
     assert run.header == HEADER
-    assert list(run.rankings) == ["7", "8", "9"]
-    assert run.rankings["7"] == Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9]))
-    assert run.rankings["8"] == Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0]))
-    assert len(run.rankings["9"]) == 0
+    assert [ranking.report for ranking in run.rankings()] == ["7", "8", "9"]
+    assert run.ranking("7") == Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9]))
+    assert run.ranking("8") == Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0]))
+    assert len(run.ranking("9")) == 0
 
 
 def test_paths_are_written_once_in_order_of_first_appearance(tmp_path: Path) -> None:
     write_run(tmp_path / "run.jsonl.gz", HEADER, RANKINGS)
     assert lines(tmp_path / "run.jsonl.gz") == [
-        {"format": "tosloc-run/1", "method": "linear", "split": "test"},
-        {"paths": ["a b/X.java", "Y.java"]},
+        {"format": "tosloc-run/2", "method": "linear", "split": "test"},
+        {"first": 0, "paths": ["a b/X.java", "Y.java"]},
         {"report": "7", "files": [0, 1], "scores": [0.123457, -1e-09]},
-        {"paths": ["caf\udce9.java", "Z.java"]},
+        {"first": 2, "paths": ["caf\udce9.java", "Z.java"]},
         {"report": "8", "files": [1, 2, 3], "scores": [12345700.0, 2, 2]},
         {"report": "9", "files": [], "scores": []},
     ]
@@ -71,12 +71,12 @@ def test_nothing_half_written_stays_and_the_old_run_survives(tmp_path: Path) -> 
 
 def test_a_plain_file_is_a_run_too(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text(
-        '{"format":"tosloc-run/1"}\n{"paths":["A"]}\n{"report":"1","files":[0],"scores":[1]}\n'
+        '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A"]}\n{"report":"1","files":[0],"scores":[1]}\n'
     )
-    assert read_run(tmp_path / "run.jsonl").rankings["1"].paths == ("A",)
+    assert read_run(tmp_path / "run.jsonl").ranking("1").paths == ("A",)
 
 
-START = '{"format":"tosloc-run/1"}\n{"paths":["A","B"]}\n'
+START = '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A","B"]}\n'
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ START = '{"format":"tosloc-run/1"}\n{"paths":["A","B"]}\n'
         (START + '{"report":"1","files":[],"scores":[]}\n' * 2, "line 4: report 1 is ranked twice"),
         (START + "{", "line 3: not valid JSON"),
         (START + "[]", "line 3: not a JSON object"),
-        ("", "not a run of the form tosloc-run/1"),
-        ('{"format":"other"}', "not a run of the form tosloc-run/1"),
+        ("", "not a run of the form tosloc-run/2"),
+        ('{"format":"other"}', "not a run of the form tosloc-run/2"),
     ],
 )
 def test_a_broken_run_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -116,7 +116,7 @@ def test_a_cut_or_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
     with pytest.raises(RunError, match=r"line|cut off"):
         read_run(path)
-    with pytest.raises(RunError, match="cannot read the run: No such file"):
+    with pytest.raises(RunError, match="cannot read it: No such file"):
         read_run(tmp_path / "none")
 
 
@@ -125,7 +125,7 @@ def test_judgements_come_back(tmp_path: Path) -> None:
     case = Case(report, "f" * 40, "e" * 40, 1_600_000_000, ("A.java", "New.java", "Z z.java"), ("A.java", "Z z.java"))
     judgements = (Judgement.of(case, searched=9), Judgement("8", (), ("B.java",)))
     write_judgements(tmp_path / "qrels.jsonl", judgements)
-    assert read_judgements(tmp_path / "qrels.jsonl") == judgements
+    assert tuple(read_judgements(tmp_path / "qrels.jsonl").judgements.values()) == judgements
     assert [one.dropped for one in judgements] == [1, 1]
     assert json.loads((tmp_path / "qrels.jsonl").read_text().splitlines()[0]) == {
         "report": "7",
@@ -133,6 +133,8 @@ def test_judgements_come_back(tmp_path: Path) -> None:
         "dropped": 1,
         "listed": ["A.java", "New.java", "Z z.java"],
         "searched": 9,
+        "version": "e" * 40,
+        "traits": None,
     }
 
 
@@ -160,4 +162,4 @@ def test_a_large_run_stays_small(tmp_path: Path) -> None:
     )
     size = (tmp_path / "run.jsonl.gz").stat().st_size
     assert size / (20 * 3000) < 8  # bytes for each ranked file
-    assert math.isclose(read_run(tmp_path / "run.jsonl.gz").rankings["0"].scores.max(), 3.3, abs_tol=1.2)
+    assert math.isclose(read_run(tmp_path / "run.jsonl.gz").ranking("0").scores.max(), 3.3, abs_tol=1.2)

@@ -3,54 +3,82 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+
+import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.judgements import Judgement, read_judgements
-from tosloc.evaluation.measures import average_precision, found_at, hit_at, reciprocal_rank
-from tosloc.evaluation.runs import Run, read_run
-
-RUN_FILE = "run.jsonl.gz"
-JUDGEMENTS_FILE = "qrels.jsonl"
+from tosloc.evaluation.judgements import Judgement, Qrels
+from tosloc.evaluation.measures import AP, RR, Measure, Outcome, found_at, hit_at
+from tosloc.evaluation.runs import Order, Run
+from tosloc.evaluation.searched import Searched
+from tosloc.records import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class ReportScores:
     """How well one report was answered."""
 
-    report: str
-    ranks: tuple[int, ...]
-    """Ranks of the fixed files that are ranked, ascending."""
-    relevant: int
-    dropped: int
-    average_precision: float
-    reciprocal_rank: float
-    length: float | None
-    """Ranking length over files searched, if the number of files searched is known."""
+    judgement: Judgement
+    outcome: Outcome
+
+    @property
+    def report(self) -> str:
+        """Id of the report."""
+        return self.judgement.report
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks of the fixed files that are ranked, ascending."""
+        return self.outcome.ranks
+
+    @property
+    def average_precision(self) -> float:
+        """Textbook average precision."""
+        return AP(self.outcome)
+
+    @property
+    def reciprocal_rank(self) -> float:
+        """One over the rank of the first fixed file."""
+        return RR(self.outcome)
+
+    @property
+    def length(self) -> float | None:
+        """Ranking length over files searched, if both are known."""
+        ranked, searched = self.outcome.ranked, self.outcome.searched
+        return None if ranked is None or not searched else ranked / searched
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evaluation:
-    """A run against its judgements. Reports without any fixed file in their version count with AP = RR = 0."""
+    """A run against its judgements, by report id. Reports without any fixed file in their version count as 0."""
 
     per_report: tuple[ReportScores, ...]
+
+    def values(self, measure: Measure) -> FloatArray:
+        """(N,) the measure's value for each of the N reports."""
+        return np.array([measure(one.outcome) for one in self.per_report], dtype=np.float64)
+
+    def mean(self, measure: Measure) -> float:
+        """Mean of the measure over all reports; 0 if there are none."""
+        return _mean([measure(one.outcome) for one in self.per_report])
 
     @property
     def mrr(self) -> float:
         """Mean reciprocal rank."""
-        return _mean([one.reciprocal_rank for one in self.per_report])
+        return self.mean(RR)
 
     @property
     def map(self) -> float:
         """Mean average precision over the full ranking, all fixed files in the denominator."""
-        return _mean([one.average_precision for one in self.per_report])
+        return self.mean(AP)
 
     @property
     def relevant(self) -> int:
         """Number of fixed files over all reports."""
-        return sum(one.relevant for one in self.per_report)
+        return sum(one.outcome.relevant for one in self.per_report)
 
     def top(self, k: int) -> float:
         """Share of the reports with any fixed file within the first ``k``."""
@@ -63,17 +91,26 @@ class Evaluation:
 
     @property
     def length(self) -> float | None:
-        """Mean of ranking length over files searched: 1.0 for a complete run; None if a version's size is not known."""
+        """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
         lengths = [one.length for one in self.per_report]
         return _mean([length for length in lengths if length is not None]) if None not in lengths else None
+
+    def only(self, wanted: Callable[[Judgement], bool]) -> Evaluation:
+        """The evaluation of some of the reports: a stratum, never the headline."""
+        return Evaluation(tuple(one for one in self.per_report if wanted(one.judgement)))
+
+    @cached_property
+    def by_report(self) -> dict[str, ReportScores]:
+        """Report id -> its scores."""
+        return {one.report: one for one in self.per_report}
 
     def summary(self) -> dict[str, int | float | None]:
         """The row of a results table: ``coverageK`` counts fixed files, ``anyK`` and ``topK`` count reports."""
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
-            "dropped": sum(one.dropped for one in self.per_report),
-            "empty": sum(one.relevant == 0 for one in self.per_report),
+            "dropped": sum(one.judgement.dropped for one in self.per_report),
+            "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
             "mrr": self.mrr,
             "map": self.map,
             **{f"top{k}": self.top(k) for k in (1, 5, 10)},
@@ -83,65 +120,51 @@ class Evaluation:
         }
 
 
-def evaluate(run: Run, judgements: Iterable[Judgement]) -> Evaluation:
-    """Evaluation of a run against the judged reports.
+def evaluate(run: Run, qrels: Qrels) -> Evaluation:
+    """Evaluation of a run against the judged reports, in order of report id.
 
-    Raises RunError when a judged report has no ranking, or a ranking has no judgement, or there is nothing to judge.
+    Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked file was not searched, or
+    there is nothing to judge.
     """
-    judged = tuple(judgements)
-    if not judged:
+    if not qrels.judgements:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    missing = [one.report for one in judged if one.report not in run.rankings]
+    missing = sorted(qrels.judgements.keys() - run.orders.keys())
     if missing:
-        raise RunError(
-            f"{run.where}: no ranking for {len(missing)} of {len(judged)} judged reports, first {missing[0]}"
-        )
-    known = {one.report for one in judged}
-    extra = [report for report in run.rankings if report not in known]
+        raise RunError(f"{run.where}: no ranking for {len(missing)} of {len(qrels)} judged reports, first {missing[0]}")
+    extra = sorted(run.orders.keys() - qrels.judgements.keys())
     if extra:
-        raise RunError(f"{run.where}: no judgement for {len(extra)} of {len(run.rankings)} rankings, first {extra[0]}")
-    return Evaluation(tuple(_scores(run, one) for one in judged))
+        raise RunError(f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}")
+    check = _Membership(run, qrels.searched) if qrels.searched is not None else None
+    scores = []
+    for report in sorted(qrels.judgements):
+        judgement, order = qrels.judgements[report], run.orders[report]
+        searched = judgement.searched
+        if check is not None and judgement.version is not None:
+            searched = check.count(report, order, judgement.version)
+        if searched is not None and len(order.files) > searched:
+            raise RunError(f"{order.where}: report {report} ranks {len(order.files)} files, its version has {searched}")
+        wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
+        ranks = tuple(order.ranks_of(wanted))
+        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched)))
+    return Evaluation(tuple(scores))
 
 
-def evaluate_folder(folder: str | Path, split: str) -> Evaluation:
-    """Evaluation of the run in ``folder/split``.
+class _Membership:
+    """Whether the files of a run were searched."""
 
-    Raises RunError when there is none, naming the splits that are there.
-    """
-    place = Path(folder) / split
-    if not (place / RUN_FILE).is_file() or not (place / JUDGEMENTS_FILE).is_file():
-        there = splits_of(folder)
-        known = f"it holds {', '.join(there)}" if there else "make one with: tosloc train, or tosloc rank"
-        raise RunError(f"{folder}: no finished run of the split {split!r}; {known}")
-    return evaluate(read_run(place / RUN_FILE), read_judgements(place / JUDGEMENTS_FILE))
+    def __init__(self, run: Run, searched: Searched) -> None:
+        self._run, self._searched = run, searched
+        self._numbers: IntArray = searched.numbers_of(run.names)
 
-
-def splits_of(folder: str | Path) -> list[str]:
-    """Names of the splits whose run is in ``folder``, by name."""
-    return sorted(
-        run.parent.name for run in Path(folder).glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()
-    )
-
-
-def _scores(run: Run, judgement: Judgement) -> ReportScores:
-    ranking = run.rankings[judgement.report]
-    if judgement.searched is not None and len(ranking) > judgement.searched:
-        raise RunError(
-            f"{run.where}: report {judgement.report} ranks {len(ranking)} files, its version has {judgement.searched}"
-        )
-    ranks = tuple(sorted(ranking.ranks(judgement.fixed).values()))
-    relevant = len(judgement.fixed)
-    return ReportScores(
-        report=judgement.report,
-        ranks=ranks,
-        relevant=relevant,
-        dropped=judgement.dropped,
-        average_precision=average_precision(ranks, relevant),
-        reciprocal_rank=reciprocal_rank(ranks),
-        length=len(ranking) / judgement.searched if judgement.searched else None,
-    )
+    def count(self, report: str, order: Order, version: str) -> int:
+        """Number of files of the version. Raises RunError for the first ranked file that it lacks."""
+        there: BoolArray = self._searched.holds(version)[self._numbers[order.files]]
+        if not there.all():
+            path = self._run.names[order.files[int(np.argmin(there))]]
+            raise RunError(f"{order.where}: report {report} ranks {path}, which version {version} does not have")
+        return self._searched.count(version)
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Mean, rounded once, so that the order of the reports changes nothing."""
-    return math.fsum(values) / len(values)
+    """Mean, rounded once, so that the order of the reports changes nothing; 0 of nothing."""
+    return math.fsum(values) / len(values) if values else 0.0

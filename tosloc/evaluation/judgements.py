@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tosloc.errors import RunError
 from tosloc.evaluation.lines import json_lines
+from tosloc.evaluation.runs import opened
+from tosloc.evaluation.searched import SEARCHED_FILE, Searched, read_searched
 from tosloc.files import written_whole
-from tosloc.records import Case
+from tosloc.records import Case, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,10 @@ class Judgement:
     """Files that the data lists."""
     searched: int | None = None
     """Number of files of the searched version, if known: a ranking holds as many."""
+    version: str | None = None
+    """Full id of the searched version, if known."""
+    traits: Traits | None = None
+    """What kind of report it is, if known."""
 
     def __post_init__(self) -> None:
         if len(set(self.fixed)) < len(self.fixed) or len(set(self.listed)) < len(self.listed):
@@ -38,9 +44,39 @@ class Judgement:
         return len(self.listed) - len(self.fixed)
 
     @classmethod
-    def of(cls, case: Case, searched: int | None = None) -> Self:
+    def of(cls, case: Case, searched: int | None = None, traits: Traits | None = None) -> Self:
         """Judgement of a labelled bug whose version holds ``searched`` source files."""
-        return cls(case.report.id, case.fixed, case.listed, searched)
+        return cls(case.report.id, case.fixed, case.listed, searched, case.version, traits)
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """All judgements of an experiment, and the files of the versions that it searched, if they are known."""
+
+    judgements: Mapping[str, Judgement]
+    """Report id -> what is true of it."""
+    searched: Searched | None = None
+    where: str = "qrels"
+    """The file, for messages."""
+
+    @classmethod
+    def of(cls, judgements: Iterable[Judgement], searched: Searched | None = None, where: str = "qrels") -> Self:
+        """The judgements by report. Raises ValueError for a report that is judged twice."""
+        by_report: dict[str, Judgement] = {}
+        for one in judgements:
+            if one.report in by_report:
+                raise ValueError(f"report {one.report} is judged twice")
+            by_report[one.report] = one
+        return cls(by_report, searched, where)
+
+    def only(self, reports: Iterable[str]) -> Self:
+        """The judgements of some reports."""
+        kept = set(reports)
+        judgements = {report: one for report, one in self.judgements.items() if report in kept}
+        return type(self)(judgements, self.searched, self.where)
+
+    def __len__(self) -> int:
+        return len(self.judgements)
 
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
@@ -53,30 +89,45 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "dropped": one.dropped,
                 "listed": one.listed,
                 "searched": one.searched,
+                "version": one.version,
+                "traits": None if one.traits is None else asdict(one.traits),
             }
             file.write((json.dumps(values, separators=(",", ":")) + "\n").encode())
 
 
-def read_judgements(path: str | Path) -> tuple[Judgement, ...]:
-    """Judgements of a file, in file order.
+def read_judgements(path: str | Path, searched: str | Path | None = None) -> Qrels:
+    """Judgements of a file, whose lines may stand in any order, with the files of their versions.
+
+    Without ``searched``, a file searched.jsonl.gz beside the judgements is taken if there is one.
 
     Raises RunError naming the line for a report that comes twice and for a line that is no judgement.
     """
     judgements: dict[str, Judgement] = {}
-    try:
-        file = Path(path).open("rb")
-    except OSError as error:
-        raise RunError(f"{path}: cannot read the judgements: {error.strerror or error}") from None
-    with file:
+    with opened(Path(path)) as file:
         for number, value in json_lines(file, str(path)):
+            where = f"{path} line {number}"
             try:
-                fixed, listed = tuple(value["fixed"]), tuple(value["listed"])
-                one = Judgement(str(value["report"]), fixed, listed, value.get("searched"))
+                one = _judgement(value)
             except KeyError as missing:
-                raise RunError(f"{path} line {number}: a judgement without {missing}") from None
+                raise RunError(f"{where}: a judgement without {missing}") from None
             except (TypeError, ValueError) as error:
-                raise RunError(f"{path} line {number}: {error}") from None
+                raise RunError(f"{where}: {error}") from None
             if one.report in judgements:
-                raise RunError(f"{path} line {number}: report {one.report} is judged twice")
+                raise RunError(f"{where}: report {one.report} is judged twice")
             judgements[one.report] = one
-    return tuple(judgements.values())
+    beside = Path(path).parent / SEARCHED_FILE
+    place = Path(searched) if searched is not None else beside if beside.is_file() else None
+    return Qrels(judgements, None if place is None else read_searched(place), str(path))
+
+
+def _judgement(value: Mapping[str, Any]) -> Judgement:
+    fixed, listed = ([str(path) for path in value[key]] for key in ("fixed", "listed"))
+    traits = value.get("traits")
+    return Judgement(
+        str(value["report"]),
+        tuple(fixed),
+        tuple(listed),
+        value.get("searched"),
+        value.get("version"),
+        None if traits is None else Traits(traits["description"], traits["stack_trace"], traits["named"]),
+    )

@@ -1,28 +1,55 @@
-"""A run on disk: every ranking of a set of reports, as compressed JSON lines that are the same byte for byte.
+"""A run: every ranking of a set of reports. On disk compressed JSON lines, the same byte for byte, in any line order.
 
-The first line is the header. After it come lines ``{"paths": [...]}``, which number the paths in order of first
-appearance over the whole file, and a line
-``{"report", "files", "scores"}`` for each ranking, its files as such numbers.
+One line is the header, ``{"format": "tosloc-run/2", ...}``, with what produced the run. Lines ``{"first", "paths"}``
+number paths from ``first`` on. A line ``{"report", "files", "scores"}`` is a ranking, best first, its files as such
+numbers; a line ``{"report", "files", "ranks"}`` says that only these files' ranks are known.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluation.lines import json_lines
 from tosloc.files import written_whole
-from tosloc.records import Names, Ranking
+from tosloc.records import FloatArray, IntArray, Names, Ranking
 
-FORMAT = "tosloc-run/1"
+# L files of a ranking
+
+FORMAT = "tosloc-run/2"
 GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Order:
+    """One report's answer, as numbers into the run's names. Checked where it is read, so that the line can be named."""
+
+    files: IntArray
+    """(L,) files, best first."""
+    scores: FloatArray
+    """(L,) scores, never increasing; empty where only ranks are known."""
+    known_ranks: IntArray | None = None
+    """(L,) ranks of the files, where only these are known; None for a ranking, whose files have the ranks 1 to L."""
+    where: str = ""
+    """File and line, for messages."""
+
+    @property
+    def length(self) -> int | None:
+        """Length of the ranking; None where only some ranks are known."""
+        return len(self.files) if self.known_ranks is None else None
+
+    def ranks_of(self, wanted: Sequence[int]) -> list[int]:
+        """Ranks, ascending, of those of the ``wanted`` files that are ranked."""
+        places = np.flatnonzero(np.isin(self.files, wanted))
+        return sorted((places + 1 if self.known_ranks is None else self.known_ranks[places]).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +57,48 @@ class Run:
     """The rankings of one method for a set of reports, with what produced them."""
 
     header: Mapping[str, Any]
-    rankings: Mapping[str, Ranking]
-    """Report id -> ranking, in file order."""
+    names: Sequence[str]
+    """Paths, which the orders' numbers mean."""
+    orders: Mapping[str, Order]
+    """Report id -> its files in order."""
     where: str = "run"
     """The file, for messages."""
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], rankings: Iterable[Ranking], where: str = "run") -> Self:
+        """A run of rankings at hand. Raises ValueError when two are of one report, or one holds a file twice."""
+        names, orders = Names(), dict[str, Order]()
+        for ranking in rankings:
+            if ranking.report in orders:
+                raise ValueError(f"report {ranking.report}: ranked twice")
+            files = np.array([names.id(path) for path in ranking.paths], dtype=np.int32)
+            if len(np.unique(files)) < len(files):
+                raise ValueError(f"report {ranking.report}: a file is ranked twice")
+            orders[ranking.report] = Order(files, ranking.scores, where=where)
+        return cls(header, names.names, orders, where)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """Path -> its number."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @property
+    def partial(self) -> bool:
+        """Whether only some ranks are known of any report."""
+        return any(order.known_ranks is not None for order in self.orders.values())
+
+    def ranking(self, report: str) -> Ranking:
+        """The whole ranking of a report. Raises RunError when only some ranks are known."""
+        order = self.orders[report]
+        if order.known_ranks is not None:
+            raise RunError(
+                f"{order.where}: of report {report} only {len(order.files)} ranks are known, not the ranking"
+            )
+        return Ranking(report, tuple([self.names[number] for number in order.files.tolist()]), order.scores)
+
+    def rankings(self) -> Iterator[Ranking]:
+        """Every ranking, by report id. Raises RunError when only some ranks are known."""
+        return (self.ranking(report) for report in sorted(self.orders))
 
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
@@ -41,79 +106,140 @@ def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ra
 
     Raises ValueError when two rankings are of one report.
     """
+    lines = (
+        (
+            ranking.report,
+            ranking.paths,
+            '"scores":[' + ",".join([format(score, ".6g") for score in ranking.scores.tolist()]) + "]",
+        )
+        for ranking in rankings
+    )
+    _write(Path(path), header, lines)
+
+
+def write_known_ranks(
+    path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
+) -> None:
+    """Write a run of which only some files' ranks are known: report id and path -> rank, from 1.
+
+    Raises ValueError when a report comes twice.
+    """
+    lines = (
+        (
+            report,
+            sorted(known, key=lambda path: (known[path], path)),
+            f'"ranks":{sorted(known.values())}'.replace(" ", ""),
+        )
+        for report, known in ranks
+    )
+    _write(Path(path), header, lines)
+
+
+def _write(path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Sequence[str], str]]) -> None:
     names = Names()
     seen: set[str] = set()
     with (
-        written_whole(Path(path)) as temporary,
+        written_whole(path) as temporary,
         temporary.open("wb") as raw,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
     ):
         file.write(_line({**header, "format": FORMAT}))
-        for ranking in rankings:
-            if ranking.report in seen:
-                raise ValueError(f"report {ranking.report}: ranked twice")
-            seen.add(ranking.report)
+        for report, paths, values in lines:
+            if report in seen:
+                raise ValueError(f"report {report}: ranked twice")
+            seen.add(report)
             known = len(names)
-            numbers = [names.id(name) for name in ranking.paths]
+            numbers = [names.id(name) for name in paths]
             if len(names) > known:
-                file.write(_line({"paths": names.names[known:]}))
-            scores = ",".join([format(score, ".6g") for score in ranking.scores.tolist()])
+                file.write(_line({"first": known, "paths": names.names[known:]}))
             files = ",".join(map(str, numbers))
-            file.write(f'{{"report":{json.dumps(ranking.report)},"files":[{files}],"scores":[{scores}]}}\n'.encode())
+            file.write(f'{{"report":{json.dumps(report)},"files":[{files}],{values}}}\n'.encode())
 
 
 def read_run(path: str | Path) -> Run:
-    """Run of a file.
+    """Run of a file; its lines may stand in any order.
 
     Raises RunError naming report and line for a report or a path that comes twice, for scores that are no
     numbers or increase, and for a damaged file.
     """
     where = str(path)
-    rankings: dict[str, Ranking] = {}
-    names: list[str] = []
-    with _opened(Path(path)) as file:
-        lines = json_lines(file, where)
-        header = next(lines, (0, {}))[1]
-        if header.get("format") != FORMAT:
-            raise RunError(f"{where}: not a run of the form {FORMAT}")
-        for number, value in lines:
-            if "paths" in value:
-                names.extend(value["paths"])
-                continue
-            ranking = _ranking(value, names, f"{where} line {number}")
-            if ranking.report in rankings:
-                raise RunError(f"{where} line {number}: report {ranking.report} is ranked twice")
-            rankings[ranking.report] = ranking
-    return Run({key: value for key, value in header.items() if key != "format"}, rankings, where)
+    header: Mapping[str, Any] | None = None
+    names: dict[int, str] = {}
+    orders: dict[str, Order] = {}
+    with opened(Path(path)) as file:
+        for number, value in json_lines(file, where):
+            if "format" in value:
+                header = value
+            elif "paths" in value:
+                _number(names, value, f"{where} line {number}")
+            else:
+                report, order = _order(value, f"{where} line {number}")
+                if report in orders:
+                    raise RunError(f"{where} line {number}: report {report} is ranked twice")
+                orders[report] = order
+    if header is None or header["format"] != FORMAT:
+        raise RunError(f"{where}: not a run of the form {FORMAT}; for another tool's, use: tosloc import-run")
+    ordered = [names.get(number, "") for number in range(len(names))]
+    run = Run({key: value for key, value in header.items() if key != "format"}, ordered, orders, where)
+    for report, order in orders.items():
+        check_order(run, report, order)
+    return run
 
 
-def _ranking(value: Mapping[str, Any], names: list[str], where: str) -> Ranking:
+def check_order(run: Run, report: str, order: Order) -> None:
+    """Raise RunError, naming line and report, for an order that no ranking can have."""
+    files, where = order.files, order.where
+    if len(files) and not 0 <= files.min() <= files.max() < len(run.names):
+        raise RunError(f"{where}: report {report} is damaged: a file's number means no path")
+    if len(np.unique(files)) < len(files):
+        numbers, counts = np.unique(files, return_counts=True)
+        raise RunError(f"{where}: report {report} ranks {run.names[numbers[counts > 1][0]]} twice")
+    if order.known_ranks is not None:
+        if len(order.known_ranks) != len(files):
+            raise RunError(f"{where}: report {report}: {len(files)} paths but {len(order.known_ranks)} ranks")
+        if (np.diff(order.known_ranks, prepend=0) < 1).any():
+            raise RunError(f"{where}: report {report}: ranks are whole numbers from 1 that increase")
+        return
+    if len(order.scores) != len(files):
+        raise RunError(f"{where}: report {report}: {len(files)} paths but {len(order.scores)} scores")
+    if not np.isfinite(order.scores).all():
+        raise RunError(f"{where}: report {report}: a score is not a number")
+    if (np.diff(order.scores) > 0).any():
+        raise RunError(f"{where}: report {report}: scores increase down the ranking")
+
+
+def _number(names: dict[int, str], value: Mapping[str, Any], where: str) -> None:
     try:
-        report, numbers = value["report"], value["files"]
-        scores = np.array(value["scores"], dtype=np.float64)
-        if scores.ndim != 1 or min(numbers, default=0) < 0:
+        numbered = dict(enumerate(value["paths"], start=value["first"]))
+    except (KeyError, TypeError):
+        raise RunError(f"{where}: paths without a number") from None
+    if not all(isinstance(name, str) for name in numbered.values()) or not numbered.keys().isdisjoint(names):
+        raise RunError(f"{where}: damaged: paths that are no text, or numbered twice")
+    names |= numbered
+
+
+def _order(value: Mapping[str, Any], where: str) -> tuple[str, Order]:
+    try:
+        report, files = str(value["report"]), np.array(value["files"], dtype=np.int32)
+        known = np.array(value["ranks"], dtype=np.int32) if "ranks" in value else None
+        scores = np.array(value["scores"] if known is None else [], dtype=np.float64)
+        if files.ndim != 1 or scores.ndim != 1 or (known is not None and known.ndim != 1):
             raise ValueError
-        paths = tuple([names[number] for number in numbers])
     except KeyError as missing:
         raise RunError(f"{where}: a ranking without {missing}") from None
-    except (IndexError, TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise RunError(f"{where}: report {value.get('report')} is damaged: a file or a score is not a number") from None
-    if len(set(paths)) < len(paths):
-        twice = next(path for place, path in enumerate(paths) if path in paths[:place])
-        raise RunError(f"{where}: report {report} ranks {twice} twice")
-    try:
-        return Ranking(str(report), paths, scores)
-    except ValueError as error:
-        raise RunError(f"{where}: {error}") from None
+    return report, Order(files, scores, known, where)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """A file for reading bytes, unpacked if it is compressed by gzip. Raises RunError when it cannot be opened."""
     try:
         with path.open("rb") as file:
             compressed = file.read(2) == GZIP_MAGIC
         return cast(IO[bytes], gzip.open(path, "rb")) if compressed else path.open("rb")
     except OSError as error:
-        raise RunError(f"{path}: cannot read the run: {error.strerror or error}") from None
+        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
