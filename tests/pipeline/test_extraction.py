@@ -13,6 +13,7 @@ from tosloc.experiment import Laboratory
 from tosloc.pipeline import extraction as module
 from tosloc.pipeline.extraction import Table, _sample, blobs_of, examples, read_block, save_block, suffix_of, tasks_of
 from tosloc.records import Snapshot
+from tosloc.retrieval.vocabulary import Vocabulary
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)
@@ -150,6 +151,20 @@ def test_sampled_tables_are_rows_of_the_full_ones(laboratory, tmp_path):
         rows = [place[number] for number in part.path_ids.tolist()]
         assert part.rows.tolist() == whole.rows[rows].tolist()
         assert part.fixed.sum() == whole.fixed.sum()
+
+
+def test_another_vocabulary_makes_other_blocks(laboratory, tmp_path):
+    extraction = laboratory.extraction(tmp_path, NAMES)
+    tasks = tasks_of(laboratory.dataset.cases[-3:], laboratory.history, 0)
+    whole = extraction.run(tasks, jobs=1)
+    extraction.vocabulary = Vocabulary(least=10**6)
+    none = extraction.run(tasks, jobs=1)
+    assert set(none).isdisjoint(whole)
+    code = NAMES.index("code")
+    assert all(table.rows[:, code].any() for table in extraction.tables(whole))
+    assert not any(table.rows[:, code].any() for table in extraction.tables(none))
+    extraction.vocabulary = Vocabulary()
+    assert extraction.run(tasks, jobs=1) == whole
 
 
 def test_blocks_do_not_depend_on_their_size(laboratory, tmp_path, monkeypatch):

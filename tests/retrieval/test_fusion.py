@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.retrieval.fusion import (
+    TOLERANCE,
     Examples,
     ListQuality,
     fit_evolution,
@@ -74,6 +75,17 @@ def test_weights_recover_what_was_planted():
     truth = np.array([6.0, -4.0, 0.0])
     got = fit_listwise(planted(truth, reports=400), l2=1e-6)
     assert got == pytest.approx(truth, abs=0.8)
+
+
+def test_a_loose_tolerance_ends_the_fit_early():
+    examples = planted([6.0, -4.0, 0.0])
+    losses = []
+    for tolerance in (TOLERANCE, 1e-3, 1e-1, 10.0):
+        weights = fit_listwise(examples, l2=1e-3, tolerance=tolerance)
+        losses.append(listwise_loss(weights, examples, 1e-3, np.zeros(3), 0.0)[0])
+    assert losses == sorted(losses)
+    assert losses[0] < losses[-1]
+    assert fit_listwise(examples, l2=1e-3).tolist() == fit_listwise(examples, l2=1e-3, tolerance=TOLERANCE).tolist()
 
 
 def test_a_pull_holds_the_weights_at_the_centre():

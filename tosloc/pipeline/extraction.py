@@ -31,6 +31,7 @@ from tosloc.retrieval.paths import PathTable, PathView
 from tosloc.retrieval.question import Question
 from tosloc.retrieval.rvsm import StructuredText
 from tosloc.retrieval.scene import Place, Scene
+from tosloc.retrieval.vocabulary import WHOLE, Vocabulary
 
 BLOCK = 48
 """Reports a block: enough to share the loading, few enough for memory."""
@@ -70,10 +71,16 @@ class Extraction:
     """A folder of feature tables of one project."""
 
     def __init__(
-        self, folder: Path, repo_path: Path, store_path: Path, suffixes: frozenset[str], names: Sequence[str]
+        self,
+        folder: Path,
+        repo_path: Path,
+        store_path: Path,
+        suffixes: frozenset[str],
+        names: Sequence[str],
+        vocabulary: Vocabulary = WHOLE,
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
-        self.suffixes, self.names = suffixes, tuple(names)
+        self.suffixes, self.names, self.vocabulary = suffixes, tuple(names), vocabulary
         self.evidence_digest = ""
 
     @property
@@ -90,7 +97,9 @@ class Extraction:
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
         words = [(t.report.summary, t.report.description) for t in tasks]
-        made_of = [self.names, facts, words, _version(), self.evidence_digest, sorted(self.suffixes)]
+        made_of: list[object] = [self.names, facts, words, _version(), self.evidence_digest, sorted(self.suffixes)]
+        if self.vocabulary != WHOLE:
+            made_of.append([self.vocabulary.least, self.vocabulary.most])
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
             key.update(task.contained)
@@ -240,7 +249,7 @@ def _table(
     contained = np.unpackbits(packed).astype(bool)
     place = Place(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
     moment = worker.evidence.before(task.report.opened_seconds, contained)
-    scene = Scene(Question(task.report), place, moment)
+    scene = Scene(Question(task.report, extraction.vocabulary.of(place.text)), place, moment)
     made = features.columns(scene, extraction.names)
     rows = np.column_stack([made[name] for name in extraction.names]).astype(np.float32)
     wanted = {worker.repo.path_names.ids[path] for path in task.fixed}

@@ -17,6 +17,8 @@ from tosloc.records import BoolArray, FloatArray, LongArray
 from tosloc.retrieval.postings import summed
 
 Rows = npt.NDArray[np.float32]
+TOLERANCE = 1e7 * float(np.finfo(np.float64).eps)
+"""Of the listwise fit; SciPy's own for L-BFGS."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +92,27 @@ def listwise_loss(
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
 
 
-def fit_listwise(examples: Examples, *, l2: float, centre: FloatArray | None = None, pull: float = 0.0) -> FloatArray:
-    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed."""
+def fit_listwise(
+    examples: Examples,
+    *,
+    l2: float,
+    centre: FloatArray | None = None,
+    pull: float = 0.0,
+    tolerance: float = TOLERANCE,
+) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
+
+    ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
+    """
     features = examples.rows.shape[1]
     start = np.zeros(features) if centre is None else centre
     found = optimize.minimize(
-        listwise_loss, start, args=(examples, l2, start, pull), jac=True, method="L-BFGS-B", options={"maxiter": 300}
+        listwise_loss,
+        start,
+        args=(examples, l2, start, pull),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 300, "ftol": tolerance},
     )
     weights: FloatArray = found.x
     return weights

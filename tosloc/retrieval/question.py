@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +34,11 @@ class Question:
     """One report, analysed once; everything is derived from summary and description alone."""
 
     report: BugReport
+    vocabulary: Callable[[str], bool] | None = None
+    """Which terms count; None for all. Names as written and stack frames are no terms."""
+
+    def _counts(self, terms: Iterable[str]) -> Counter[str]:
+        return Counter(terms if self.vocabulary is None else filter(self.vocabulary, terms))
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
@@ -47,12 +53,12 @@ class Question:
     @cached_property
     def summary_counts(self) -> Counter[str]:
         """Term counts of the summary."""
-        return Counter(text.terms(self.report.summary))
+        return self._counts(text.terms(self.report.summary))
 
     @cached_property
     def prose_counts(self) -> Counter[str]:
         """Term counts of the description without stack frames."""
-        return Counter(text.terms(self.prose))
+        return self._counts(text.terms(self.prose))
 
     def _weighted(self, summary_weight: float) -> dict[str, float]:
         counts: dict[str, float] = {term: float(count) for term, count in self.prose_counts.items()}
@@ -73,7 +79,7 @@ class Question:
     @cached_property
     def plain_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
-        counts = self.summary_counts + Counter(text.terms(self.report.description))
+        counts = self.summary_counts + self._counts(text.terms(self.report.description))
         return {term: log_weight(count) for term, count in sorted(counts.items())}
 
     @cached_property
@@ -85,7 +91,7 @@ class Question:
     def lead_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in the first words of the description + 2 tf in the summary)."""
         words = text.words(self.prose)[:LEAD_WORDS]
-        counts = Counter(term for word in words for term in text.identifier_terms(word))
+        counts = self._counts(term for word in words for term in text.identifier_terms(word))
         for term, count in self.summary_counts.items():
             counts[term] += 2 * count
         return {term: log_weight(count) for term, count in sorted(counts.items())}
