@@ -95,6 +95,62 @@ def test_one_tree_at_two_places_is_two_directories(repository):
         assert len(opened.blob_names) == 1
 
 
+def remembered(opened):
+    """Files of every directory that is remembered, by (tree, path)."""
+    paths, blobs = opened.path_names.names, opened.blob_names.names
+    return {
+        key: [(paths[path], blobs[blob]) for run in directory.runs for path, blob in run.tolist()]
+        for key, directory in opened._directories[JAVA]._known.items()
+    }
+
+
+def test_a_listed_version_is_remembered_as_one_that_was_read(repository, monkeypatch):
+    deep = {"a/x/p.java": "1", "a/x.java": "2", "a/x-y/q.java": "3", "a/empty/notes.txt": "4", "z/only/r.java": "5"}
+    first = repository.commit(ODD | deep | {"src/deep/link": ("160000", "1" * 40), "src/deep/s.java": "6"})
+    second = repository.commit({"a/x/p.java": "7", "z/t.java": "8", "src/deep/s.java": None})
+    padded = b"".join(
+        mode + b"\0" + bytes.fromhex(repository.git("rev-parse", f"{first}:{path}"))
+        for mode, path in ((b"0100644 A.java", "src.java"), (b"0100755 B.java", "src.java"), (b"040000 d", "a"))
+    )
+    tree = repository.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=padded)
+    zeros = repository.git("commit-tree", "-m", "modes begin with zero", tree)
+    known, calls = [], []
+    real = module._Directories._list
+    for fast in (True, False):
+        monkeypatch.setattr(module._Directories, "_list", real if fast else lambda _, tree: calls.append(tree))
+        for commits in ((first, second), (second, first), (zeros,)):
+            with Repository(repository.path) as opened:
+                for commit in commits:
+                    assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
+                assert opened.missing == set()
+                known.append(remembered(opened))
+    assert len(calls) == 3
+    assert known[:3] == known[3:]
+    assert [path for _, path in known[2]][-2:] == [b"d/", b""]  # forgotten last
+    assert len(known[2]) == 5
+
+
+def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypatch):
+    first = repository.commit({f"{top}/{name}/A.java": f"{top} {name}" for top in "abcd" for name in "pqr"})
+    second = repository.commit({"b/q/A.java": "changed"})
+    third = repository.commit({"d/B.java": "new"})
+    asked, real = [], module.zip_objects
+
+    def spy(opened, names):
+        asked.extend(names)
+        return real(opened, names)
+
+    monkeypatch.setattr(module, "zip_objects", spy)
+    with Repository(repository.path) as opened:
+        opened.snapshot(first, JAVA)
+        assert asked == [f"{first}^{{commit}}"]  # the first one is listed
+        monkeypatch.setattr(opened, "stream", None)
+        for commit, changed in ((second, ("", "b", "b/q")), (third, ("", "d"))):
+            asked.clear()
+            assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
+            assert asked == [f"{commit}^{{commit}}", *(repository.git("rev-parse", f"{commit}:{p}") for p in changed)]
+
+
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home"])
 def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
     repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
@@ -268,6 +324,9 @@ def test_missing_and_damaged_objects_are_skipped_and_noted(repository):
         assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None, b"d"]
         assert opened.missing == {tree, gone, damaged}
         assert opened.snapshot("HEAD", JAVA).paths == snapshot.paths
+        assert set(remembered(opened)) == {
+            (repository.git("rev-parse", f"{commit}:{path}"), path.encode()) for path in ("", "b/", "d/")
+        }
 
 
 def test_shallow_clone(repository, tmp_path):

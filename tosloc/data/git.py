@@ -79,9 +79,13 @@ def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     >>> is_java = ends_with({".java"})
     >>> is_java(b"a/B.java"), is_java(b"a/B.JAVA"), is_java(b"a/B.javac")
     (True, True, False)
+    >>> [ends_with({".d.ts", "test.java"})(path) for path in (b"a.D.ts", b"a.ts", b"ATest.java", b"A.java")]
+    [True, False, True, False]
     """
-    endings = tuple(sorted(suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes))
-    return lambda path: path.lower().endswith(endings)
+    endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
+    plain = frozenset(ending for ending in endings if ending.rfind(b".") == 0)  # one look-up, however many they are
+    others = tuple(sorted(endings - plain))
+    return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
 
 class Repository:
@@ -390,11 +394,20 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Directory:
-    """Kept files of a directory and all below it: runs of (path number, blob number) and directories between them."""
+    """Kept files of a directory and all below it."""
 
-    parts: tuple[IntArray | _Directory, ...]
+    runs: tuple[IntArray, ...]
+    """Of (path number, blob number), in path order; shared with the directories above."""
     size: int
-    """Bytes of the runs that this directory owns, about."""
+    """Bytes of the runs, about."""
+
+    @classmethod
+    def of(cls, *runs: IntArray) -> Self:
+        """The directory of these runs."""
+        return cls(runs, 400 + sum([run.nbytes + 120 for run in runs]))
+
+
+_NONE: Final = _Directory.of()
 
 
 class _Directories:
@@ -407,15 +420,43 @@ class _Directories:
 
     def files(self, tree: str) -> IntArray:
         """(F, 2) path and blob numbers of the kept files of a root tree, in path order."""
-        runs: list[IntArray] = []
-        stack: list[IntArray | _Directory] = [self._directory(tree)]
-        while stack:
-            part = stack.pop()
-            if isinstance(part, _Directory):
-                stack.extend(reversed(part.parts))
-            else:
-                runs.append(part)
+        if not self._known:
+            self._list(tree)
+        runs = self._directory(tree).runs
         return np.concatenate(runs) if runs else np.empty((0, 2), dtype=np.int32)
+
+    def _list(self, tree: str) -> None:
+        """Remember all directories of a root tree from one listing by git, much faster than reading each; or none."""
+        try:
+            with self._repository.stream(["ls-tree", "-r", "-t", "-z", tree]) as output:
+                entries = output.read().split(b"\0")
+        except RepositoryError:
+            return  # something is missing: reading directory by directory finds what, and the rest
+        path_number, blob_number = self._repository.path_names.id, self._repository.blob_names.id
+        files: list[tuple[int, int]] = []
+        opened, inside = [((tree, b""), 0)], b""
+        closed: list[tuple[tuple[str, bytes], int, int]] = []
+        for entry in entries:
+            is_file = entry.startswith(b"100")
+            if is_file or entry.startswith(b"040000"):
+                head, _, path = entry.partition(b"\t")
+                while not path.startswith(inside):
+                    closed.append((*opened.pop(), len(files)))
+                    inside = opened[-1][0][1]
+                if not is_file:
+                    inside = path + b"/"
+                    opened.append(((head[12:].decode("ascii"), inside), len(files)))
+                elif self._keep(path):
+                    number = path_number(path.decode("utf-8", "surrogateescape"))
+                    files.append((number, blob_number(head[12:].decode("ascii"))))
+        closed.extend((*directory, len(files)) for directory in reversed(opened))
+        files_F2 = np.array(files, dtype=np.int32).reshape(-1, 2)
+        for key, start, end in closed:  # children before their parents
+            self._remember(key, _Directory.of(files_F2[start:end]) if end > start else _NONE)
+
+    def _remember(self, key: tuple[str, bytes], directory: _Directory) -> None:
+        self._known[key] = directory
+        self._size += directory.size
 
     def _directory(self, tree: str) -> _Directory:
         root = (tree, b"")
@@ -434,16 +475,17 @@ class _Directories:
             for key, (_, item) in zip(absent, zip_objects(self._repository, [key[0] for key in absent]), strict=True):
                 if item is None or item[1] != b"tree":
                     self._repository.missing.add(key[0])
-                    ready[key] = _Directory((), 0)
+                    ready[key] = _NONE
                     continue
                 entries = [
-                    (mode, key[1] + name, identity.hex()) for mode, name, identity in self._entry.findall(item[2])
+                    (mode.lstrip(b"0"), key[1] + name, identity.hex())
+                    for mode, name, identity in self._entry.findall(item[2])
                 ]
                 read[key] = entries
-                wanted.extend((identity, path + b"/") for mode, path, identity in entries if mode in _TREE)
+                wanted.extend((identity, path + b"/") for mode, path, identity in entries if mode == _TREE)
         for key, entries in reversed(read.items()):  # children were read after their parents
-            ready[key] = self._known[key] = directory = self._build(entries, ready)
-            self._size += directory.size
+            ready[key] = self._build(entries, ready)
+            self._remember(key, ready[key])
         while self._size > MEMORY and len(self._known) > 1:
             oldest = next(iter(self._known))
             self._size -= self._known.pop(oldest).size
@@ -453,7 +495,7 @@ class _Directories:
         self, entries: list[tuple[bytes, bytes, str]], ready: Mapping[tuple[str, bytes], _Directory]
     ) -> _Directory:
         path_number, blob_number = self._repository.path_names.id, self._repository.blob_names.id
-        parts: list[IntArray | _Directory] = []
+        runs: list[IntArray] = []
         run: list[IntArray] = []
         own: list[tuple[int, int]] = []
         length = 0
@@ -467,30 +509,26 @@ class _Directories:
             nonlocal length
             end_own()
             if run:
-                parts.append(run[0] if len(run) == 1 else np.concatenate(run))
+                runs.append(run[0] if len(run) == 1 else np.concatenate(run))
                 run.clear()
             length = 0
 
         for mode, path, identity in entries:
-            if mode in _TREE:
-                for part in ready[identity, path + b"/"].parts:
-                    if isinstance(part, _Directory) or length + len(part) > MERGED:
+            if mode == _TREE:
+                for part in ready[identity, path + b"/"].runs:
+                    if length + len(part) > MERGED:
                         end_run()
-                    if isinstance(part, _Directory):
-                        parts.append(part)
-                    else:
-                        end_own()
-                        run.append(part)
-                        length += len(part)
+                    end_own()
+                    run.append(part)
+                    length += len(part)
             elif mode.startswith(b"100") and self._keep(path):
                 own.append((path_number(path.decode("utf-8", "surrogateescape")), blob_number(identity)))
                 length += 1
         end_run()
-        size = 400 + sum(part.nbytes + 120 for part in parts if not isinstance(part, _Directory))
-        return _Directory(tuple(parts), size)
+        return _Directory.of(*runs)
 
 
-_TREE: Final = frozenset([b"40000", b"040000"])
+_TREE: Final = b"40000"
 
 
 def _parse_commit(identity: str, content: bytes) -> CommitInfo:
