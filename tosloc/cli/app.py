@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, localize
+from tosloc.cli import commands, localize, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -35,6 +35,7 @@ app = typer.Typer(
 app.command()(localize.localize)
 for _command in (commands.index, commands.train, commands.rank, commands.evaluate, commands.data):
     app.command()(_command)
+app.command()(truncation.truncation)
 
 
 def _print_version(wanted: bool) -> None:
