@@ -1,4 +1,4 @@
-"""Print how good a run is, as ``tosloc evaluate`` does: ``evaluate.py DIR --split test``."""
+"""Print how good runs are, as ``tosloc evaluate`` does: ``evaluate.py RUN... --split test``."""
 
 import sys
 

@@ -180,7 +180,7 @@ def test_train_calls_the_experiment_and_prints_validation(
     paths = {"repo_path": Path("r"), "reports_path": Path("x"), "out": out, "store_path": None}
     assert called == paths | {"carry": True, "keep_features": False}
     printed = capsys.readouterr()
-    assert printed.out.splitlines()[1].split() == ["measure", "validation"]
+    assert printed.out.splitlines()[1].split() == ["all", "reports", "validation", "[95", "%]"]
     assert printed.err == f"tosloc: for the test reports, run: tosloc evaluate {out} --split test\n"
 
 
@@ -221,27 +221,6 @@ def test_rank_and_index_call_the_experiment(
     text, _, last = capsys.readouterr().out.partition("{")
     assert [line.split() for line in text.splitlines()] == [["files", "1,536"], ["seconds", "1.250"]]
     assert json.loads("{" + last) == {"files": 1536, "seconds": 1.25}
-
-
-def test_evaluate_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_split(tmp_path / "test")
-    assert main(["evaluate", str(tmp_path), "--split", "test", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    wanted = {"reports": 2, "relevant": 2, "dropped": 1, "empty": 0, "mrr": 0.75, "map": 0.75, "top1": 0.5}
-    assert printed == wanted | {
-        "top5": 1.0,
-        "top10": 1.0,
-        **{f"{name}{k}": 1.0 for name in ("coverage", "any") for k in (50, 100, 300)},
-        "length": 1.0,
-    }
-
-
-def test_evaluate_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_split(tmp_path / "test")
-    assert main(["evaluate", str(tmp_path)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["mrr", "0.750"] in [row[:2] for row in rows]
-    assert ["dropped", "1"] in [row[:2] for row in rows]
 
 
 def test_data_prints_counts_of_every_part(
@@ -340,7 +319,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == "tosloc 0.1.0\n"
     assert main(["--help"]) == 0
-    names = ("localize", "index", "train", "rank", "evaluate", "data")
+    names = ("localize", "index", "train", "rank", "evaluate", "compare", "data")
     printed = capsys.readouterr().out
     for name in names:
         assert f"\n  {name} " in printed

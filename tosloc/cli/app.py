@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, localize, truncation
+from tosloc.cli import commands, judging, localize, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -33,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(localize.localize)
-for _command in (commands.index, commands.train, commands.rank, commands.evaluate, commands.data):
+for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
     app.command()(_command)
 app.command()(truncation.truncation)
 

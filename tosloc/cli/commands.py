@@ -1,4 +1,4 @@
-"""The commands of experiments: ``index``, ``train``, ``rank``, ``evaluate`` and ``data``. Heavy imports wait inside."""
+"""The commands of experiments: ``index``, ``train``, ``rank`` and ``data``. Heavy imports wait inside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tosloc.cli.judging import print_split
 from tosloc.cli.options import (
     CommitOption,
     JsonOption,
@@ -66,7 +67,7 @@ def train(
             keep_features=keep_features,
         )
     if learned.provenance_["splits"]["validation"]:
-        _print_evaluation(out, ["validation"])
+        print_split(out, "validation")
     else:
         print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)
     print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)
@@ -135,21 +136,6 @@ def index(
         print_counts(counts)
 
 
-def evaluate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that train or rank wrote.")],
-    split: Annotated[Split, typer.Option("--split", help="Which of its runs.")] = Split.test,
-    as_json: JsonOption = False,
-) -> None:
-    """Print how good a run is."""
-    if as_json:
-        from tosloc.cli.printing import print_json
-        from tosloc.evaluation import evaluate_folder
-
-        print_json(evaluate_folder(folder, split.value).summary())
-    else:
-        _print_evaluation(folder, [split.value])
-
-
 def data(
     repo: RepositoryOption,
     reports: ReportsOption,
@@ -173,13 +159,6 @@ def data(
         print_json(rows)
     else:
         print_rows(rows)
-
-
-def _print_evaluation(folder: Path, splits: list[str]) -> None:
-    from tosloc.cli.printing import print_measures
-    from tosloc.evaluation import evaluate_folder
-
-    print_measures({split: evaluate_folder(folder, split).summary() for split in splits})
 
 
 def _check_folder(out: Path) -> None:

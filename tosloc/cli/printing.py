@@ -16,25 +16,6 @@ from tosloc.records import Hit
 
 REASONS_SHOWN = 2
 
-MEASURES = {
-    "reports": "reports judged",
-    "relevant": "fixed files in the searched versions",
-    "dropped": "fixed files that their version lacks, removed",
-    "empty": "reports left without any, counted as 0",
-    "mrr": "mean reciprocal rank of the first fixed file",
-    "map": "mean average precision of the full ranking",
-    "top1": "reports with a fixed file at rank 1",
-    "top5": "... within the first 5",
-    "top10": "... within the first 10",
-    "coverage50": "fixed files within the first 50",
-    "coverage100": "... within the first 100",
-    "coverage300": "... within the first 300",
-    "any50": "reports with a fixed file within the first 50",
-    "any100": "... within the first 100",
-    "any300": "... within the first 300",
-    "length": "ranking length over files searched",
-}
-
 
 def printable(text: str) -> str:
     r"""Text that is safe on a terminal: bytes that are no UTF-8 and control characters become escapes.
@@ -83,17 +64,6 @@ def print_hits(hits: Sequence[Hit]) -> None:
             if console.is_terminal:
                 text.truncate(console.width, overflow="ellipsis")
             console.print(text, soft_wrap=True)
-
-
-def print_measures(columns: Mapping[str, Mapping[str, int | float | None]]) -> None:
-    """Print a results table, a column for each split."""
-    table = Table("measure", *columns, "", box=SIMPLE_HEAD)
-    for column in table.columns[1:-1]:
-        column.justify = "right"
-    for measure, meaning in MEASURES.items():
-        values = [_number(column.get(measure)) for column in columns.values()]
-        table.add_row(measure, *values, Text(meaning, style="dim"))
-    _console().print(table)
 
 
 def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:

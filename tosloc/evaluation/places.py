@@ -32,23 +32,33 @@ def read_judged(place: str | Path, split: str = "test", qrels: str | Path | None
 
     A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises RunError.
     """
-    path = Path(place)
-    folder = path / split
-    if not path.is_file():
-        if (path / RUN_FILE).is_file():
-            folder = path
-        elif not (folder / RUN_FILE).is_file() or not (folder / JUDGEMENTS_FILE).is_file():
-            there = splits_of(path)
-            known = f"it holds {', '.join(there)}" if there else "make one with: tosloc train, or tosloc rank"
-            raise RunError(f"{place}: no finished run of the split {split!r}; {known}")
-        file, name = folder / RUN_FILE, path.name or path.absolute().name
-    else:
-        file, name = path, path.name.partition(".")[0]
+    file, name = run_at(place, split)
     truth = Path(qrels) if qrels is not None else file.parent / JUDGEMENTS_FILE
     run = read_run(file)
     if qrels is None and not truth.is_file():
         raise RunError(f"{place}: no judgements beside the run; name them with --qrels")
     return Judged(name, run, read_judgements(truth))
+
+
+def read_at(place: str | Path, split: str = "test") -> Run:
+    """The run at ``place``, whatever its judgements. Raises RunError."""
+    return read_run(run_at(place, split)[0])
+
+
+def run_at(place: str | Path, split: str = "test") -> tuple[Path, str]:
+    """File and name of the run at ``place``. Raises RunError when there is none, naming the splits there are."""
+    path = Path(place)
+    if path.is_file():
+        return path, path.name.partition(".")[0]
+    name = path.name or path.absolute().name
+    if (path / RUN_FILE).is_file():
+        return path / RUN_FILE, name
+    folder = path / split
+    if not (folder / RUN_FILE).is_file() or not (folder / JUDGEMENTS_FILE).is_file():
+        there = splits_of(path)
+        known = f"it holds {', '.join(there)}" if there else "make one with: tosloc train, or tosloc rank"
+        raise RunError(f"{place}: no finished run of the split {split!r}; {known}")
+    return folder / RUN_FILE, name
 
 
 def evaluate_folder(folder: str | Path, split: str) -> Evaluation:

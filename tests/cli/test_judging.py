@@ -1,0 +1,323 @@
+"""What ``evaluate`` and ``compare`` print and refuse."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tosloc.cli import main
+from tosloc.cli.tables import print_results
+from tosloc.evaluation import Judgement, write_judgements, write_run
+from tosloc.evaluation.places import read_judged
+from tosloc.evaluation.runs import write_known_ranks
+from tosloc.evaluation.tables import results_of
+from tosloc.records import Ranking, Traits
+
+FILES = ("A.java", "B.java", "C.java")
+TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
+GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
+WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
+
+
+def write_split(
+    folder: Path, orders: Mapping[str, str], truth: Mapping[str, Sequence[str]] = TRUTH, searched: int | None = 4
+) -> None:
+    """A run over A.java, B.java, C.java and test/T.java, which comes last."""
+    write_run(
+        folder / "run.jsonl.gz",
+        {},
+        (
+            Ranking(report, (*(f"{one}.java" for one in order), "test/T.java"), -np.arange(len(order) + 1.0))
+            for report, order in orders.items()
+        ),
+    )
+    write_judgements(
+        folder / "qrels.jsonl",
+        [
+            Judgement(
+                report, tuple(truth[report]), (*truth[report], "Gone.java"), searched, traits=Traits(True, False, 0)
+            )
+            for report in orders
+        ],
+    )
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    write_split(tmp_path / "good" / "test", GOOD)
+    return tmp_path / "good"
+
+
+@pytest.fixture
+def worse(tmp_path: Path) -> Path:
+    write_split(tmp_path / "worse" / "test", WORSE)
+    return tmp_path / "worse"
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> tuple[str, str]:
+    assert main([str(argument) for argument in arguments]) == code
+    printed = capsys.readouterr()
+    return printed.out, printed.err
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    out, err = said(capsys, *arguments, code=2)
+    assert out == ""
+    assert err.startswith("tosloc: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("tosloc: ").rstrip("\n")
+
+
+def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "evaluate", good, "--json", "--measures", "P@1, nDCG@10")
+    printed = json.loads(out)
+    assert err == ""
+    wanted = {"reports": 3, "relevant": 4, "dropped": 3, "empty": 0, "mrr": 1.0, "map": pytest.approx(2.75 / 3)}
+    wanted |= {f"{name}{k}": 1.0 for name in ("coverage", "any") for k in (50, 100, 300)}
+    wanted |= {"top1": 1.0, "top5": 1.0, "top10": 1.0, "length": 1.0}
+    assert {name: printed[name] for name in wanted} == wanted
+    assert set(printed) - set(wanted) == {"intervals", "strata", "measures"}
+    assert printed["intervals"]["map"] == [pytest.approx(0.75), 1.0]
+    assert list(printed["measures"]) == ["P@1", "nDCG@10"]
+    assert printed["measures"]["P@1"] == {"mean": 1.0, "interval": [1.0, 1.0]}
+    assert [row["reports"] for row in printed["strata"] if row["stratum"] == "1 fixed file"] == [2]
+
+
+def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "evaluate", good)
+    table = rows(out)
+    assert err == ""
+    assert table[1] == ["all", "reports", "good", "[95", "%]"]
+    assert ["map", ".917", "[.750,", "1.00]"] in [row[:4] for row in table]
+    assert ["dropped", "3"] in [row[:2] for row in table]
+    assert ["length", "1.00"] in [row[:2] for row in table]
+    assert table.index(["strata", "of", "good"]) > table.index(next(row for row in table if row[:1] == ["length"]))
+    assert ["2", "to", "5", "fixed", "files", "1*", "2", "1.00", ".750"] in table
+    assert ["with", "a", "stack", "trace", "0", "0", "-", "-"] in table
+    assert "* fewer than 30 reports" in out
+    assert "strata" not in said(capsys, "evaluate", good, "--no-strata")[0]
+
+
+def test_evaluate_prints_runs_side_by_side(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, "evaluate", good, worse, "--no-strata")
+    assert rows(out)[1] == ["all", "reports", "good", "[95", "%]", "worse", "[95", "%]"]
+    both = json.loads(said(capsys, "evaluate", good, worse, "--json")[0])
+    assert [(one["run"], one["reports"]) for one in both] == [("good", 3), ("worse", 3)]
+
+
+def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
+    assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
+
+
+def test_a_narrow_terminal_gets_tables_below_each_other(
+    good: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = [results_of(read_judged(good), name=f"run number {n}") for n in range(4)]
+    print_results(results)
+    assert capsys.readouterr().out.count("all reports") == 1
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    print_results(results)
+    printed = capsys.readouterr().out
+    assert printed.count("all reports") == 2
+    assert "…" not in printed
+
+
+def test_evaluate_prints_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (good / "checkpoint").mkdir()
+    (good / "checkpoint" / "weights.json").write_text('{"validation": {"taken": "own weights"}}')
+    lines = said(capsys, "evaluate", good, worse, "--markdown", "--no-strata")[0].splitlines()
+    assert lines[0] == (
+        "| run | reports | relevant | dropped | empty | length | mrr | map | top1 | top5 | top10 | coverage50 | "
+        "coverage100 | coverage300 | any50 | any100 | any300 | chosen on validation |"
+    )
+    assert lines[1] == "|---" * 18 + "|"
+    assert lines[2].startswith("| good | 3 | 4 | 3 | 0 | 1.00 | 1.00 [1.00, 1.00] | .917 [.750, 1.00] | 1.00 | ")
+    assert lines[2].endswith(" | own weights |")
+    assert len(lines) == 4
+    text = said(capsys, "evaluate", good, "--markdown")[0]
+    assert "| stratum of good | reports | relevant | MRR | MAP |\n" in text
+    assert r"| 1 fixed file | 2\* | 2 | " in text
+    (good / "checkpoint" / "weights.json").write_text("{")
+    assert "weights.json: damaged" in refused(capsys, "evaluate", good, "--markdown")
+
+
+def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "reports.jsonl"
+    said(capsys, "evaluate", good, "--per-report", file, "--measures", "P@1")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["report"] for line in lines] == ["1", "2", "3"]
+    assert lines[1] == {
+        "report": "2",
+        "ranks": [1, 4],
+        "relevant": 2,
+        "dropped": 1,
+        "searched": 4,
+        "AP": 0.75,
+        "RR": 1.0,
+        "P@1": 1.0,
+        "traits": {"description": True, "stack_trace": False, "named": 0},
+    }
+    said(capsys, "evaluate", good, worse, "--per-report", file)
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["good"] * 3 + ["worse"] * 3
+    assert "is a folder" in refused(capsys, "evaluate", good, "--per-report", tmp_path)
+
+
+def test_the_order_of_lines_changes_nothing(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = [said(capsys, "evaluate", worse, "--json"), said(capsys, "compare", good, worse, "--json")]
+    write_split(worse / "test", {report: WORSE[report] for report in ("3", "1", "2")})
+    assert [said(capsys, "evaluate", worse, "--json"), said(capsys, "compare", good, worse, "--json")] == before
+
+
+def test_other_judgements(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "other.jsonl"
+    write_judgements(file, [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
+    printed = json.loads(said(capsys, "evaluate", good / "test" / "run.jsonl.gz", "--qrels", file, "--json")[0])
+    assert printed["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert "with a description" not in [row["stratum"] for row in printed["strata"]]
+
+
+def test_rankings_that_lack_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_split(tmp_path / "cut", GOOD, searched=8)
+    out, err = said(capsys, "evaluate", tmp_path / "cut")
+    assert ["length", ".5000"] in [row[:2] for row in rows(out)]
+    assert err == (
+        "tosloc: cut: rankings hold 50.0% of the files searched, 3 of 3 are cut off; "
+        "a fixed file that is not ranked counts as not found\n"
+    )
+    write_split(tmp_path / "cut", GOOD, searched=None)
+    out, err = said(capsys, "evaluate", tmp_path / "cut", "--json")
+    assert json.loads(out)["length"] is None
+    assert "not known how many files were searched" in err
+
+
+def test_known_ranks_alone_can_be_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_known_ranks(tmp_path / "run.jsonl.gz", {}, [("1", {"A.java": 3}), ("2", {"B.java": 1})])
+    write_judgements(tmp_path / "qrels.jsonl", [Judgement(report, TRUTH[report], TRUTH[report]) for report in "12"])
+    printed = json.loads(said(capsys, "evaluate", tmp_path, "--json")[0])
+    assert (printed["mrr"], printed["map"]) == pytest.approx((2 / 3, (1 / 3 + 1 / 2) / 2))
+
+
+def test_one_report_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_split(tmp_path / "one", {"1": "ABC"})
+    assert json.loads(said(capsys, "evaluate", tmp_path / "one", "--json")[0])["intervals"]["mrr"] is None
+    assert ["mrr", "1.00", "mean"] in [row[:3] for row in rows(said(capsys, "evaluate", tmp_path / "one")[0])]
+
+
+def test_evaluate_refuses(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no finished run of the split 'validation'; it holds test" in refused(
+        capsys, "evaluate", good, "--split", "validation"
+    )
+    assert "named twice" in refused(capsys, "evaluate", good, good)
+    assert "choose one" in refused(capsys, "evaluate", good, "--json", "--markdown")
+    assert "MAPP" in refused(capsys, "evaluate", good, "--measures", "AP,MAPP")
+    assert "P@0" in refused(capsys, "evaluate", good, "--measures", "P@0")
+    assert "nowhere.jsonl" in refused(capsys, "evaluate", good, "--qrels", tmp_path / "nowhere.jsonl")
+    alone = tmp_path / "alone.jsonl.gz"
+    alone.write_bytes((good / "test" / "run.jsonl.gz").read_bytes())
+    assert "--qrels" in refused(capsys, "evaluate", alone)
+    (good / "test" / "qrels.jsonl").write_text("")
+    assert str(good / "test") in refused(capsys, "evaluate", good)
+
+
+def test_compare_prints_tests_and_moves(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "compare", worse, good)
+    table = rows(out)
+    assert err == ""
+    assert ["good", "against", "worse,", "3", "reports"] in table
+    assert ["mean", "of", "worse", ".528", ".611"] in table
+    assert ["mean", "of", "good", ".917", "1.00"] in table
+    assert ["difference", "+.389", "+.389"] in table
+    assert ["reports", "better", "in", "good", "2", "2"] in table
+    assert ["equal", "1", "1"] in table
+    assert ["better", "in", "worse", "0", "0"] in table
+    assert ["3", ".333", "1.00", "+.667", "3", "1"] in table
+    assert "risen" in out
+    assert "fallen" not in out
+    assert "Holm" not in out
+    out, _ = said(capsys, "compare", good, worse, "--top", "1")
+    assert ["3", "1.00", ".333", "-.667", "1", "3"] in rows(out)
+    assert ["1", "1.00", ".500", "-.500", "1", "2"] not in rows(out)
+    assert "report " not in said(capsys, "compare", good, worse, "--top", "0")[0]
+
+
+def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (pair,) = json.loads(said(capsys, "compare", worse, good, "--json")[0])["pairs"]
+    assert (pair["a"], pair["b"], pair["reports"]) == ("worse", "good", 3)
+    rr = pair["measures"]["RR"]
+    assert (rr["wins"], rr["ties"], rr["losses"], rr["p_t_holm"]) == (2, 1, 0, None)
+    assert rr["difference"] == pytest.approx((1 / 2 + 0 + 2 / 3) / 3)
+    assert rr["interval"][0] <= rr["difference"] <= rr["interval"][1]
+    assert pair["risen"][0] == {
+        "report": "3",
+        "difference": pytest.approx(2 / 3),
+        "relevant": 1,
+        "AP_a": pytest.approx(1 / 3),
+        "AP_b": 1.0,
+        "ranks_a": [3],
+        "ranks_b": [1],
+    }
+    write_split(tmp_path / "third" / "test", GOOD)
+    pairs = json.loads(said(capsys, "compare", worse, good, tmp_path / "third", "--json")[0])["pairs"]
+    assert [(one["a"], one["b"]) for one in pairs] == [("worse", "good"), ("worse", "third")]
+    assert pairs[0]["measures"]["AP"]["p_t_holm"] == pytest.approx(2 * pairs[0]["measures"]["AP"]["p_t"])
+    out, _ = said(capsys, "compare", worse, good, tmp_path / "third", "--all-pairs")
+    assert out.count("p, t-test, Holm") == 3
+
+
+def test_compare_as_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "compare", worse, good, "--markdown")[0].splitlines()
+    assert lines[:3] == ["| good against worse | AP | RR |", "|---|---|---|", "| mean of worse | .528 | .611 |"]
+    assert "| 3 | .333 | 1.00 | +.667 | 3 | 1 |" in lines
+
+
+def test_compare_refuses_what_is_not_comparable(
+    good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_split(tmp_path / "short", {report: WORSE[report] for report in "12"})
+    assert "--common" in refused(capsys, "compare", good, tmp_path / "short")
+    out, err = said(capsys, "compare", good, tmp_path / "short", "--common")
+    assert "short against good, 2 reports" in out
+    assert err == "tosloc: left out: 1 reports only of good, 0 only of short\n"
+    write_split(tmp_path / "other", WORSE, TRUTH | {"3": ("A.java",)})
+    sentence = refused(capsys, "compare", good, tmp_path / "other")
+    assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")
+    assert "name two runs or more" in refused(capsys, "compare", good)
+    assert "named twice" in refused(capsys, "compare", good, worse, good)
+    assert "nowhere: no finished run" in refused(capsys, "compare", good, tmp_path / "nowhere")
+    assert "choose one" in refused(capsys, "compare", good, worse, "--json", "--markdown")
+
+
+def test_another_search_space_is_told(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_split(tmp_path / "large", GOOD, searched=9)
+    err = said(capsys, "compare", good, tmp_path / "large")[1]
+    assert "good and large searched different numbers of files for 3 reports, first 1" in err
+
+
+def test_the_same_ranking_or_where_it_differs(
+    good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_split(tmp_path / "again" / "test", {report: GOOD[report] for report in "312"})
+    assert said(capsys, "compare", good, tmp_path / "again", "--same") == ("the same ranking for all 3 reports\n", "")
+    alone = tmp_path / "alone.jsonl.gz"
+    alone.write_bytes((good / "test" / "run.jsonl.gz").read_bytes())
+    assert said(capsys, "compare", good, alone, "--same")[0] == "the same ranking for all 3 reports\n"
+    out, err = said(capsys, "compare", good, worse, "--same", code=1)
+    assert out == f"{good} and {worse}: report 1 differs first: A.java at rank 1 against B.java at rank 1\n"
+    assert err == ""
+    values = json.loads(said(capsys, "compare", good, alone, worse, "--same", "--json", code=1)[0])
+    assert (values["same"], values["reports"]) == (False, 3)
+    assert [one["first_difference"] is None for one in values["runs"]] == [True, False]
+
+
+def test_the_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--per-report" in said(capsys, "evaluate", "--help")[0]
+    assert "--all-pairs" in said(capsys, "compare", "--help")[0]

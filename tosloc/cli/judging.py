@@ -1,0 +1,206 @@
+"""The commands that judge finished runs: ``evaluate`` and ``compare``. Heavy imports wait inside."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tosloc.cli.options import JsonOption, Split
+from tosloc.errors import RunError
+
+if TYPE_CHECKING:
+    from tosloc.evaluation.compare import Comparison
+    from tosloc.evaluation.measures import Measure
+    from tosloc.evaluation.places import Judged
+    from tosloc.evaluation.tables import Results
+
+DIFFERS = 1
+RunsArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
+]
+SplitOption = Annotated[Split, typer.Option("--split", help="Which run of a folder.")]
+QrelsOption = Annotated[
+    Path | None, typer.Option("--qrels", help="What is true.", show_default="qrels.jsonl beside the run")
+]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+
+
+def evaluate(
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measures", metavar="NAMES", help="Further measures, such as nDCG@10,P@5.", show_default="none"),
+    ] = None,
+    strata: Annotated[bool, typer.Option(help="Print results by kind of report.")] = True,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+    per_report: Annotated[
+        Path | None, typer.Option("--per-report", help="File to write: a JSON line for every report.")
+    ] = None,
+) -> None:
+    """Print how good runs are.
+
+    Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
+    """
+    from tosloc.cli.markdown import chosen_on_validation, markdown_results, markdown_strata
+    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.tables import print_results, print_strata
+    from tosloc.evaluation.tables import results_of, results_values
+
+    _check_one_form(as_json, as_markdown)
+    asked = _measures(measures)
+    results = [results_of(judged, asked, strata) for judged in _judged(runs, split.value, qrels)]
+    if per_report is not None:
+        _write_reports(per_report, results, asked)
+    if as_json:
+        values = [results_values(one, name=len(results) > 1) for one in results]
+        print_json(values if len(values) > 1 else values[0])
+    elif as_markdown:
+        tables = [markdown_results(results, [chosen_on_validation(place) for place in runs])]
+        print("\n".join([*tables, *(markdown_strata(one) for one in results if one.strata)]), end="")
+    else:
+        print_results(results)
+        for one in results:
+            if one.strata:
+                print_strata(one)
+    print_notes([note for one in results if (note := one.length_note)])
+
+
+def compare(
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    common: Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")] = False,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Compare each with each, not only with the first.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
+    same: Annotated[
+        bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
+    ] = False,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Compare runs with the first one.
+
+    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first.
+    """
+    from tosloc.cli.markdown import markdown_comparison
+    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.tables import print_comparison
+    from tosloc.evaluation.compare import compare_all, comparison_values
+
+    _check_one_form(as_json, as_markdown)
+    if len(runs) < 2:
+        raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
+    if same:
+        _check_same(runs, split.value, as_json)
+        return
+    evaluations = {one.name: one.evaluation() for one in _judged(runs, split.value, qrels)}
+    compared = compare_all(evaluations, common, all_pairs)
+    if as_json:
+        print_json({"pairs": [comparison_values(one, top) for one in compared]})
+    elif as_markdown:
+        print("\n".join(markdown_comparison(one, top) for one in compared), end="")
+    else:
+        for one in compared:
+            print_comparison(one, top)
+    print_notes([note for one in compared for note in _notes(one)])
+
+
+def print_split(folder: Path, split: str) -> None:
+    """Print the headline of one split of a folder, named by the split."""
+    from tosloc.cli.tables import print_results
+    from tosloc.evaluation.places import read_judged
+    from tosloc.evaluation.tables import results_of
+
+    print_results([results_of(replace(read_judged(folder, split), name=split), strata=False)])
+
+
+def _judged(places: Sequence[Path], split: str, qrels: Path | None) -> list[Judged]:
+    """The runs, each under a name of its own: where two have one name, the place that was asked for."""
+    from tosloc.evaluation.places import read_judged
+
+    _check_distinct(places)
+    judged = [read_judged(place, split, qrels) for place in places]
+    times = Counter(one.name for one in judged)
+    return [
+        replace(one, name=str(place)) if times[one.name] > 1 else one for one, place in zip(judged, places, strict=True)
+    ]
+
+
+def _check_distinct(places: Sequence[Path]) -> None:
+    for place, times in Counter(places).items():
+        if times > 1:
+            raise RunError(f"{place}: named twice")
+
+
+def _check_one_form(as_json: bool, as_markdown: bool) -> None:
+    if as_json and as_markdown:
+        raise RunError("--json and --markdown: choose one of them")
+
+
+def _measures(texts: Sequence[str] | None) -> list[Measure]:
+    """Measures of ``--measures A,B --measures C``, each once."""
+    from tosloc.evaluation.measures import Measure
+
+    names = [name for text in texts or () for name in text.split(",") if name.strip()]
+    return list(dict.fromkeys(Measure.parse(name) for name in names))
+
+
+def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Measure]) -> None:
+    from tosloc.evaluation.tables import report_values
+    from tosloc.files import written_whole
+
+    if path.is_dir():
+        raise RunError(f"{path} is a folder; name a file")
+    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for one in results:
+            run = {"run": one.name} if len(results) > 1 else {}
+            for report in one.evaluation.per_report:
+                file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    a, b = comparison.a, comparison.b
+    notes = []
+    if comparison.only_a or comparison.only_b:
+        notes.append(f"left out: {comparison.only_a} reports only of {a}, {comparison.only_b} only of {b}")
+    if comparison.other_searched:
+        reports = comparison.other_searched
+        notes.append(
+            f"{a} and {b} searched different numbers of files for {len(reports)} reports, first {reports[0]}; "
+            "the larger search is the harder one"
+        )
+    return notes
+
+
+def _check_same(places: Sequence[Path], split: str, as_json: bool) -> None:
+    """Say whether all runs rank as the first does. Exits with 1 if one does not."""
+    from tosloc.cli.printing import print_json, printable
+    from tosloc.evaluation.compare import first_difference
+    from tosloc.evaluation.places import read_at
+
+    first, *others = (read_at(place, split) for place in places)
+    told: list[dict[str, Any]] = []
+    for place, other in zip(places[1:], others, strict=True):
+        told.append({"run": str(place), "first_difference": first_difference(first, other)})
+    differing = [one for one in told if one["first_difference"] is not None]
+    if as_json:
+        print_json({"same": not differing, "reports": len(first.orders), "runs": told})
+    elif differing:
+        for one in differing:
+            print(printable(f"{places[0]} and {one['run']}: {one['first_difference']}"))
+    else:
+        print(f"the same ranking for all {len(first.orders):,} reports")
+    if differing:
+        raise typer.Exit(DIFFERS)

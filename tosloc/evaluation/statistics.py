@@ -1,0 +1,186 @@
+"""How sure a mean is: bootstrap intervals over reports, paired and unpaired tests, Holm's correction.
+
+Values stand in order of report id, and every call draws from a generator of its own with a fixed seed, so that the same
+values give the same answer whatever the order of the lines they were read from. What a test cannot say is None, never a
+number that is not one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tosloc.records import FloatArray
+
+# N reports, M columns of values, B resamples
+
+CONFIDENCE: Final = 0.95
+RESAMPLES: Final = 10_000
+SEED: Final = 7
+DRAWS_AT_ONCE = 2_000_000
+"""Reports drawn before they are summed, which bounds the memory: 16 MB a table of them."""
+SAME = 1e-12
+"""Values that differ by less are equal: the difference is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The middle 95 % of a bootstrap distribution."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class TTest:
+    """A two-sided t-test. Both are None where nothing varies and the means differ, or a sample has under two values."""
+
+    t: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Differences of two systems on the same reports."""
+
+    mean: float
+    interval: Interval | None
+    """Of the mean difference; None for under two reports."""
+    t_test: TTest
+    bootstrap_p: float | None
+    """Two-sided; None where the t-test's is."""
+
+
+def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
+    """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
+    reports, columns = values.shape
+    sums = np.zeros((resamples, columns), dtype=np.float64)
+    for start, counts in _drawn(reports, resamples, seed):
+        sums[start : start + len(counts)] = counts @ values
+    return sums
+
+
+def _drawn(reports: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """Blocks of resamples: the number of the first, and how often (block, N) each report was drawn."""
+    rng = np.random.default_rng(seed)
+    block = max(1, DRAWS_AT_ONCE // max(1, reports))
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = rng.integers(reports, size=(rows, reports)) if reports else np.zeros((rows, 0), dtype=np.int64)
+        drawn += np.arange(rows)[:, None] * reports  # each resample counts into a stretch of its own
+        yield start, np.bincount(drawn.ravel(), minlength=rows * reports).reshape(rows, reports).astype(np.float64)
+
+
+def percentile_interval(samples: FloatArray) -> Interval:
+    """The middle 95 % of the (B,) values of a statistic on resamples (Efron and Tibshirani 1993, chapter 13)."""
+    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
+
+
+def mean_interval(values: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
+    """Bootstrap interval of the mean of (N,) values; None for under two of them, which say nothing of the spread."""
+    if len(values) < 2:
+        return None
+    return percentile_interval(resampled_sums(values[:, None], resamples, seed)[:, 0] / len(values))
+
+
+def ratio_interval(
+    above: FloatArray, below: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
+) -> Interval | None:
+    """Bootstrap interval of ``sum(above) / sum(below)``, (N,) values each; None for under two reports.
+
+    A resample whose ``below`` is all 0 counts as 0, as does such a ratio itself.
+    """
+    if len(above) < 2:
+        return None
+    return percentile_interval(ratios(*resampled_sums(np.column_stack([above, below]), resamples, seed).T))
+
+
+def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
+    """(B,) quotients, 0 where the divisor is 0."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
+
+
+def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> Paired:
+    """Whether the (N,) values of ``b`` differ from those of ``a`` on the same reports: mean of b - a, interval, tests.
+
+    The p-value of the bootstrap is the share of resamples whose mean difference, shifted so that no difference is
+    expected, is at least as large as the one seen (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007); the
+    sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
+    """
+    differences = _exact(b - a)
+    mean = _mean(differences)
+    if len(differences) < 2:
+        return Paired(mean, None, TTest(None, None), None)
+    means = resampled_sums(differences[:, None], resamples, seed)[:, 0] / len(differences)
+    test = paired_t_test(a, b)
+    at_least = np.count_nonzero(np.abs(means - mean) >= abs(mean) - SAME)
+    share = (1 + int(at_least)) / (1 + resamples)
+    return Paired(mean, percentile_interval(means), test, None if test.p is None else share)
+
+
+def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
+    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger.
+
+    Without any difference t is 0 and p is 1.
+    """
+    differences = _exact(b - a)
+    if len(differences) < 2:
+        return TTest(None, None)
+    return _t_of(_mean(differences), _variance(differences) / len(differences), len(differences) - 1)
+
+
+def unpaired_t_test(a: FloatArray, b: FloatArray) -> TTest:
+    """Welch's t-test of two samples of different reports, of any sizes; t is positive where ``b`` is larger.
+
+    Equal means without any variance have t 0 and p 1.
+    """
+    if len(a) < 2 or len(b) < 2:
+        return TTest(None, None)
+    parts = [_variance(a) / len(a), _variance(b) / len(b)]
+    error = sum(parts)
+    freedom = error**2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1)) if error else 1.0
+    return _t_of(_mean(b) - _mean(a), error, freedom)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjusted p-values of several comparisons, by Holm's step-down (1979); what is None stays so and is not counted.
+
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.03, 0.06, None, 0.06]
+    """
+    adjusted: list[float | None] = [None] * len(p_values)
+    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    highest = 0.0
+    for done, (p, place) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - done)))
+        adjusted[place] = highest
+    return adjusted
+
+
+def _t_of(difference: float, squared_error: float, freedom: float) -> TTest:
+    """Test of a mean difference from its squared standard error."""
+    from scipy.special import stdtr
+
+    if not squared_error:
+        return TTest(0.0, 1.0) if abs(difference) <= SAME else TTest(None, None)
+    t = difference / math.sqrt(squared_error)
+    return TTest(t, float(2 * stdtr(freedom, -abs(t))))
+
+
+def _exact(differences: FloatArray) -> FloatArray:
+    """Differences without those that are rounding only."""
+    return np.where(np.abs(differences) <= SAME, 0.0, differences)
+
+
+def _mean(values: FloatArray) -> float:
+    return math.fsum(values) / len(values) if len(values) else 0.0
+
+
+def _variance(values: FloatArray) -> float:
+    """Variance of the population, estimated; 0 where the values differ by rounding only."""
+    return 0.0 if float(np.ptp(values)) <= SAME else float(np.var(values, ddof=1))
