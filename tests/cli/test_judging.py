@@ -131,6 +131,15 @@ def test_a_narrow_terminal_gets_tables_below_each_other(
     assert "…" not in printed
 
 
+def test_a_very_narrow_terminal_gets_cells_wrapped(
+    good: Path, worse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    for command in ("evaluate", "compare"):
+        assert "…" not in said(capsys, command, good, worse)[0]
+
+
 def test_evaluate_prints_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (good / "checkpoint").mkdir()
     (good / "checkpoint" / "weights.json").write_text('{"validation": {"taken": "own weights"}}')

@@ -135,7 +135,11 @@ def _fits(console: Console, table: Table) -> bool:
 
 
 def _print(console: Console, table: Table) -> None:
-    """Print a table; a file, unlike a terminal, takes lines of any length."""
+    """Print a table; a file, unlike a terminal, takes lines of any length, and a narrow terminal gets cells wrapped."""
+    needed = _needs(console, table)
     if not console.is_terminal:
-        console.width = max(console.width, _needs(console, table))
+        console.width = max(console.width, needed)
+    elif needed > console.width:
+        for column in table.columns:
+            column.no_wrap, column.overflow = False, "fold"
     console.print(table)
