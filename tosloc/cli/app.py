@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, judging, localize, truncation
+from tosloc.cli import commands, interchange, judging, localize, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -36,6 +36,8 @@ app.command()(localize.localize)
 for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
     app.command()(_command)
 app.command()(truncation.truncation)
+app.command()(interchange.import_run)
+app.command()(interchange.export_run)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluation.judgements import Judgement, Qrels
-from tosloc.evaluation.measures import AP, RR, Measure, Outcome, found_at, hit_at
+from tosloc.evaluation.measures import AP, RR, Measure, Others, Outcome, found_at, hit_at
 from tosloc.evaluation.runs import Order, Run
 from tosloc.evaluation.searched import Searched
 from tosloc.records import BoolArray, FloatArray, IntArray
@@ -123,30 +123,60 @@ class Evaluation:
 def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     """Evaluation of a run against the judged reports, in order of report id.
 
-    Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked file was not searched, or
-    there is nothing to judge.
+    Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked or fixed file was not
+    searched, a ranking is longer than its version, or there is nothing to judge.
     """
     if not qrels.judgements:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
     missing = sorted(qrels.judgements.keys() - run.orders.keys())
     if missing:
-        raise RunError(f"{run.where}: no ranking for {len(missing)} of {len(qrels)} judged reports, first {missing[0]}")
+        where = qrels.judgements[missing[0]].where
+        raise RunError(
+            f"{run.where}: no ranking for {len(missing)} of {len(qrels)} judged reports, first {missing[0]}"
+            + (f" ({where})" if where else "")
+        )
     extra = sorted(run.orders.keys() - qrels.judgements.keys())
     if extra:
-        raise RunError(f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}")
+        where = run.orders[extra[0]].at()
+        raise RunError(
+            f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}"
+            + (f" ({where})" if where != run.where else "")
+        )
     check = _Membership(run, qrels.searched) if qrels.searched is not None else None
     scores = []
     for report in sorted(qrels.judgements):
         judgement, order = qrels.judgements[report], run.orders[report]
         searched = judgement.searched
         if check is not None and judgement.version is not None:
-            searched = check.count(report, order, judgement.version)
-        if searched is not None and len(order.files) > searched:
-            raise RunError(f"{order.where}: report {report} ranks {len(order.files)} files, its version has {searched}")
+            searched = check.count(order, judgement, judgement.version)
         wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
         ranks = tuple(order.ranks_of(wanted))
-        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched)))
+        if searched is not None:
+            _check_length(order, judgement, searched, len(judgement.fixed) - len(ranks))
+        others = None if judgement.nonrelevant is None else _others(run, order, judgement, ranks)
+        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched, others)))
     return Evaluation(tuple(scores))
+
+
+def _check_length(order: Order, judgement: Judgement, searched: int, unranked: int) -> None:
+    """Raise RunError when the version cannot hold the ranked files and the fixed ones that are not ranked."""
+    last = len(order.files) if order.known_ranks is None else int(order.known_ranks.max(initial=0))
+    if last + unranked > searched:
+        ranked = f"ranks {last} files" if order.known_ranks is None else f"has rank {last}"
+        lacking = f" and lacks {unranked} of the fixed" if unranked else ""
+        raise RunError(f"{order.at()}: report {judgement.report} {ranked}{lacking}, its version has {searched}")
+
+
+def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) -> Others:
+    """The report's files judged as not fixed. Raises RunError when only some ranks are known."""
+    if order.known_ranks is not None:
+        raise RunError(
+            f"{order.where}: of report {judgement.report} only some ranks are known, so those of the files that"
+            f" {judgement.where or 'its judgement'} calls not fixed are missing"
+        )
+    others = judgement.nonrelevant or ()
+    above, ranked = order.above([run.numbers[path] for path in others if path in run.numbers], ranks)
+    return Others(tuple(above), ranked, len(others))
 
 
 class _Membership:
@@ -156,12 +186,18 @@ class _Membership:
         self._run, self._searched = run, searched
         self._numbers: IntArray = searched.numbers_of(run.names)
 
-    def count(self, report: str, order: Order, version: str) -> int:
-        """Number of files of the version. Raises RunError for the first ranked file that it lacks."""
-        there: BoolArray = self._searched.holds(version)[self._numbers[order.files]]
+    def count(self, order: Order, judgement: Judgement, version: str) -> int:
+        """Number of files of the version. Raises RunError for the first ranked or fixed file that it lacks."""
+        holds, report = self._searched.holds(version), judgement.report
+        there: BoolArray = holds[self._numbers[order.files]]
         if not there.all():
-            path = self._run.names[order.files[int(np.argmin(there))]]
-            raise RunError(f"{order.where}: report {report} ranks {path}, which version {version} does not have")
+            place = int(np.argmin(there))
+            path = self._run.names[order.files[place]]
+            raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
+        for path, number in zip(judgement.fixed, self._searched.numbers_of(judgement.fixed), strict=True):
+            if not holds[number]:
+                where = judgement.where or self._searched.where
+                raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
         return self._searched.count(version)
 
 

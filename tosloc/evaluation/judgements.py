@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,12 +31,20 @@ class Judgement:
     """Full id of the searched version, if known."""
     traits: Traits | None = None
     """What kind of report it is, if known."""
+    nonrelevant: tuple[str, ...] | None = None
+    """Files judged as not fixed; None where those are all other files of the version."""
+    where: str = field(default="", compare=False)
+    """File and line, for messages."""
 
     def __post_init__(self) -> None:
         if len(set(self.fixed)) < len(self.fixed) or len(set(self.listed)) < len(self.listed):
             raise ValueError(f"report {self.report}: a file is listed twice")
         if not set(self.fixed) <= set(self.listed):
             raise ValueError(f"report {self.report}: fixed files that are not listed")
+        if self.searched is not None and self.searched < len(self.fixed):
+            raise ValueError(f"report {self.report}: {len(self.fixed)} fixed of {self.searched} files searched")
+        if self.nonrelevant is not None and not set(self.fixed).isdisjoint(self.nonrelevant):
+            raise ValueError(f"report {self.report}: a file is judged both as fixed and as not fixed")
 
     @property
     def dropped(self) -> int:
@@ -91,6 +99,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "searched": one.searched,
                 "version": one.version,
                 "traits": None if one.traits is None else asdict(one.traits),
+                **({} if one.nonrelevant is None else {"nonrelevant": one.nonrelevant}),
             }
             file.write((json.dumps(values, separators=(",", ":")) + "\n").encode())
 
@@ -107,7 +116,7 @@ def read_judgements(path: str | Path, searched: str | Path | None = None) -> Qre
         for number, value in json_lines(file, str(path)):
             where = f"{path} line {number}"
             try:
-                one = _judgement(value)
+                one = _judgement(value, where)
             except KeyError as missing:
                 raise RunError(f"{where}: a judgement without {missing}") from None
             except (TypeError, ValueError) as error:
@@ -120,9 +129,9 @@ def read_judgements(path: str | Path, searched: str | Path | None = None) -> Qre
     return Qrels(judgements, None if place is None else read_searched(place), str(path))
 
 
-def _judgement(value: Mapping[str, Any]) -> Judgement:
+def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
     fixed, listed = ([str(path) for path in value[key]] for key in ("fixed", "listed"))
-    traits = value.get("traits")
+    traits, others = value.get("traits"), value.get("nonrelevant")
     return Judgement(
         str(value["report"]),
         tuple(fixed),
@@ -130,4 +139,6 @@ def _judgement(value: Mapping[str, Any]) -> Judgement:
         value.get("searched"),
         value.get("version"),
         None if traits is None else Traits(traits["description"], traits["stack_trace"], traits["named"]),
+        None if others is None else tuple(str(path) for path in others),
+        where,
     )

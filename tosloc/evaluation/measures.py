@@ -1,7 +1,7 @@
-"""Measures of one report from the ranks of its fixed files. A name says its denominator; means are taken elsewhere.
+"""Measures of one report from the ranks of its fixed files. A name tells its denominator; means come elsewhere.
 
-``ranks`` are the ranks, from 1, of the fixed files that the ranking holds; ``relevant`` counts all fixed files. A report
-without fixed files has the value 0 everywhere.
+``ranks`` are the ranks, from 1, of the fixed files that the ranking holds; ``relevant`` counts all fixed files.
+A report without fixed files has the value 0 everywhere. coverage@k, which sums over reports, is in ``Evaluation``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ def average_precision(ranks: Iterable[int], relevant: int, k: int | None = None,
     """Sum of the precision at each fixed file's rank (within the first ``k``), divided by what ``over`` says.
 
     The textbook divides by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
-    Buckley and Voorhees 2000). The other two are AP1@K (found) and AP2@K (reachable) of the field's papers.
+    Buckley and Voorhees 2000). The other two are AP1@K (found) and AP2@K (reachable) of the field's papers; the former
+    is undefined where nothing is found, and 0 here.
+
+    Cut shorter, the textbook's never rises. AP1@K is the textbook's times ``relevant / found``, a factor that never
+    falls; itself it never falls where precision does not rise from one fixed file to the next, but ``[3, 4]`` at 4 is
+    .417 and at 3 is .333.
 
     >>> round(average_precision([1, 2, 5, 12, 15], relevant=5), 3)
     0.653
@@ -32,8 +37,12 @@ def average_precision(ranks: Iterable[int], relevant: int, k: int | None = None,
     """
     found = [rank for rank in sorted(ranks) if k is None or rank <= k]
     gain = math.fsum(number / rank for number, rank in enumerate(found, start=1))
-    share = {"relevant": relevant, "reachable": min(relevant, k or relevant), "found": len(found)}[over]
+    share = {"relevant": relevant, "reachable": _reachable(relevant, k), "found": len(found)}[over]
     return gain / share if share else 0.0
+
+
+def _reachable(relevant: int, k: int | None) -> int:
+    return relevant if k is None else min(relevant, k)
 
 
 def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
@@ -92,7 +101,7 @@ def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
     0.9197
     """
     gain = math.fsum(1 / math.log2(rank + 1) for rank in sorted(ranks) if k is None or rank <= k)
-    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, min(relevant, k or relevant) + 1))
+    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, _reachable(relevant, k) + 1))
     return gain / ideal if ideal else 0.0
 
 
@@ -110,6 +119,7 @@ def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> 
 
     ``nonrelevant_above`` counts, for each *retrieved* fixed file, the judged others above it; ``nonrelevant`` counts
     **all** judged others, retrieved or not. Each adds ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
+    Raises ValueError when more stand above than are judged.
 
     >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4)
     0.5
@@ -127,10 +137,24 @@ def old_bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant_retri
 
 
 def _preferences(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
+    if max(nonrelevant_above, default=0) > nonrelevant:
+        raise ValueError(f"{max(nonrelevant_above)} files judged as not fixed stand above, but there are {nonrelevant}")
     if not relevant:
         return 0.0
     most = min(nonrelevant, relevant)
     return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / relevant
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The files judged as not fixed, where only some of the searched files are judged."""
+
+    above: tuple[int, ...]
+    """How many of them stand above each ranked fixed file, in order of rank."""
+    ranked: int
+    """How many of them are ranked."""
+    judged: int
+    """How many there are, ranked or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +167,32 @@ class Outcome:
     ranked: int | None
     """Length of the ranking; None where only the fixed files' ranks are known."""
     searched: int | None
-    """Files of the searched version, all of them judged; None if not known, and then ``ranked`` stands for it."""
+    """Files of the searched version; None if not known, and then those ranked stand for them."""
+    others: Others | None = None
+    """The files judged as not fixed; None where those are all searched files but the fixed ones."""
+
+    @property
+    def above(self) -> Sequence[int]:
+        """How many files judged as not fixed stand above each ranked fixed file, in order of rank."""
+        return above(self.ranks) if self.others is None else self.others.above
 
     @property
     def nonrelevant(self) -> int:
-        """Judged files that are not fixed."""
-        return (self.searched or self.ranked or 0) - self.relevant
+        """Number of files judged as not fixed. Raises RunError when nothing tells it."""
+        if self.others is not None:
+            return self.others.judged
+        if self.searched is not None:
+            return self.searched - self.relevant
+        return self.nonrelevant_retrieved
 
     @property
     def nonrelevant_retrieved(self) -> int:
-        """Those of them that are ranked."""
-        ranked = self.ranked if self.ranked is not None else self.searched or 0
+        """Number of those that are ranked. Raises RunError when nothing tells it."""
+        if self.others is not None:
+            return self.others.ranked
+        ranked = self.ranked if self.ranked is not None else self.searched
+        if ranked is None:
+            raise RunError("bpref counts the other files, and how many were searched is not known")
         return ranked - len(self.ranks)
 
 
@@ -162,8 +201,8 @@ _ALWAYS: Final[dict[str, Callable[[Outcome], float]]] = {
     "RR": lambda one: reciprocal_rank(one.ranks),
     "nDCG": lambda one: ndcg(one.ranks, one.relevant),
     "AP_found": lambda one: average_precision(one.ranks, one.relevant, over="found"),
-    "bpref": lambda one: bpref(above(one.ranks), one.relevant, one.nonrelevant),
-    "old_bpref": lambda one: old_bpref(above(one.ranks), one.relevant, one.nonrelevant_retrieved),
+    "bpref": lambda one: bpref(one.above, one.relevant, one.nonrelevant),
+    "old_bpref": lambda one: old_bpref(one.above, one.relevant, one.nonrelevant_retrieved),
 }
 _WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
     "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),
@@ -184,8 +223,8 @@ MEANINGS: Final = {
     "P": "fixed files within the first k, over k",
     "R": "fixed files within the first k, over all fixed files",
     "Hit": "1 if any fixed file is within the first k",
-    "bpref": "binary preference, every other searched file judged (trec_eval 8.0 and later)",
-    "old_bpref": "the faulty binary preference before trec_eval 8.0",
+    "bpref": "binary preference over all files judged as not fixed (trec_eval 8.0 and later)",
+    "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
 }
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, evaluate
-from tosloc.evaluation.judgements import Qrels, read_judgements
-from tosloc.evaluation.runs import Run, read_run
+from tosloc.evaluation.forms import read_any_judgements, read_any_run
+from tosloc.evaluation.judgements import Qrels
+from tosloc.evaluation.runs import Run
 
 RUN_FILE = "run.jsonl.gz"
 JUDGEMENTS_FILE = "qrels.jsonl"
@@ -30,19 +31,20 @@ class Judged:
 def read_judged(place: str | Path, split: str = "test", qrels: str | Path | None = None) -> Judged:
     """The run at ``place``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
 
-    A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises RunError.
+    Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
+    RunError.
     """
     file, name = run_at(place, split)
     truth = Path(qrels) if qrels is not None else file.parent / JUDGEMENTS_FILE
-    run = read_run(file)
+    run = read_any_run(file)
     if qrels is None and not truth.is_file():
         raise RunError(f"{place}: no judgements beside the run; name them with --qrels")
-    return Judged(name, run, read_judgements(truth))
+    return Judged(name, run, read_any_judgements(truth))
 
 
 def read_at(place: str | Path, split: str = "test") -> Run:
     """The run at ``place``, whatever its judgements. Raises RunError."""
-    return read_run(run_at(place, split)[0])
+    return read_any_run(run_at(place, split)[0])
 
 
 def run_at(place: str | Path, split: str = "test") -> tuple[Path, str]:

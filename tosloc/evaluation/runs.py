@@ -39,7 +39,14 @@ class Order:
     known_ranks: IntArray | None = None
     """(L,) ranks of the files, where only these are known; None for a ranking, whose files have the ranks 1 to L."""
     where: str = ""
-    """File and line, for messages."""
+    """File, and line if the order has one of its own, for messages."""
+    lines: IntArray | None = None
+    """(L,) line of each file, where each has its own."""
+
+    def at(self, place: int = 0) -> str:
+        """File and line of the file at a place, from 0, for messages."""
+        lines = self.lines
+        return self.where if lines is None or place >= len(lines) else f"{self.where} line {lines[place]}"
 
     @property
     def length(self) -> int | None:
@@ -50,6 +57,12 @@ class Order:
         """Ranks, ascending, of those of the ``wanted`` files that are ranked."""
         places = np.flatnonzero(np.isin(self.files, wanted))
         return sorted((places + 1 if self.known_ranks is None else self.known_ranks[places]).tolist())
+
+    def above(self, others: Sequence[int], ranks: Sequence[int]) -> tuple[list[int], int]:
+        """How many of the ``others`` stand above each of the ``ranks`` of this ranking, and how many it holds."""
+        held = np.isin(self.files, others)
+        counts = np.cumsum(held)
+        return counts[np.array(ranks, dtype=np.int64) - 1].tolist(), int(held.sum())
 
 
 @dataclass(frozen=True, eq=False)

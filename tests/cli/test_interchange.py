@@ -1,0 +1,179 @@
+"""``import-run`` and ``export-run``, through the real commands."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import GitRepository
+from tests.data.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tosloc.cli import main
+from tosloc.evaluation import Judgement, Measure, read_judged, read_run, write_judgements, write_run, write_searched
+from tosloc.records import Ranking, Traits
+
+Fails = Callable[..., str]
+RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
+QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
+
+
+@pytest.fixture
+def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
+    """Function (*arguments) -> the one sentence of a command that must end with 2 and leave nothing behind."""
+
+    def run(*arguments: object) -> str:
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+        assert main([str(argument) for argument in arguments]) == 2
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
+        printed = capsys.readouterr()
+        assert not printed.out
+        assert len(printed.err.splitlines()) == 1
+        return printed.err
+
+    return run
+
+
+@pytest.fixture
+def trec(tmp_path: Path) -> Path:
+    (tmp_path / "run.txt").write_text(RUN)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    return tmp_path / "run.txt"
+
+
+def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "ours"
+    assert main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]) == 0
+    assert capsys.readouterr().err == f"tosloc: 2 rankings are in {out}\n"
+    judged = read_judged(out)
+    assert judged.run.header["method"] == "bm25"
+    assert judged.run.header["imported"]["name"] == "run.txt"
+    assert judged.run.ranking("7").paths == ("a b.java", "c.java")
+    assert judged.evaluation().mrr == 0.75
+    assert main(["import-run", str(trec), "--out", str(out)]) == 0
+    assert "to judge them, name --qrels" in capsys.readouterr().err
+    assert [file.name for file in out.iterdir()] == ["run.jsonl.gz"]  # judgements of another run are gone
+
+
+def test_published_ranks_become_a_run(
+    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
+    command = ["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]
+    assert main([*command, "--split", "all"]) == 0
+    assert capsys.readouterr().err.startswith(
+        "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
+    )
+    judged = read_judged(tmp_path / "ltr", "all")
+    assert judged.run.partial
+    assert judged.run.header["left out"] == {"reports without published ranks": 1}
+    assert judged.qrels.judgements["2"] == Judgement(
+        "2", (SWT,), ("New.java", SWT), 3, judged.qrels.judgements["2"].version, Traits(True, False, 1)
+    )
+    evaluation = judged.evaluation()
+    assert [one.ranks for one in evaluation.per_report] == [(2,), (4,), ()]
+    assert evaluation.values(Measure("bpref")).tolist() == [0, 0, 0]
+    assert evaluation.length is None
+    assert main([*command]) == 0
+    assert list(read_run(tmp_path / "ltr" / "test" / "run.jsonl.gz").orders) == ["4"]
+
+
+def ours(folder: Path) -> Path:
+    paths = ("a b.java", "c%.java", "caf\udce9.java")
+    rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
+    write_run(folder / "test" / "run.jsonl.gz", {}, rankings)
+    write_searched(folder / "test" / "searched.jsonl.gz", [("v", paths)])
+    write_judgements(
+        folder / "test" / "qrels.jsonl",
+        [Judgement("7", (paths[2],), (paths[2],), 3, "v"), Judgement("8", (), ("New.java",), 3, "v")],
+    )
+    return folder
+
+
+def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
+    out = tmp_path / "trec"
+    assert main(["export-run", str(ours(tmp_path / "linear")), "--out", str(out)]) == 0
+    assert (out / "qrels.trec").read_text() == "7 0 caf%E9.java 1\n8 0 - 0\n"
+    assert (out / "run.trec").read_text().splitlines()[:3] == [
+        "7 Q0 a%20b.java 1 3 linear",
+        "7 Q0 c%25.java 2 2 linear",
+        "7 Q0 caf%E9.java 3 1 linear",
+    ]
+    back = tmp_path / "back"
+    assert main(["import-run", str(out / "run.trec"), "--qrels", str(out / "qrels.trec"), "--out", str(back)]) == 0
+    for name in ("AP", "RR", "nDCG", "bpref"):
+        measure = Measure(name)
+        before, after = (read_judged(place).evaluation().values(measure) for place in (tmp_path / "linear", back))
+        assert before.tolist() == after.tolist()
+
+
+def test_every_other_file_can_be_judged_as_not_fixed(tmp_path: Path) -> None:
+    out = tmp_path / "trec"
+    assert main(["export-run", str(ours(tmp_path / "linear")), "--out", str(out), "--others"]) == 0
+    assert (out / "qrels.trec").read_text().splitlines()[:3] == [
+        "7 0 a%20b.java 0",
+        "7 0 c%25.java 0",
+        "7 0 caf%E9.java 1",
+    ]
+
+
+def test_our_judgements_travel_with_what_was_searched(tmp_path: Path) -> None:
+    source, out, back = ours(tmp_path / "linear"), tmp_path / "trec", tmp_path / "back"
+    assert main(["export-run", str(source), "--out", str(out)]) == 0
+    truth = source / "test" / "qrels.jsonl"
+    assert main(["import-run", str(out / "run.trec"), "--qrels", str(truth), "--out", str(back)]) == 0
+    assert read_judged(back).qrels.judgements == read_judged(source).qrels.judgements
+    assert read_judged(back).evaluation().length == 1.0
+
+
+def test_wrong_files_are_one_sentence(trec: Path, tmp_path: Path, fails: Fails) -> None:
+    out = ["--out", tmp_path / "out"]
+    (tmp_path / "page.html").write_text("<html><body>Not found</body></html>")
+    (tmp_path / "other.txt").write_text("7 0 c.java 1\n")
+    lines = tmp_path / "run.jsonl"
+    lines.write_text(json.dumps({"id": 1}) + "\n")
+    assert "run.txt: a run in TREC's form; --repo is for" in fails("import-run", trec, "--repo", tmp_path, *out)
+    assert "qrels.txt: judgements in TREC's form; name the run" in fails("import-run", tmp_path / "qrels.txt", *out)
+    assert "run.jsonl: JSON lines; a run of ours needs no import" in fails("import-run", lines, *out)
+    assert "page.html: not a run in TREC's form; if it is labelled reports" in fails(
+        "import-run", tmp_path / "page.html", *out
+    )
+    assert "nowhere: cannot read it" in fails("import-run", tmp_path / "nowhere", *out)
+    assert "no judgement for 1 of 2 rankings, first 8" in fails(
+        "import-run", trec, "--qrels", tmp_path / "other.txt", *out
+    )
+    assert "run.txt is a file; name a folder" in fails("import-run", trec, "--out", trec)
+    assert "run.txt is a file; name a folder" in fails("export-run", trec, "--out", trec)
+    assert "no judgements beside the run; name them with --qrels" in fails("export-run", trec, *out)
+
+
+def test_broken_lines_are_named(trec: Path, tmp_path: Path, fails: Fails) -> None:
+    trec.write_text(RUN + "9 Q0 x y 1 2 t\n")
+    assert f"{trec} line 4: report 9 has 7 columns" in fails("import-run", trec, "--out", tmp_path / "out")
+    trec.write_text(RUN + "8 Q0 c.java 2 0.1 t\n")
+    assert f"{trec} line 4: report 8 ranks c.java a second time" in fails("import-run", trec, "--out", tmp_path / "out")
+
+
+def test_reports_without_published_ranks_are_one_sentence(
+    repository: GitRepository, tmp_path: Path, fails: Fails
+) -> None:
+    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), [None] * 4)
+    command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
+    assert "reports.xlsx: split test: none of the 1 reports has published ranks" in fails(*command)
+    assert "labelled reports say themselves what is true" in fails(*command, "--qrels", reports)
+    assert "reports.xlsx: not a run in TREC's form" in fails("import-run", reports, "--out", tmp_path / "ltr")
+    assert not (tmp_path / "ltr").exists()
+
+
+def test_known_ranks_cannot_be_exported(
+    repository: GitRepository, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
+    assert main(["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]) == 0
+    capsys.readouterr()
+    assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")
+
+
+def test_others_need_to_be_known(trec: Path, tmp_path: Path, fails: Fails) -> None:
+    command = ["export-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "trec", "--others"]
+    assert "which files were searched for report 7 is not known" in fails(*command)

@@ -1,0 +1,192 @@
+"""The commands that exchange runs with other tools: ``import-run`` and ``export-run``. Heavy imports wait inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tosloc.cli.options import OutOption, ProgressOption, Split
+from tosloc.errors import ReportError, RunError
+
+if TYPE_CHECKING:
+    from tosloc.evaluation.judgements import Judgement
+
+METHOD = "learning to rank, published ranks"
+SUFFIXES = frozenset({".java"})
+"""Of the projects whose ranks were published."""
+
+
+def import_run(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A run in TREC's form, or labelled reports with published ranks.")
+    ],
+    out: OutOption,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", help="What is true of a TREC run: TREC's form or ours.", show_default=False),
+    ] = None,
+    repo: Annotated[
+        Path | None, typer.Option("--repo", help="Git repository of published ranks.", show_default=False)
+    ] = None,
+    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    split: Annotated[Split, typer.Option("--split", help="Which published ranks.")] = Split.test,
+    progress: ProgressOption = None,
+) -> None:
+    """Make a run of another tool's results.
+
+    From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
+    publish in their column "result".
+    """
+    from tosloc.evaluation.forms import form_of
+
+    _check_folder(out)
+    form = form_of(file)
+    if form == "TREC run":
+        if repo is not None:
+            raise RunError(f"{file}: a run in TREC's form; --repo is for labelled reports with published ranks")
+        _import_trec(file, qrels, out)
+    elif form == "TREC qrels":
+        raise RunError(f"{file}: judgements in TREC's form; name the run, and these with --qrels")
+    elif form == "JSON lines":
+        raise RunError(f"{file}: JSON lines; a run of ours needs no import, and other JSON has no ranks")
+    elif repo is None:
+        raise RunError(
+            f"{file}: not a run in TREC's form; if it is labelled reports, name their repository with --repo"
+        )
+    elif qrels is not None:
+        raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
+    else:
+        _import_published(file, repo, zone, split.value, out, progress)
+
+
+def export_run(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+    ],
+    out: OutOption,
+    split: Annotated[Split, typer.Option("--split", help="Which run of a folder.")] = Split.test,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="What is true.", show_default="qrels.jsonl beside the run")
+    ] = None,
+    others: Annotated[
+        bool, typer.Option("--others", help="Judge every other searched file as 0: large, but bpref agrees.")
+    ] = False,
+) -> None:
+    """Write a run and its judgements for other tools.
+
+    As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
+    """
+    from tosloc.cli.printing import print_notes
+    from tosloc.evaluation.places import read_judged
+    from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
+
+    _check_folder(out)
+    judged = read_judged(run, split.value, qrels)
+    judged.evaluation()  # refuses what other tools would not see
+    if judged.run.partial:
+        raise RunError(f"{run}: only the ranks of some files are known; TREC's form holds whole rankings")
+    write_trec_qrels(out / "qrels.trec", judged.qrels, others=others)
+    write_trec_run(out / "run.trec", judged.run, judged.name)
+    print_notes([f"{len(judged.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
+
+
+def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
+    from tosloc import __version__
+    from tosloc.cli.printing import print_notes
+    from tosloc.evaluation import RUN_FILE, evaluate, write_run
+    from tosloc.evaluation.forms import read_any_judgements
+    from tosloc.evaluation.trec import read_trec_run
+
+    run = read_trec_run(file)
+    truth = None if qrels is None else read_any_judgements(qrels)
+    if truth is not None:
+        evaluate(run, truth)
+    header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_fingerprint(file)}}
+    _forget_truth(out)
+    write_run(out / RUN_FILE, header, run.rankings())
+    if truth is not None:
+        searched = truth.searched
+        files = {} if searched is None else searched.versions
+        versions = None if searched is None else ((version, sorted(searched.files(version))) for version in files)
+        _write_truth(out, truth.judgements.values(), versions)
+    print_notes(
+        [f"{len(run.orders)} rankings are in {out}" + ("; to judge them, name --qrels" if truth is None else "")]
+    )
+
+
+def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, progress: bool | None) -> None:
+    from tosloc import __version__
+    from tosloc.analysis.traits import traits_of
+    from tosloc.cli.printing import print_notes
+    from tosloc.cli.progress import shown
+    from tosloc.data.datasets import load_dataset
+    from tosloc.data.git import Repository
+    from tosloc.data.published import published_ranks
+    from tosloc.evaluation import RUN_FILE, Judgement
+    from tosloc.evaluation.runs import write_known_ranks
+
+    with Repository(repo) as repository, shown(progress) as callback:
+        dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)
+        part = dataset.parts()[split]
+        try:
+            published = published_ranks(dataset, part)
+        except ReportError as error:
+            raise ReportError(f"{file}: split {split}: {error}") from None
+        header = {
+            "method": METHOD,
+            "tosloc": __version__,
+            "reports": _fingerprint(file),
+            "split": split,
+            "search space": "all source files of the before-fix version",
+            "left out": {"reports without published ranks": published.left_out},
+            "unresolved": len(dataset.unresolved),
+        }
+        folder, cases = out / split, published.cases
+        _forget_truth(folder)
+        write_known_ranks(
+            folder / RUN_FILE, header, ((case.report.id, published.ranks[case.report.id]) for case in cases)
+        )
+        judgements = [Judgement.of(c, dataset.files[c.report.id], traits_of(c.report, c.fixed)) for c in cases]
+        _write_truth(folder, judgements, ((c.version, repository.snapshot(c.version, SUFFIXES).paths) for c in cases))
+    print_notes(
+        [
+            f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"
+            f" judgements: {published.left_out}",
+            f"now run: tosloc evaluate {out} --split {split}",
+        ]
+    )
+
+
+def _forget_truth(folder: Path) -> None:
+    """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
+    from tosloc.evaluation import JUDGEMENTS_FILE, SEARCHED_FILE
+
+    for name in (JUDGEMENTS_FILE, SEARCHED_FILE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _write_truth(
+    folder: Path, judgements: Iterable[Judgement], versions: Iterable[tuple[str, Sequence[str]]] | None
+) -> None:
+    """Write the files of versions, if they are known, and then the judgements."""
+    from tosloc.evaluation import JUDGEMENTS_FILE, SEARCHED_FILE, write_judgements, write_searched
+
+    if versions is not None:
+        write_searched(folder / SEARCHED_FILE, versions)
+    write_judgements(folder / JUDGEMENTS_FILE, judgements)
+
+
+def _fingerprint(file: Path) -> dict[str, str]:
+    """Name and SHA-256 of a file, for provenance."""
+    import hashlib
+
+    with file.open("rb") as stream:
+        return {"name": file.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise RunError(f"{out} is a file; name a folder")
