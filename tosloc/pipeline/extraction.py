@@ -189,7 +189,10 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     '.java'
     """
     name = path.rpartition("/")[2].lower()
-    return max((suffix for suffix in suffixes if name.endswith(suffix)), key=len, default="." + name.rpartition(".")[2])
+    tails = (
+        name[start:] for start in range(len(name))
+    )  # longest first: a look-up each, however many suffixes there are
+    return next((tail for tail in tails if tail in suffixes), "." + name.rpartition(".")[2])
 
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
