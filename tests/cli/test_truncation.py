@@ -78,3 +78,21 @@ def test_a_missing_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["truncation", str(tmp_path / "none"), "--figure", str(tmp_path / "cut")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_is_written_beside_what_is_printed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "pages" / "run.html"
+    assert main(["evaluate", str(folder), "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reports"] == 2
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert main(["evaluate", str(folder), str(folder / "test"), "--html", str(page)]) == 2
+    assert capsys.readouterr().err == "tosloc: --html: a page tells of one run, not of 2; name one\n"
+    assert main(["evaluate", str(folder), "--html", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"tosloc: {tmp_path} is a folder; name a file\n"
+
+
+def test_one_form_at_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["truncation", str(folder), "--json", "--markdown"]) == 2
+    assert capsys.readouterr().err == "tosloc: --json and --markdown: choose one of them\n"

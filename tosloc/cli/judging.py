@@ -46,6 +46,9 @@ def evaluate(
     per_report: Annotated[
         Path | None, typer.Option("--per-report", help="File to write: a JSON line for every report.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="File to write: one page with figures and every report.")
+    ] = None,
 ) -> None:
     """Print how good runs are.
 
@@ -57,10 +60,14 @@ def evaluate(
     from tosloc.evaluation.tables import results_of, results_values
 
     _check_one_form(as_json, as_markdown)
+    if html is not None and len(runs) > 1:
+        raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
     asked = _measures(measures)
     results = [results_of(judged, asked, strata) for judged in _judged(runs, split.value, qrels)]
     if per_report is not None:
         _write_reports(per_report, results, asked)
+    if html is not None:
+        _write_page(html, results[0])
     if as_json:
         values = [results_values(one, name=len(results) > 1) for one in results]
         print_json(values if len(values) > 1 else values[0])
@@ -168,6 +175,15 @@ def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Me
             run = {"run": one.name} if len(results) > 1 else {}
             for report in one.evaluation.per_report:
                 file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
+
+
+def _write_page(path: Path, results: Results) -> None:
+    from tosloc.files import write_text
+    from tosloc.report.page import page
+
+    if path.is_dir():
+        raise RunError(f"{path} is a folder; name a file")
+    write_text(path, page(results))
 
 
 def _notes(comparison: Comparison) -> list[str]:

@@ -8,24 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tosloc.cli.judging import MarkdownOption, QrelsOption, SplitOption
 from tosloc.cli.options import JsonOption, Split
+from tosloc.errors import RunError
 
 if TYPE_CHECKING:
     from tosloc.evaluation import Evaluation
     from tosloc.evaluation.truncation import Truncation
 
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+]
+
 
 def truncation(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, or a run file.")],
-    split: Annotated[Split, typer.Option("--split", help="Which of a folder's runs.")] = Split.test,
-    qrels: Annotated[
-        Path | None,
-        typer.Option("--qrels", help="Judgements.", show_default="qrels.jsonl beside the run"),
-    ] = None,
+    run: RunArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
+    as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what cutting a run's rankings does to MAP.
@@ -37,6 +40,8 @@ def truncation(
     from tosloc.evaluation import read_judged
     from tosloc.evaluation.truncation import truncation as cut
 
+    if as_json and as_markdown:
+        raise RunError("--json and --markdown: choose one of them")
     judged = read_judged(run, split.value, qrels)
     evaluation = judged.evaluation()
     result = cut(evaluation)
@@ -44,7 +49,7 @@ def truncation(
         _draw(result, figure)
     if as_json:
         print_json(_as_json(judged.name, evaluation, result))
-    elif markdown:
+    elif as_markdown:
         _print_markdown(judged.name, evaluation, result)
     else:
         _print_tables(judged.name, evaluation, result)
@@ -82,6 +87,7 @@ def _print_tables(name: str, evaluation: Evaluation, result: Truncation) -> None
 
 
 def _print_markdown(name: str, evaluation: Evaluation, result: Truncation) -> None:
+    from tosloc.cli.markdown import table
     from tosloc.cli.printing import printable
     from tosloc.evaluation.truncation import TRUTHS
     from tosloc.report.truncation import COLUMNS, MEANINGS, caption, findings, heading, rows
@@ -89,10 +95,7 @@ def _print_markdown(name: str, evaluation: Evaluation, result: Truncation) -> No
     print(printable(heading(name, evaluation)) + ".")
     for truth in TRUTHS:
         print(f"\n{caption(result, truth)}:\n")
-        print("| " + " | ".join(COLUMNS) + " |")
-        print("|---" * len(COLUMNS) + "|")
-        for row in rows(result, truth):
-            print("| " + " | ".join(row) + " |")
+        print(table(COLUMNS, rows(result, truth)), end="")
     print()
     for line in (*findings(result), *MEANINGS):
         print(f"- {line}")
