@@ -22,6 +22,13 @@ growth A -> B files
     Processor time of one ranking among B files of the version against B / A times that among A of them.
 memory: localize, memory: evaluate test
     Largest resident memory of a fresh process and its children, against 1 GiB and 4 GiB.
+evaluate TREC files / ir-measures, evaluate JSON lines / ir-measures
+    Processor time from files to means of six measures, each side in a process of its own, imports left out, of a run of
+    --rankings reports that rank --files files each. The reference reads TREC's form of the same run in both rows.
+memory: evaluate TREC files, memory: evaluate JSON lines
+    Largest resident memory of ours, against 1 GiB.
+
+``--only evaluation`` measures the last four rows, for which no repository is needed.
 """
 
 from __future__ import annotations
@@ -56,11 +63,13 @@ from tosloc.config import Config, load_config
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History, fix_commits
 from tosloc.errors import CheckpointError, ToslocError
+from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
+from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
 from tosloc.files import write_text
 from tosloc.pipeline.extraction import blobs_of
 from tosloc.pipeline.localizer import Ground, Localizer, shipped
 from tosloc.pipeline.project import Project
-from tosloc.records import BugReport, Snapshot
+from tosloc.records import BugReport, Ranking, Snapshot
 from tosloc.retrieval import features
 from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.gather import without_trailers
@@ -76,8 +85,10 @@ SAMPLE = 1000
 """Blobs that are analysed for the first index."""
 SIZES = (1_250, 2_500, 5_000, 10_000)
 GIB = 2**30
-PARTS = ("stage one", "first index", "add one commit", "growth", "memory")
-TARGETS = {"stage one /": 15, "stage one (": 3, "first": 1.3, "add": 0.01, "growth": 1, "memory": 1}
+EVALUATION = "evaluation"
+PARTS = ("stage one", "first index", "add one commit", "growth", "memory", EVALUATION)
+RANKINGS, FILES = 628, 10_000
+TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 1.3, "add": 0.01, "growth": 1, "memory": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +392,90 @@ class Bench:
         return rows
 
 
+# Evaluation, in a process of its own for each side
+
+MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
+OURS = """
+from tosloc.evaluation import Measure, read_judged
+
+def means(run, qrels, names):
+    evaluation = read_judged(run, qrels=qrels).evaluation()
+    return [evaluation.mean(Measure.parse(name)) for name in names]
+"""
+THEIRS = """
+import ir_measures
+
+def means(run, qrels, names):
+    measures = [ir_measures.parse_measure(name) for name in names]
+    judged, ranked = list(ir_measures.read_trec_qrels(qrels)), ir_measures.read_trec_run(run)
+    values = ir_measures.calc_aggregate(measures, judged, ranked)
+    return [values[measure] for measure in measures]
+"""
+TIMED = """
+import json, pathlib, sys, time
+
+start = time.process_time()
+values = means(sys.argv[1], sys.argv[2], sys.argv[3:])
+took = time.process_time() - start
+status = pathlib.Path("/proc/self/status")
+peak = status.read_text().partition("VmHWM:")[2].split()[0] if status.exists() else 0
+print(json.dumps({"values": values, "seconds": took, "peak": 1024 * int(peak)}))
+"""
+
+
+def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
+    """Evaluating a large run, against ir-measures."""
+    try:
+        import ir_measures  # noqa: F401  # only its own process uses it
+    except ImportError:
+        say("ir-measures is not installed: no rows of evaluation")
+        return []
+    say(f"writing {rankings:,} rankings of {files:,} files in both forms")
+    write_large_run(work, rankings, files)
+    trec, lines = (work / "run.trec", work / "qrels.trec"), (work / "run.jsonl.gz", work / "qrels.jsonl")
+    sides = {"ir-measures": (THEIRS, trec), "TREC files": (OURS, trec), "JSON lines": (OURS, lines)}
+    measured = {}
+    for name, (code, places) in sides.items():
+        say(f"evaluating {places[0].name}" + (" with ir-measures" if code is THEIRS else ""))
+        measured[name] = alone(code + TIMED, *map(str, places), *MEASURES)
+    reference = measured.pop("ir-measures")
+    for name, ours in measured.items():
+        if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
+            raise ToslocError(f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}")
+    times = [Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"]) for name, m in measured.items()]
+    return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in measured.items() if m["peak"]]
+
+
+def write_large_run(work: Path, rankings: int, files: int) -> None:
+    """Write a random run of a large project and its judgements, as JSON lines and in TREC's form."""
+    rng = np.random.default_rng(SEED)
+    width = len(str(files))
+    names = np.array(
+        [f"org.example.ui/src/org/example/ui/part{n % 97:02}/Class{n:0{width}}.java" for n in range(files)]
+    )
+    ranked, judgements = [], []
+    for number in range(rankings):
+        order = rng.permutation(files)
+        fixed = tuple(names[order[np.unique(rng.geometric(8 / files, size=3) % files)]].tolist())
+        scores = np.sort(rng.normal(size=files))[::-1]
+        ranked.append(Ranking(str(100_000 + number), tuple(names[order].tolist()), scores))
+        judgements.append(Judgement(str(100_000 + number), fixed, fixed, files))
+    write_run(work / "run.jsonl.gz", {}, ranked)
+    write_judgements(work / "qrels.jsonl", judgements)
+    write_trec_run(work / "run.trec", Run.of({}, ranked))
+    write_trec_qrels(work / "qrels.trec", Qrels.of(judgements))
+
+
+def alone(code: str, *arguments: str) -> dict[str, Any]:
+    """What a program prints that runs in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no message"]
+        raise ToslocError(f"evaluating {arguments[0]} failed: {said[-1]}")
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
 def warm(ranker: Localizer, ground: Ground, reports: Sequence[BugReport]) -> None:
     """Ask until all that is made once for many questions is made."""
     for report in reports[:3]:
@@ -511,12 +606,14 @@ class Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """What the script takes."""
     made = Parser(description="Measure TosLoc on a repository, as ratios within one run.")
-    made.add_argument("--repo", required=True, type=Path, help="git repository")
+    made.add_argument("--repo", type=Path, help="git repository; all parts but evaluation need it")
     made.add_argument("--commit", default="HEAD", help="version to search")
     made.add_argument("--reports", type=Path, help="labelled reports, for the memory of evaluating them")
     made.add_argument("--config", type=Path, help="TOML file of settings")
     made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
+    made.add_argument("--rankings", type=int, default=RANKINGS, help=f"rankings to evaluate; default: {RANKINGS}")
+    made.add_argument("--files", type=int, default=FILES, help=f"files of each of them; default: {FILES}")
     made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
@@ -526,23 +623,28 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
     config = load_config(arguments.config) if arguments.config else None
     if arguments.reports is not None and not arguments.reports.is_file():
         raise ToslocError(f"{arguments.reports}: no such file of reports")
-    rows: list[Row] = []
+    if arguments.rankings < 1 or arguments.files < 1:
+        raise ToslocError("--rankings and --files: 1 or more of each")
+    wanted = [part for part in PARTS if not arguments.only or part in arguments.only]
+    if arguments.repo is None and wanted != [EVALUATION]:
+        raise ToslocError(f"name a git repository with --repo; only the part {EVALUATION} needs none")
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tosloc-bench-")))
-        repo = stack.enter_context(Repository(arguments.repo))
-        bench = Bench(repo, arguments.commit, config, arguments.store, work)
-        stack.callback(bench.project.close)
         parts: dict[str, Callable[[], list[Row]]] = {
-            "first index": bench.first_index,
-            "add one commit": bench.add_one_commit,
-            "stage one": bench.stage_one,
-            "growth": bench.growth,
-            "memory": lambda: bench.memory(arguments.reports, arguments.config),
+            EVALUATION: lambda: evaluation(work, arguments.rankings, arguments.files)
         }
-        for part in PARTS:
-            if not arguments.only or part in arguments.only:
-                rows += parts[part]()
-    return rows
+        if wanted != [EVALUATION]:
+            repo = stack.enter_context(Repository(arguments.repo))
+            bench = Bench(repo, arguments.commit, config, arguments.store, work)
+            stack.callback(bench.project.close)
+            parts |= {
+                "first index": bench.first_index,
+                "add one commit": bench.add_one_commit,
+                "stage one": bench.stage_one,
+                "growth": bench.growth,
+                "memory": lambda: bench.memory(arguments.reports, arguments.config),
+            }
+        return [row for part in wanted for row in parts[part]()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,6 +11,9 @@ from tests.conftest import GitRepository
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
+MEMORY = Path("/proc/self/status").exists()
+EVALUATION = ["evaluate TREC files / ir-measures", "evaluate JSON lines / ir-measures"]
+EVALUATION += ["memory: evaluate TREC files", "memory: evaluate JSON lines"] if MEMORY else []
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -21,7 +24,7 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
     names = [f"{first}{second}" for first in ("Session", "Cookie", "Header") for second in ("Reader", "Writer")]
     repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version")
     repository.commit({"src/CookieReader.java": JAVA.format("CookieReader", "value")}, "Fix bug 12345: cookie is lost")
-    done = run("--repo", str(repository.path), "--json")
+    done = run("--repo", str(repository.path), "--rankings", "3", "--files", "20", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row["name"] for row in rows] == [
@@ -29,7 +32,8 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
         "stage one (paper) / bm25s",
         "first index / lizard",
         "add one commit / build",
-        *(["memory: localize"] if Path("/proc/self/status").exists() else []),
+        *(["memory: localize"] if MEMORY else []),
+        *EVALUATION,
     ]
     for row in rows:
         assert sorted(row) == ["name", "ratio", "reference", "value"]
@@ -48,6 +52,14 @@ def test_wrong_input_is_one_sentence(arguments: list[str], words: str, tmp_path:
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not done.stdout
+
+
+def test_evaluation_needs_no_repository() -> None:
+    done = run("--only", "evaluation", "--rankings", "3", "--files", "20")
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in EVALUATION)
+    done = run("--only", "evaluation", "--rankings", "0")
+    assert (done.returncode, done.stderr) == (2, "bench: --rankings and --files: 1 or more of each\n")
 
 
 def test_a_commit_that_is_not_there(repository: GitRepository) -> None:
