@@ -1,10 +1,14 @@
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, write_judgements, write_run
+from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, read_judged, write_judgements, write_run
+from tosloc.evaluation.runs import opened
 from tosloc.records import Ranking
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
@@ -85,6 +89,21 @@ def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, .
     with pytest.raises(RunError) as caught:
         evaluate(RUN, Qrels.of(judgements))
     assert str(caught.value) == sentence
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFactory, shuffler: random.Random) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    write_run(folder / "run.jsonl.gz", {}, [ranked(str(n), FILES[: 100 * n]) for n in (1, 2, 3, 4)])
+    write_judgements(folder / "qrels.jsonl", JUDGEMENTS)
+    before = read_judged(folder).evaluation()
+    for name in ("run.jsonl.gz", "qrels.jsonl"):
+        with opened(folder / name) as file:
+            lines = file.readlines()
+        shuffler.shuffle(lines)
+        (folder / name).write_bytes(b"".join(lines))
+    assert read_judged(folder).evaluation() == before
 
 
 def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:
