@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,6 +39,24 @@ from tosloc.retrieval.gather import report_documents
 from tosloc.retrieval.stage_one import StageOne
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+
+
+class Stopwatch:
+    """Seconds since the last look, by what was done in them."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def took(self, what: str) -> None:
+        """Note the seconds since the last call under ``what``."""
+        now = time.monotonic()
+        self.seconds[what] = round(now - self._last, 1)
+        self._last = now
+
+    def write(self, folder: Path) -> None:
+        """Write seconds.json; it stands apart, so that everything else of a run is the same byte for byte."""
+        write_text(folder / "seconds.json", json.dumps(self.seconds, indent=1) + "\n")
 
 
 @dataclass(eq=False)
@@ -101,6 +120,7 @@ def train(
     ``default`` is the stage one that training may lean on: the shipped one, another, or None.
     """
     folder = Path(out).expanduser()
+    watch = Stopwatch()
     localizer = Localizer(config)
     names = localizer.feature_names
     with _results(folder), Repository(repo_path) as repo:
@@ -112,6 +132,7 @@ def train(
                 f"{reports_path}: {counted} with a fix in the repository, of which the oldest"
                 f" {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
+        watch.took("facts and history")
         chosen, sampled = localizer.training_tasks(laboratory.splits.train)
         work = folder / "work"
         extraction = laboratory.extraction(work, names)
@@ -123,17 +144,20 @@ def train(
 
         learned = tables(chosen, sampled, "features of train")
         validation = tables(laboratory.splits.validation, 0, "features of validation")
+        watch.took("features of train and validation")
         if default == "shipped":
             default = shipped() if ships() else None
         base = default if isinstance(default, StageOne) else None
         localizer.fit(extraction, learned, validation, default=base, progress=progress)
+        watch.took("fit and choice")
         test = tables(laboratory.splits.test, 0, "features of test")
         localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
         paths = repo.path_names.names
-        header = run_header(config, laboratory, Path(reports_path))
+        header = run_header("tosloc train", config, laboratory, Path(reports_path))
         for part, blocks in (("validation", validation), ("test", test)):
             rankings = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
             _write_part(folder / part, header | {"split": part}, rankings, laboratory, laboratory.part(part))
+        watch.took("features of test, rankings")
         localizer.reports_ = (
             report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
             tuple(paths),
@@ -142,6 +166,8 @@ def train(
             newest = max(laboratory.dataset.cases, key=lambda case: case.fixed_at).version
             localizer.open(laboratory.project, newest, progress)
         localizer.save(folder / "checkpoint")
+        watch.took("checkpoint")
+        watch.write(folder)
         write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
         laboratory.project.close()
     if keep_features:
@@ -170,6 +196,7 @@ def rank_reports(
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
+    watch = Stopwatch()
     with _results(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         cases = laboratory.part(split)
@@ -178,14 +205,17 @@ def rank_reports(
                 f"{reports_path}: none of its {len(laboratory.dataset.cases)} reports falls to {split}; rank them with"
                 " --split all"
             )
+        watch.took("facts and history")
         work = folder / "work"
         extraction = laboratory.extraction(work, localizer.stage_one.features)
         blocks = extraction.run(
             tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
-        header = run_header(config, laboratory, Path(reports_path)) | {"split": split}
+        header = run_header("tosloc rank", config, laboratory, Path(reports_path)) | {"split": split}
         rankings = (localizer.rank_table(table, repo.path_names.names) for table in extraction.tables(blocks))
         _write_part(folder / split, header, rankings, laboratory, cases)
+        watch.took("features, rankings")
+        watch.write(folder)
         record = provenance(config, laboratory, Path(reports_path)) | {"checkpoint": localizer.provenance_}
         write_text(folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
         laboratory.project.close()
@@ -249,10 +279,20 @@ def fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def run_header(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
-    """What a run's first line says: the same for the same command, so that runs can be compared byte for byte."""
+def run_header(command: str, config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
+    """What a run's first line says: the same for the same command, so that runs can be compared byte for byte.
+
+    What it took stands beside the run, in seconds.json.
+    """
     return {
+        "command": command,
         "tosloc": tosloc.__version__,
+        "analyser": ANALYSER,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "seed": config.run.seed,
+        "repository": laboratory.project.repo.name,
+        "newest fix": laboratory.dataset.cases[-1].fix_commit,
         "reports": {"name": reports.name, "sha256": fingerprint(reports)},
         "config": config.as_dict(),
         "search space": "all source files of the before-fix version",

@@ -97,4 +97,6 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
         path.relative_to(tmp_path / "cut") for path in (tmp_path / "cut").rglob("*") if path.is_file()
     )
     for name in names:
+        if name.name == "seconds.json":
+            continue  # the only file that may differ
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name

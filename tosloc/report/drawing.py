@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 
 GREYS: Final = ("#000000", "#1f5fa8", "#b3541e", "#5a5a5a", "#2f7d4f", "#8a4f9e")
 """Colours of the series, dark enough on white and of different lightness."""
 
-_STYLE: Final = {
+_STYLE: Final[Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
