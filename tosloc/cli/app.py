@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, truncation
+from tosloc.cli import commands, interchange, judging, localize, reproduction, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -38,6 +38,7 @@ for _command in (commands.index, commands.train, commands.rank, judging.evaluate
 app.command()(truncation.truncation)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)
+app.command()(reproduction.reproduce_check)
 
 
 def _print_version(wanted: bool) -> None:
