@@ -70,6 +70,8 @@ class Results:
     def length_note(self) -> str | None:
         """A sentence if the rankings do not hold, or are not known to hold, every searched file."""
         length = self.evaluation.length
+        if length is None and all(one.outcome.ranked is None for one in self.evaluation.per_report):
+            return f"{self.name}: only the ranks of fixed files are known, so what was not ranked cannot be seen"
         if length is None:
             return f"{self.name}: it is not known how many files were searched, so rankings may be cut off"
         if abs(length - 1) <= SURE_LENGTH:
