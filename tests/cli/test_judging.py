@@ -330,3 +330,17 @@ def test_the_same_ranking_or_where_it_differs(
 def test_the_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--per-report" in said(capsys, "evaluate", "--help")[0]
     assert "--all-pairs" in said(capsys, "compare", "--help")[0]
+
+
+def test_figures_hold_every_run(good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "figures"
+    assert main(["evaluate", str(good), str(worse), "--figures", str(folder), "--json"]) == 0
+    names = {"precision-recall", "coverage", "first-hit"}
+    assert {path.name for path in folder.iterdir()} == {f"{name}.{end}" for name in names for end in ("svg", "png")}
+    first = (folder / "coverage.svg").read_bytes()
+    assert main(["evaluate", str(good), "--figures", str(folder), "--json"]) == 0
+    assert (folder / "coverage.svg").read_bytes() != first  # one run alone
+    capsys.readouterr()
+    (tmp_path / "file").touch()
+    assert main(["evaluate", str(good), "--figures", str(tmp_path / "file"), "--json"]) == 2
+    assert "is a file; name a folder for the figures" in capsys.readouterr().err

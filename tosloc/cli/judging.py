@@ -49,6 +49,10 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option("--html", help="File to write: one page with figures and every report.")
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Folder to write figures to, as SVG and PNG: all runs in each of them."),
+    ] = None,
 ) -> None:
     """Print how good runs are.
 
@@ -68,6 +72,8 @@ def evaluate(
         _write_reports(per_report, results, asked)
     if html is not None:
         _write_page(html, results[0])
+    if figures is not None:
+        _write_figures(figures, results)
     if as_json:
         values = [results_values(one, name=len(results) > 1) for one in results]
         print_json(values if len(values) > 1 else values[0])
@@ -175,6 +181,22 @@ def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Me
             run = {"run": one.name} if len(results) > 1 else {}
             for report in one.evaluation.per_report:
                 file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
+
+
+def _write_figures(folder: Path, results: Sequence[Results]) -> None:
+    """Draw all runs together: precision-recall, coverage, and ranks of first hits."""
+    from tosloc.report.drawing import save
+    from tosloc.report.figures import coverage_figure, first_hit_figure, precision_recall_figure
+
+    if folder.is_file():
+        raise RunError(f"{folder} is a file; name a folder for the figures")
+    evaluations = {one.name: one.evaluation for one in results}
+    for name, draw in (
+        ("precision-recall", precision_recall_figure),
+        ("coverage", coverage_figure),
+        ("first-hit", first_hit_figure),
+    ):
+        save(draw(evaluations), folder / name)
 
 
 def _write_page(path: Path, results: Results) -> None:

@@ -93,8 +93,12 @@ def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
 
 
 def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """Share of the reports whose first fixed file stands in each range of ranks, with their number on the bars."""
+    """Share of the reports whose first fixed file stands in each range of ranks.
+
+    Their number stands on the bars of one or two runs; those of more runs are too narrow for it.
+    """
     width = 0.84 / len(evaluations)
+    numbered = len(evaluations) <= 2
     with drawing() as (figure, axes):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             counts = first_hits(evaluation)
@@ -109,11 +113,13 @@ def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
                 hatch=HATCHES[number % len(HATCHES)],
                 linewidth=0.8,
             )
-            axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
+            if numbered:
+                axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
-        axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
+        shares = "reports (their number on the bars)" if numbered else "reports"
+        axes.set(xlabel="rank of the first fixed file", ylabel=shares)
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.margins(y=0.1)
         if len(evaluations) > 1:
