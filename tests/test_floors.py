@@ -33,7 +33,7 @@ ONLY_IMPORTERS = {
     "gitdb": {"data"},
     "defusedxml": {"data"},
     "openpyxl": {"data"},
-    "torch": {"reranking", "baselines"},
+    "torch": {"reranking", "baselines", "pipeline", "scripts"},
     "transformers": {"reranking", "baselines"},
     "matplotlib": {"report"},
     "jinja2": {"report"},

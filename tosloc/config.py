@@ -114,6 +114,51 @@ class StageOneSettings(Section):
         return features
 
 
+class TrainingSettings(Section):
+    """``[stage_two.training]``: how the deep model learns."""
+
+    learns: Literal["matcher", "report", "both"] = "matcher"
+    loss: Literal["contrastive", "bce", "in_batch"] = "contrastive"
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    clip: Annotated[float, Field(ge=0)] = 1.0
+    pairs: Annotated[int, Field(ge=2)] = 400
+    pairs_at_once: Annotated[int, Field(ge=2)] = 400
+    chunks_at_once: Annotated[int, Field(ge=0)] = 0
+    negatives: Annotated[int, Field(ge=1)] = 49
+    negatives_by_rank: bool = False
+    epochs: Annotated[int, Field(ge=0)] = 40
+    patience: Annotated[int, Field(ge=1)] = 5
+    precision: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["auto", "cpu"] = "auto"
+
+
+class StageTwoSettings(Section):
+    """``[stage_two]``: the deep model that reads the first files again."""
+
+    code_encoder: str = ""
+    report_encoder: str = ""
+    pooling: Literal["mean", "first"] = "mean"
+    chunks: Annotated[int, Field(ge=1)] = 10
+    chunk_tokens: Annotated[int, Field(ge=8)] = 256
+    report_tokens: Annotated[int, Field(ge=8)] = 256
+    queries_apart: bool = False
+    fusion: Literal["softmax", "mean", "max", "first"] = "softmax"
+    side_rank: Annotated[int, Field(ge=0)] = 64
+    cosine: bool = True
+    best_chunk: bool = True
+    stage_one_features: bool = False
+    candidates: Annotated[int, Field(ge=1)] = 50
+    final: Literal["deep", "fused"] = "fused"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    training: TrainingSettings = TrainingSettings()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is a second stage at all."""
+        return bool(self.code_encoder)
+
+
 class RunSettings(Section):
     """``[run]``: how the work is done."""
 
@@ -134,6 +179,7 @@ class Config(Section):
     data: DataSettings = DataSettings()
     history: HistorySettings = HistorySettings()
     stage_one: StageOneSettings = StageOneSettings()
+    stage_two: StageTwoSettings = StageTwoSettings()
     run: RunSettings = RunSettings()
 
     def as_dict(self) -> dict[str, Any]:

@@ -398,7 +398,7 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
     for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):
         assert "train again" in said("weights.json", weighing(weights=bad))
-    assert "unknown key" in said("config.json", b'{"stage_two": {}}')
+    assert "unknown key" in said("config.json", b'{"stage_three": {}}')
     whole = (checkpoint / "version.npz").read_bytes()
     turned = bytearray(whole)
     turned[len(whole) // 2 : len(whole) // 2 + 200] = bytes(200)

@@ -1,0 +1,156 @@
+"""Any Hugging Face encoder with its tokenizer: texts become tokens, tokens become one vector."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from tosloc.errors import CheckpointError
+from tosloc.records import IntArray
+
+# S sequences, L tokens of the longest, d width of the encoder
+
+Pooling: TypeAlias = Literal["mean", "first"]
+"""A sequence's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A tokenizer and how it marks a sequence."""
+
+    tokenizer: Any
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    padding: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Self:
+        """Marks are found by tokenizing a text that is one word."""
+        [inner] = tokenizer(["a"], add_special_tokens=False)["input_ids"]
+        [whole] = tokenizer(["a"], add_special_tokens=True)["input_ids"]
+        place = next(i for i in range(len(whole)) if whole[i : i + len(inner)] == inner)
+        padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        told = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
+        return cls(
+            tokenizer,
+            tuple(whole[:place]),
+            tuple(whole[place + len(inner) :]),
+            padding,
+            hashlib.sha256(told.encode()).hexdigest()[:16],
+        )
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokens of each text, without marks and however long."""
+        # a tokenizer warns of long texts, which are cut into chunks later
+        found: list[list[int]] = self.tokenizer(
+            list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+        )["input_ids"]
+        return found
+
+    def marked(self, tokens: Sequence[int] | IntArray, length: int) -> IntArray:
+        """(<= length,) the first tokens with the marks around them."""
+        room = length - len(self.before) - len(self.after)
+        return np.array((*self.before, *tokens[:room], *self.after), dtype=np.int32)
+
+    def chunks(self, tokens: Sequence[int] | IntArray, length: int, most: int) -> list[IntArray]:
+        """At most ``most`` consecutive pieces of a file, each with its marks at most ``length`` long; at least one."""
+        room = length - len(self.before) - len(self.after)
+        starts = range(0, max(len(tokens), 1), room)
+        return [self.marked(tokens[start : start + room], length) for start in starts[:most]]
+
+
+class Encoder(nn.Module):
+    """Tokens to vectors. Its name and fingerprint say which weights these are."""
+
+    def __init__(self, model: Any, words: Words, pooling: Pooling, name: str, fingerprint: str) -> None:
+        super().__init__()
+        self.model: Any = model
+        self.words, self.pooling, self.name, self.fingerprint = words, pooling, name, fingerprint
+        self.width = int(self.model.config.hidden_size)
+
+    @classmethod
+    def load(cls, place: str, pooling: Pooling, *, checkpointing: bool = False) -> Self:
+        """The encoder of a folder, or of a name on the hub.
+
+        Raises CheckpointError when there is none, or its tokenizer does not belong to it.
+        """
+        folder = Path(place).expanduser()
+        where = str(folder) if folder.is_dir() else place
+        bars = transformers_logging.is_progress_bar_enabled()
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(where)
+            model = AutoModel.from_pretrained(where, dtype=torch.float32)
+        except (OSError, ValueError, KeyError) as error:
+            raise CheckpointError(
+                f"{place}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
+                " with config.json, weights and tokenizer, or a model of the hub when it can be reached"
+            ) from error
+        finally:
+            if bars:
+                transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        return cls.of(model, tokenizer, pooling, place, checkpointing=checkpointing)
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any, pooling: Pooling, name: str, *, checkpointing: bool = False) -> Self:
+        """Encoder of a model at hand. Raises CheckpointError when the tokenizer does not belong to it."""
+        known = model.get_input_embeddings().weight.shape[0]
+        if len(tokenizer) > known:
+            raise CheckpointError(
+                f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not belong"
+                " together, take both from one folder"
+            )
+        if checkpointing:
+            model.gradient_checkpointing_enable()
+        words = Words.of(tokenizer)
+        return cls(model, words, pooling, name, _fingerprint(model, words, pooling))
+
+    @property
+    def longest(self) -> int:
+        """Tokens that the encoder can read at once, marks included."""
+        config = self.model.config
+        # RoBERTa counts positions from its padding token on
+        offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+        return int(config.max_position_embeddings) - offset
+
+    def fingerprint_now(self) -> str:
+        """Fingerprint of the weights as they are now."""
+        return _fingerprint(self.model, self.words, self.pooling)
+
+    def forward(self, tokens_SL: Tensor, real_SL: Tensor) -> Tensor:
+        """(S, d) vectors of padded token sequences."""
+        hidden_SLd: Tensor = self.model(input_ids=tokens_SL, attention_mask=real_SL.to(torch.long)).last_hidden_state
+        if self.pooling == "first":
+            return hidden_SLd[:, 0]
+        mask_SL1 = real_SL.unsqueeze(-1).to(hidden_SLd.dtype)
+        return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
+
+    def padded(self, sequences: Sequence[IntArray], device: torch.device | str) -> tuple[Tensor, Tensor]:
+        """(S, L) tokens and which of them are real."""
+        longest = max(len(sequence) for sequence in sequences)
+        tokens_SL = np.full((len(sequences), longest), self.words.padding, dtype=np.int64)
+        real_SL = np.zeros((len(sequences), longest), dtype=np.bool_)
+        for row, sequence in enumerate(sequences):
+            tokens_SL[row, : len(sequence)] = sequence
+            real_SL[row, : len(sequence)] = True
+        return torch.from_numpy(tokens_SL).to(device), torch.from_numpy(real_SL).to(device)
+
+
+def _fingerprint(model: nn.Module, words: Words, pooling: Pooling) -> str:
+    """Of the weights, the tokenizer and the pooling: what a vector depends on."""
+    digest = hashlib.sha256(f"{words.fingerprint} {pooling}".encode())
+    for name, values in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(values.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

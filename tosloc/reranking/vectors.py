@@ -1,0 +1,155 @@
+"""What encoders made of blobs, kept: chunk vectors in half precision and tokens, one SQLite file, each made once."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.errors import StoreError
+from tosloc.records import IntArray
+
+# n chunks of a blob, d width of the encoder
+
+Halves = npt.NDArray[np.float16]
+
+SCHEMA: Final = 1
+BUSY_SECONDS: Final = 120.0
+_APPLICATION: Final = 0x546F7356  # "TosV"
+_ASK: Final = 500
+_TABLES: Final = """
+CREATE TABLE makers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE vectors (blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES makers (id), width INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY (blob, maker)) WITHOUT ROWID;
+CREATE TABLE tokens (blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES makers (id),
+    data BLOB NOT NULL, PRIMARY KEY (blob, maker)) WITHOUT ROWID;
+"""
+
+
+class VectorStore:
+    """Vectors and tokens by blob and maker. A crash loses at most the batch in flight. Use it in a ``with`` block.
+
+    A maker's name tells everything that its results depend on, such as the encoder's fingerprint. Several processes may
+    open the file at once, each for itself. Raises StoreError when the file is something else or damaged.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path: Final = Path(path).expanduser().absolute()
+        with self._explained():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+            self._prepare()
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
+        run("BEGIN IMMEDIATE")
+        [[application]] = run("PRAGMA application_id")
+        [[version]] = run("PRAGMA user_version")
+        [[tables]] = run("SELECT count(*) FROM sqlite_master")
+        if not tables:
+            for statement in _TABLES.split(";"):
+                run(statement)
+            run(f"PRAGMA application_id={_APPLICATION}")
+            run(f"PRAGMA user_version={SCHEMA}")
+        elif application != _APPLICATION or version > SCHEMA:
+            run("ROLLBACK")
+            raise StoreError(
+                f"{self.path}: not a store of vectors that this version of TosLoc can read; name another file, or"
+                " delete this one to have it made again"
+            )
+        run("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def missing(self, maker: str, blobs: Iterable[str], kind: str = "vectors") -> list[str]:
+        """Those of the blobs of which the maker's ``vectors`` (or ``tokens``) are not here, each once, in order."""
+        wanted = list(dict.fromkeys(blobs))
+        known = {blob for blob, *_ in self._rows(kind, "blob", maker, wanted)}
+        return [blob for blob in wanted if blob not in known]
+
+    def vectors(self, maker: str, blobs: Sequence[str]) -> dict[str, Halves]:
+        """Blob -> (n, d) chunk vectors, of those that are here."""
+        return {
+            blob: np.frombuffer(data, dtype="<f2").reshape(-1, width)
+            for blob, width, data in self._rows("vectors", "blob, width, data", maker, blobs)
+        }
+
+    def tokens(self, maker: str, blobs: Sequence[str]) -> dict[str, IntArray]:
+        """Blob -> tokens, of those that are here."""
+        return {
+            blob: np.frombuffer(zlib.decompress(data), dtype="<i4")
+            for blob, data in self._rows("tokens", "blob, data", maker, blobs)
+        }
+
+    def put_vectors(self, maker: str, items: Iterable[tuple[str, Halves]]) -> None:
+        """Keep (n, d) chunk vectors of blobs, all of them or none."""
+        with self._writing(maker) as number:
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
+                ((blob, number, made.shape[1], made.astype("<f2").tobytes()) for blob, made in items),
+            )
+
+    def put_tokens(self, maker: str, items: Iterable[tuple[str, Sequence[int]]]) -> None:
+        """Keep tokens of blobs, all of them or none."""
+        with self._writing(maker) as number:
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?)",
+                ((blob, number, zlib.compress(np.asarray(tokens, dtype="<i4").tobytes(), 1)) for blob, tokens in items),
+            )
+
+    def _rows(self, table: str, columns: str, maker: str, blobs: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        with self._explained():
+            number = self._number(maker)
+            for start in range(0, len(blobs), _ASK):
+                part = blobs[start : start + _ASK]
+                marks = ",".join("?" * len(part))
+                yield from self._connection.execute(
+                    f"SELECT {columns} FROM {table} WHERE maker = ? AND blob IN ({marks})", (number, *part)
+                ).fetchall()
+
+    def _number(self, maker: str) -> int | None:
+        found = self._connection.execute("SELECT id FROM makers WHERE name = ?", (maker,)).fetchone()
+        return None if found is None else int(found[0])
+
+    @contextmanager
+    def _writing(self, maker: str) -> Iterator[int]:
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.execute("INSERT OR IGNORE INTO makers (name) VALUES (?)", (maker,))
+                number = self._number(maker)
+                assert number is not None
+                yield number
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"{self.path}: no room for vectors there ({error.strerror}); name another path") from error
+        except (sqlite3.DatabaseError, zlib.error) as error:
+            advice = "make room and run again" if "full" in str(error) else "delete it to have the vectors made again"
+            raise StoreError(f"{self.path}: the store of vectors cannot be used ({error}); {advice}") from error
