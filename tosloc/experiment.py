@@ -29,8 +29,8 @@ from tosloc.evaluation.places import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.evaluation.searched import SEARCHED_FILE, write_searched
 from tosloc.files import write_text
-from tosloc.pipeline.extraction import Extraction, tasks_of
-from tosloc.pipeline.localizer import Localizer, shipped, ships
+from tosloc.pipeline.extraction import Extraction, Labelled, tasks_of
+from tosloc.pipeline.localizer import SECOND, Localizer, shipped, ships
 from tosloc.pipeline.pooling import write_listing
 from tosloc.pipeline.project import Project
 from tosloc.records import Case, Progress, Ranking, silent
@@ -38,6 +38,8 @@ from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.gather import report_documents
 from tosloc.retrieval.stage_one import StageOne
 
+STAGE_ONE = "stage_one"
+"""Folder of the runs of stage one alone, where there are two stages."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
 
 
@@ -95,6 +97,11 @@ class Laboratory:
         }
         return parts[name]
 
+    def labelled(self) -> Labelled:
+        """All cases by report, with their repository."""
+        project = self.project
+        return Labelled(project.repo, project.suffixes, {case.report.id: case for case in self.dataset.cases})
+
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the evidence that its workers read."""
         made = Extraction(folder, self.project.repo.path, self.project.store_path, self.project.suffixes, names)
@@ -150,13 +157,31 @@ def train(
         base = default if isinstance(default, StageOne) else None
         localizer.fit(extraction, learned, validation, default=base, progress=progress)
         watch.took("fit and choice")
+        labelled = laboratory.labelled()
+        if config.stage_two.enabled:
+            localizer.fit_second(
+                laboratory.project,
+                labelled,
+                lambda: extraction.tables(learned),
+                lambda: extraction.tables(validation),
+                work / SECOND,
+                progress,
+            )
+            watch.took("stage two")
         test = tables(laboratory.splits.test, 0, "features of test")
         localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
         paths = repo.path_names.names
         header = run_header("tosloc train", config, laboratory, Path(reports_path))
         for part, blocks in (("validation", validation), ("test", test)):
-            rankings = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
-            _write_part(folder / part, header | {"split": part}, rankings, laboratory, laboratory.part(part))
+            named, cases = header | {"split": part}, laboratory.part(part)
+            first = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
+            if localizer.second_ is None:
+                _write_part(folder / part, named, first, laboratory, cases)
+                continue
+            # what stage two adds is judged beside what it began with
+            _write_part(folder / STAGE_ONE / part, named | {"stage": "one"}, first, laboratory, cases)
+            both = localizer.reranked(laboratory.project, extraction.tables(blocks), labelled, progress)
+            _write_part(folder / part, named, both, laboratory, cases)
         watch.took("features of test, rankings")
         localizer.reports_ = (
             report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
@@ -212,7 +237,13 @@ def rank_reports(
             tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
         header = run_header("tosloc rank", config, laboratory, Path(reports_path)) | {"split": split}
-        rankings = (localizer.rank_table(table, repo.path_names.names) for table in extraction.tables(blocks))
+        if localizer.second_ is None:
+            paths = repo.path_names.names
+            rankings: Iterator[Ranking] = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
+        else:
+            rankings = localizer.reranked(
+                laboratory.project, extraction.tables(blocks), laboratory.labelled(), progress
+            )
         _write_part(folder / split, header, rankings, laboratory, cases)
         watch.took("features, rankings")
         watch.write(folder)

@@ -43,6 +43,9 @@ def train(
     keep_features: Annotated[
         bool, typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for scripts/pool.py.")
     ] = False,
+    stage_two: Annotated[
+        bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if an encoder is named.")
+    ] = True,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -51,10 +54,12 @@ def train(
     """
     from tosloc import experiment
     from tosloc.cli.progress import shown
-    from tosloc.config import Config, load_config
+    from tosloc.config import Config, StageTwoSettings, load_config
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
+    if not stage_two:
+        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     with shown(progress) as callback:
         learned = experiment.train(
             config=settings,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -65,6 +65,16 @@ class Table:
     """(n,) files that each row stands for."""
     path_ids: IntArray
     """(n,) numbers into the paths of the extraction, in path order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled reports of a repository."""
+
+    repo: Repository
+    suffixes: frozenset[str]
+    cases: Mapping[str, Case]
+    """Report id -> its case."""
 
 
 class Extraction:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError
 from tosloc.files import write_text
-from tosloc.pipeline.extraction import Extraction, Table, examples, tasks_of
+from tosloc.pipeline.candidates import candidates_of
+from tosloc.pipeline.extraction import Extraction, Labelled, Table, examples, tasks_of
 from tosloc.pipeline.fitting import Choice, fit_stage_one
 from tosloc.pipeline.project import Project
-from tosloc.records import BugReport, Case, FloatArray, Hit, Names, Progress, Ranking, Snapshot, silent
+from tosloc.records import BugReport, Case, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.retrieval import arrays, features
 from tosloc.retrieval.corpus import Corpus, VersionView
 from tosloc.retrieval.documents import Documents
@@ -36,8 +37,16 @@ from tosloc.retrieval.reasons import Explainer
 from tosloc.retrieval.scene import Place, Scene
 from tosloc.retrieval.stage_one import StageOne
 
+if TYPE_CHECKING:
+    from tosloc.pipeline.rereading import Rereading
+    from tosloc.reranking.checkpoint import SecondStage
+
 SCHEMA = 1
 """Version of the checkpoint's layout."""
+SECOND = "second"
+"""Folder of the second stage in a checkpoint."""
+VECTORS = "vectors.npz"
+"""Chunk vectors of the version carried along, in it."""
 NOTHING_TO_LEARN = (
     "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
 )
@@ -51,6 +60,8 @@ class Ground:
     place: Place
     evidence: Evidence
     notes: tuple[str, ...] = ()
+    rereading: Rereading | None = None
+    """The second stage with the version's files at hand, where there is one."""
 
     @classmethod
     def of(
@@ -80,6 +91,8 @@ class Localization:
     columns: Mapping[str, FloatArray]
     stage_one: StageOne
     notes: tuple[str, ...]
+    first_scores: FloatArray | None = None
+    """(F,) stage one's scores, where a second stage has read the first files again."""
 
     @cached_property
     def _explainer(self) -> Explainer:
@@ -90,11 +103,21 @@ class Localization:
         """The first files with their reasons."""
         place = {path: file for file, path in enumerate(self.scene.place.text.snapshot.paths)}
         return [
-            Hit(rank, path, round(float(score), 6), self._explainer.why(place[path]))
+            Hit(rank, path, round(float(score), 6), self._why(place[path], rank, float(score)))
             for rank, (path, score) in enumerate(
                 zip(self.ranking.paths[:number], self.ranking.scores[:number].tolist(), strict=True), start=1
             )
         ]
+
+    def _why(self, file: int, rank: int, score: float) -> tuple[Reason, ...]:
+        why = tuple(self._explainer.why(file))
+        if self.first_scores is None:
+            return why
+        before = int((self.first_scores > self.first_scores[file]).sum()) + 1
+        if before == rank:
+            return why
+        moved = f"read again by the deep model: {'up' if rank < before else 'down'} from place {before}"
+        return (Reason("deep", round(score - float(self.first_scores[file]), 6), moved), *why)
 
 
 class Localizer:
@@ -104,6 +127,8 @@ class Localizer:
         self.config = config or Config()
         self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None
+        self.second_: SecondStage | None = None
+        """The deep model that reads the first files again, where one was learned."""
         self.reports_: tuple[Documents, tuple[str, ...]] | None = None
         """Fixed reports that training knew, with the paths that their numbers mean."""
         self.ground_: Ground | None = None
@@ -160,6 +185,35 @@ class Localizer:
         )
         return self
 
+    def fit_second(
+        self,
+        project: Project,
+        labelled: Labelled,
+        train: Callable[[], Iterable[Table]],
+        validation: Callable[[], Iterable[Table]],
+        work: Path,
+        progress: Progress = silent,
+    ) -> Self:
+        """Learn the second stage on the first files of stage one; ``work`` holds what an interruption leaves."""
+        from tosloc.reranking.checkpoint import SecondStage
+
+        settings, seed = self.config.stage_two, self.config.run.seed
+        stage = self.stage_one
+        number = len(stage.features) + 1 if settings.stage_one_features else 0
+        self.second_ = SecondStage.fresh(settings, number, seed)
+        rereading = self.rereading(project)
+        depth = settings.candidates
+        chosen = candidates_of(train(), labelled, stage, depth, train=True) if settings.training.epochs else ()
+        learned, judged = rereading.lists(chosen), rereading.lists(candidates_of(validation(), labelled, stage, depth))
+        rereading.fit(learned, judged, work, seed=seed, progress=progress)
+        return self
+
+    def reranked(
+        self, project: Project, tables: Iterable[Table], labelled: Labelled, progress: Progress = silent
+    ) -> Iterator[Ranking]:
+        """Rankings by both stages from extracted feature tables of all files."""
+        return self.rereading(project).rankings(tables, labelled, self.stage_one, progress)
+
     @property
     def stage_one(self) -> StageOne:
         """What was learned. Raises ToslocError before ``fit`` or ``load``."""
@@ -192,7 +246,24 @@ class Localizer:
             evidence = Evidence(evidence.commits, _adopt(self.reports_, past.index, past.paths))
         if not len(evidence.reports):
             notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
-        return Ground.of(snapshot, project.corpus([snapshot]), evidence, past.paths.names, tuple(notes))
+        ground = Ground.of(snapshot, project.corpus([snapshot]), evidence, past.paths.names, tuple(notes))
+        if self.second_ is not None:
+            ground.rereading = self.rereading(project)
+        return ground
+
+    def rereading(self, project: Project) -> Rereading:
+        """The second stage on a project's files, whose vectors are kept beside its facts."""
+        from tosloc.pipeline.rereading import (
+            Encoded,
+            Rereading,
+            texts_of,
+            vectors_path,
+        )  # torch, only where it is needed
+        from tosloc.reranking.vectors import VectorStore
+
+        assert self.second_ is not None
+        store = VectorStore(vectors_path(project.store_path))
+        return Rereading(self.second_, Encoded(self.second_, texts_of(project.repo), store))
 
     def localize(
         self,
@@ -229,11 +300,14 @@ class Localizer:
         table = np.empty((len(ground.snapshot), len(stage.features)), dtype=np.float32)
         for place, name in enumerate(stage.features):
             table[:, place] = columns[name]
-        ranking = Ranking.from_scores(report.id, ground.snapshot.paths, stage.scores(table))
+        scores, first = stage.scores(table), None
+        if ground.rereading is not None:
+            first, scores = scores, ground.rereading.reread(report, ground.snapshot, table, scores)
+        ranking = Ranking.from_scores(report.id, ground.snapshot.paths, scores)
         notes = list(ground.notes)
         if not len(scene.text_terms[0]) and not len(ground.place.paths.table.known(question.weights)[0]):
             notes.append("no word of the report occurs in any file; the order says only which files change most")
-        return Localization(ranking, scene, columns, stage, tuple(notes))
+        return Localization(ranking, scene, columns, stage, tuple(notes), first)
 
     def rank(self, report: BugReport, snapshot: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
@@ -274,6 +348,11 @@ class Localizer:
                     ),
                 },
             )
+        if self.second_ is not None:
+            self.second_.save(folder / SECOND)
+            if self.ground_ is not None and self.ground_.rereading is not None:
+                blobs = sorted(set(self.ground_.snapshot.blobs))
+                arrays.save(folder / SECOND / VECTORS, self.ground_.rereading.carried(blobs))
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
         # last, because a folder without it is no checkpoint
         write_text(folder / "weights.json", json.dumps(weights_record(stage, self.choice_), indent=1) + "\n")
@@ -298,7 +377,17 @@ class Localizer:
             localizer.reports_ = _reports(place / "reports.npz")
         if (place / "version.npz").exists():
             localizer.ground_ = _carried(place / "version.npz")
+        if (place / SECOND).exists():
+            localizer._load_second(place / SECOND)
         return localizer
+
+    def _load_second(self, folder: Path) -> None:
+        from tosloc.pipeline.rereading import Rereading, carried_from  # torch, only where it is needed
+        from tosloc.reranking.checkpoint import SecondStage
+
+        self.second_ = SecondStage.load(folder)
+        if self.ground_ is not None and (folder / VECTORS).exists():
+            self.ground_.rereading = Rereading(self.second_, carried_from(arrays.load(folder / VECTORS)))
 
     @classmethod
     def default(cls) -> Self:

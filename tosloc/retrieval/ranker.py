@@ -96,7 +96,11 @@ class HeadRanker:
 
 def reorder_head(scores: FloatArray, order: np.ndarray, points: FloatArray, mix: float) -> FloatArray:
     """(F,) scores: the head's files, ``order``, by linear score and mix times their points, above all the rest."""
-    head = (scores[order] + mix * points) / (1 + mix)
+    return raised(scores, order, (scores[order] + mix * points) / (1 + mix))
+
+
+def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
+    """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0
     lowest = float(head.min()) if len(head) else 0.0

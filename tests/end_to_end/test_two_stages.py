@@ -1,0 +1,227 @@
+"""Both stages from a repository to answers, with an encoder of random weights that learns what it can."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.end_to_end import toy
+from tests.reranking.tiny import write_encoder
+from tosloc import experiment
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.pipeline.localizer import Localizer
+from tosloc.records import BugReport
+from tosloc.reranking.training import Trainer
+
+torch.set_num_threads(1)  # as in the tests of stage two
+LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
+REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> Path:
+    return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=WORDS)
+
+
+def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: Any) -> Config:
+    two = {
+        "code_encoder": str(encoder),
+        "chunks": 2,
+        "chunk_tokens": 16,
+        "report_tokens": 16,
+        "candidates": 8,
+        "side_rank": 4,
+        "precision": "float32",
+        **second,
+        "training": {"epochs": 3, "pairs": 16, "pairs_at_once": 16, "device": "cpu", **(training or {})},
+    }
+    return Config.of(toy.config(0.6, 0.2).as_dict() | {"stage_two": two}, "toy")
+
+
+def train(project: toy.Toy, name: str, settings: Config) -> Localizer:
+    return experiment.train(
+        settings, project.git.path, project.reports(), project.folder / name, project.store, default=None
+    )
+
+
+@pytest.fixture(scope="module")
+def out(project, encoder) -> Path:
+    train(project, "out", config(encoder, final="fused"))
+    return project.folder / "out"
+
+
+def test_rankings_are_whole_and_only_the_head_moves(out):
+    for split in ("validation", "test"):
+        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
+        assert both.orders.keys() == first.orders.keys()
+        for report in both.orders:
+            new, old = both.ranking(report).paths, first.ranking(report).paths
+            assert sorted(new) == sorted(old)
+            assert new[8:] == old[8:]
+
+
+def test_validation_never_loses_and_is_what_was_chosen_by(out):
+    record = json.loads((out / "checkpoint/second/second.json").read_text())
+    both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
+    chosen = "stage one" if record["mix"] == 0 else f"fused x {record['mix']:g}"
+    assert record["validation"][chosen] == pytest.approx([both.mrr, both.map])
+    assert record["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
+    assert both.mrr + both.map >= first.mrr + first.map - 1e-9
+
+
+def test_the_same_command_gives_the_same_bytes(out, project, encoder):
+    train(project, "again", config(encoder))
+    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/second/matcher.safetensors"):
+        assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
+
+
+def test_localizing_with_and_without_the_repository(out, project):
+    carried = Localizer.load(out).localize(REPORT)
+    newest = project.git.made[-2]
+    with Repository(project.git.path) as repo:
+        asked = Localizer.load(out).localize(REPORT, repo, newest, project.store)
+    assert asked.ranking == carried.ranking
+    alone = Localizer.load(out)
+    alone.ground_.rereading = None
+    assert carried.ranking.paths[8:] == alone.localize(REPORT).ranking.paths[8:]
+
+
+def test_a_file_that_moved_says_from_where(project, encoder):
+    train(project, "moved", config(encoder, {"epochs": 0}, final="deep"))
+    both = Localizer.load(project.folder / "moved")
+    moved = {hit.path: hit for hit in both.localize(REPORT).top(8)}
+    both.ground_.rereading = None
+    places = {hit.path: hit.rank for hit in both.localize(REPORT).top(8)}
+    assert places.keys() == moved.keys()
+    assert any(hit.rank != places[path] for path, hit in moved.items())
+    for path, hit in moved.items():
+        said = [reason.text for reason in hit.why if reason.feature == "deep"]
+        way = "up" if hit.rank < places[path] else "down"
+        assert said == (
+            [] if hit.rank == places[path] else [f"read again by the deep model: {way} from place {places[path]}"]
+        )
+
+
+def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
+    folder = project.folder / "ranked"
+    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), folder, "test", project.store)
+    assert list(read_run(folder / "test/run.jsonl.gz").rankings()) == list(
+        read_run(out / "test/run.jsonl.gz").rankings()
+    )
+
+
+@pytest.mark.parametrize("learns", ["report", "both"])
+@pytest.mark.parametrize("loss", ["contrastive", "bce", "in_batch"])
+def test_encoders_learn_too(project, encoder, learns, loss):
+    settings = config(
+        encoder, {"learns": learns, "loss": loss, "epochs": 2, "chunks_at_once": 5, "learning_rate": 0.01}
+    )
+    name = f"{learns}-{loss}"
+    learned = train(project, name, settings)
+    curve = json.loads((project.folder / name / "checkpoint/second/second.json").read_text())["validation"]
+    assert all(math.isfinite(value) for pair in curve.values() for value in pair)
+    loaded = Localizer.load(project.folder / name)
+    # the encoder that learned lies in the checkpoint; the one it began from may go
+    assert (project.folder / name / f"checkpoint/second/{'report' if learns == 'report' else 'code'}").is_dir()
+    assert loaded.localize(REPORT).ranking.paths == learned.localize(REPORT).ranking.paths
+
+
+def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkeypatch):
+    whole = Trainer._epoch
+
+    def killed(self, optimizer, train, epoch, progress):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        return whole(self, optimizer, train, epoch, progress)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_epoch", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(project, "killed", config(encoder))
+    begun = []
+    monkeypatch.setattr(Trainer, "_epoch", lambda *args: begun.append(args[3]) or whole(*args))
+    train(project, "killed", config(encoder))
+    assert begun == [1, 2]
+    for name in ("test/run.jsonl.gz", "checkpoint/second/matcher.safetensors"):
+        assert (project.folder / "killed" / name).read_bytes() == (out / name).read_bytes(), name
+
+
+def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
+    def knowing(reader, library, lists, accelerator=None):
+        return (np.where(one.fixed, 1.0, -1.0) for one in lists)
+
+    monkeypatch.setattr("tosloc.pipeline.rereading.score_lists", knowing)
+    # a first stage that knows only when a file changed last, and a head that holds every file
+    weak = config(encoder, {"epochs": 0}, candidates=50).as_dict()
+    weak["stage_one"]["features"] = ["recency"]
+    train(project, "knowing", Config.of(weak, "weak"))
+    assert evaluate_folder(project.folder / "knowing", "test").mrr == 1
+    assert evaluate_folder(project.folder / "knowing" / "stage_one", "test").mrr < 0.5
+
+
+def test_deep_alone_orders_the_head_by_the_reader(project, encoder):
+    train(project, "deep", config(encoder, {"epochs": 0}, final="deep"))
+    record = json.loads((project.folder / "deep/checkpoint/second/second.json").read_text())
+    assert record["mix"] is None
+    assert Localizer.load(project.folder / "deep").second_.mix == math.inf
+    found = evaluate_folder(project.folder / "deep", "validation")
+    assert record["validation"]["deep"] == pytest.approx([found.mrr, found.map])
+
+
+def test_stage_one_features_join_in_the_last_layer(project, encoder):
+    learned = train(project, "joined", config(encoder, stage_one_features=True, queries_apart=True))
+    assert learned.second_.matcher.last.weight.abs().sum() > 0
+    loaded = Localizer.load(project.folder / "joined").localize(REPORT)
+    assert loaded.ranking == learned.localize(REPORT).ranking
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("second/matcher.safetensors", "incomplete or damaged"),
+        ("second/second.json", "incomplete or damaged"),
+    ],
+)
+def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
+    shutil.copytree(out / "checkpoint", tmp_path / "c")
+    (tmp_path / "c" / file).write_text("{")
+    with pytest.raises(CheckpointError, match=sentence):
+        Localizer.load(tmp_path / "c")
+
+
+def test_another_encoder_is_one_sentence(out, project, tmp_path):
+    write_encoder(tmp_path / "other", words=WORDS, seed=2)
+    write_encoder(tmp_path / "wide", words=WORDS, width=32)
+    for other, sentence in (("other", "not the encoder that"), ("wide", "not the encoder that")):
+        shutil.copytree(out / "checkpoint", tmp_path / f"c-{other}")
+        path = tmp_path / f"c-{other}/second/second.json"
+        record = json.loads(path.read_text())
+        record["encoders"]["code"]["place"] = str(tmp_path / other)
+        path.write_text(json.dumps(record))
+        with pytest.raises(CheckpointError, match=sentence):
+            Localizer.load(tmp_path / f"c-{other}")
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        train(project, "unfit", config(tmp_path / "other", report_encoder=str(tmp_path / "wide")))
+
+
+def test_nothing_to_learn_from_is_one_sentence(project, encoder):
+    with pytest.raises(ToslocError, match="no training report has both fixed and wrong candidates"):
+        train(project, "short", config(encoder, candidates=1))
