@@ -1,0 +1,96 @@
+"""A second stage trained from a pack, without the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from scripts import second
+from tests.end_to_end import toy
+from tests.reranking.tiny import write_encoder
+from tosloc import experiment
+from tosloc.errors import ToslocError
+from tosloc.evaluation import evaluate_folder
+from tosloc.pipeline.pack import read_pack
+from tosloc.reranking.checkpoint import SecondStage
+
+torch.set_num_threads(1)
+WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
+    experiment.train(
+        toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "out", project.store,
+        default=None, keep_features=True, carry=False,
+    )  # fmt: skip
+    return project
+
+
+@pytest.fixture(scope="module")
+def packed(project) -> Path:
+    place = project.folder / "toy.pack"
+    where = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--out", str(place)]
+    assert second.main(["pack", str(project.folder / "out"), *where, "--candidates", "8"]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
+    encoder = write_encoder(folder / "encoder", words=WORDS)
+    (folder / "two.toml").write_text(
+        f'[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\nside_rank = 4\n'
+        'precision = "float32"\nstage_one_features = true\n[stage_two.training]\nepochs = 2\npairs = 16\n'
+        'pairs_at_once = 16\ndevice = "cpu"\n'
+    )
+    return folder / "two.toml"
+
+
+def test_a_pack_holds_what_training_needs(packed):
+    pack = read_pack(packed)
+    assert {part: len(reports) for part, reports in pack.parts.items()} == {"train": 24, "validation": 8, "test": 8}
+    for part, reports in pack.parts.items():
+        for one in reports:
+            assert one.features.shape == (len(one.blobs), one.features.shape[1])
+            assert (np.diff(one.scores[:8]) <= 0).all()
+            assert one.fixed.sum() + len(one.missed_ranks) == one.relevant
+            assert part != "train" or not one.missed_ranks
+    [(blob, text)] = pack.read([pack.parts["test"][0].blobs[0]])
+    assert blob == pack.parts["test"][0].blobs[0]
+    assert "class" in text
+    assert list(pack.read(["gone"])) == [("gone", None)]
+
+
+def test_training_from_a_pack(packed, config, project, capsys):
+    out = project.folder / "two"
+    capsys.readouterr()
+    assert second.main(["train", str(packed), str(config), "--out", str(out)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    first = evaluate_folder(project.folder / "out", "test")
+    assert said["test"]["stage one"] == pytest.approx({"mrr": first.mrr, "map": first.map}, abs=1e-4)
+    assert said["validation"]["fused"]["mrr"] + said["validation"]["fused"]["map"] >= (
+        said["validation"]["stage one"]["mrr"] + said["validation"]["stage one"]["map"]
+    )
+    assert len(json.loads((out / "result.json").read_text())["curve"]) == 2
+    assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
+    assert SecondStage.load(out / "second").matcher.last is not None
+
+
+def test_what_is_no_pack_is_one_sentence(tmp_path, packed):
+    whole = packed.read_bytes()
+    for content, words in (
+        (b"", "damaged"),
+        (b"text", "damaged"),
+        (whole[: len(whole) // 2], "damaged"),
+    ):
+        (tmp_path / "pack").write_bytes(content)
+        with pytest.raises(ToslocError, match=words):
+            read_pack(tmp_path / "pack")
+    with pytest.raises(ToslocError, match="cannot read the pack"):
+        read_pack(tmp_path / "none")
