@@ -41,6 +41,7 @@ from tosloc.retrieval.stage_one import StageOne
 STAGE_ONE = "stage_one"
 """Folder of the runs of stage one alone, where there are two stages."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+DEEP_PACKAGES = ("torch", "transformers", "accelerate")
 
 
 class Stopwatch:
@@ -317,27 +318,21 @@ def run_header(command: str, config: Config, laboratory: Laboratory, reports: Pa
     """
     return {
         "command": command,
-        "tosloc": tosloc.__version__,
-        "analyser": ANALYSER,
-        "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
         "seed": config.run.seed,
-        "repository": laboratory.project.repo.name,
-        "newest fix": laboratory.dataset.cases[-1].fix_commit,
-        "reports": {"name": reports.name, "sha256": fingerprint(reports)},
-        "config": config.as_dict(),
         "search space": "all source files of the before-fix version",
         "unresolved": len(laboratory.dataset.unresolved),
+        **provenance(config, laboratory, reports),
     }
 
 
 def provenance(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
     """Where a result comes from."""
+    packages = (*PACKAGES, *DEEP_PACKAGES) if config.stage_two.enabled else PACKAGES
     return {
         "tosloc": tosloc.__version__,
         "analyser": ANALYSER,
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": {name: metadata.version(name) for name in packages},
         "config": config.as_dict(),
         "repository": laboratory.project.repo.name,
         "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(laboratory.dataset.cases)},

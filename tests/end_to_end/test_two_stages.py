@@ -93,6 +93,21 @@ def test_the_same_command_gives_the_same_bytes(out, project, encoder):
         assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
+def test_what_is_tested_teaches_nothing(out, project, encoder):
+    """Other texts and other fixed files of the test reports leave what was learned, and the choice, as they are."""
+    other = [
+        record if number < 32 else record | {"summary": "Falcon harbor", "fixed": [toy.path_of("Falcon")]}
+        for number, record in enumerate(project.records)
+    ]
+    folder = project.folder / "other"
+    experiment.train(
+        config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store, default=None
+    )
+    assert (folder / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
+    for name in ("matcher.safetensors", "second.json"):
+        assert (folder / "checkpoint/second" / name).read_bytes() == (out / "checkpoint/second" / name).read_bytes()
+
+
 def test_localizing_with_and_without_the_repository(out, project):
     carried = Localizer.load(out).localize(REPORT)
     newest = project.git.made[-2]

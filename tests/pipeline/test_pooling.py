@@ -45,7 +45,7 @@ def keep(folder: Path, train: int = 8) -> Kept:
 
 def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
     kept = keep(tmp_path / "one")
-    assert json.loads((tmp_path / "one/work/blocks.json").read_text()) == {
+    assert json.loads((tmp_path / "one" / "work" / "blocks.json").read_text()) == {
         "features": ["good", "noise"],
         "blocks": {"train": ["block-a.npz"], "validation": ["block-b.npz"], "test": []},
     }

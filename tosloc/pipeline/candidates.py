@@ -53,14 +53,14 @@ def candidates_of(
         if train:
             rows, ranks = np.concatenate((rows, rest[missed])), ()
         snapshot = labelled.repo.snapshot(case.version, labelled.suffixes)
-        blobs = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
-        names = tuple(paths[number] for number in table.path_ids[rows].tolist())
+        blobs = dict(zip(snapshot.path_ids.tolist(), snapshot.blob_ids.tolist(), strict=True))
+        numbers = table.path_ids[rows].tolist()
         yield Candidates(
             report=table.report,
             summary=case.report.summary,
             description=case.report.description,
-            paths=names,
-            blobs=tuple(blobs[name] for name in names),
+            paths=tuple(paths[number] for number in numbers),
+            blobs=tuple(snapshot.blob_names.names[blobs[number]] for number in numbers),
             fixed=table.fixed[rows],
             scores=scores[rows],
             features=features_of(table.rows[rows], scores[rows]),

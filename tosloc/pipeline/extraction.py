@@ -21,7 +21,19 @@ from tosloc.analysis.facts import ANALYSER, language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.records import BoolArray, BugReport, Case, IntArray, LongArray, Names, Progress, Snapshot, silent
+from tosloc.records import (
+    BoolArray,
+    BugReport,
+    Case,
+    FloatArray,
+    IntArray,
+    LongArray,
+    Names,
+    Progress,
+    Ranking,
+    Snapshot,
+    silent,
+)
 from tosloc.retrieval import features
 from tosloc.retrieval.arrays import evidence_arrays, evidence_from, load, save
 from tosloc.retrieval.corpus import Corpus, VersionView
@@ -65,6 +77,10 @@ class Table:
     """(n,) files that each row stands for."""
     path_ids: IntArray
     """(n,) numbers into the paths of the extraction, in path order."""
+
+    def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
+        """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
+        return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
 
 
 @dataclass(frozen=True, eq=False)

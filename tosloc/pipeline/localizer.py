@@ -223,8 +223,7 @@ class Localizer:
 
     def rank_table(self, table: Table, paths: Sequence[str]) -> Ranking:
         """Ranking from an extracted feature table of all files."""
-        names = [paths[number] for number in table.path_ids.tolist()]
-        return Ranking.from_scores(table.report, names, self.stage_one.scores(table.rows))
+        return table.ranking(self.stage_one.scores(table.rows), paths)
 
     # Localizing
 

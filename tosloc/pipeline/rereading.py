@@ -186,14 +186,12 @@ class Rereading:
         """Final rankings of labelled reports, every file of each version, a block of reports at a time."""
         paths, rest, depth = labelled.repo.path_names.names, iter(tables), self.second.settings.candidates
         if not self.second.mix:  # validation wants nothing of it, so nothing is read
-            for table in rest:
-                names = [paths[number] for number in table.path_ids.tolist()]
-                yield Ranking.from_scores(table.report, names, stage.scores(table.rows))
+            yield from (table.ranking(stage.scores(table.rows), paths) for table in rest)
+            return
         while block := list(islice(rest, BLOCK)):
             lists = self.lists(candidates_of(block, labelled, stage, depth))
             for table, one, deep in zip(block, lists, self.deep(lists, progress), strict=True):
-                names = [paths[number] for number in table.path_ids.tolist()]
-                yield Ranking.from_scores(table.report, names, self.scores(stage.scores(table.rows), one, deep))
+                yield table.ranking(self.scores(stage.scores(table.rows), one, deep), paths)
 
     def reread(self, report: BugReport, snapshot: Snapshot, table: Rows, scores: FloatArray) -> FloatArray:
         """(F,) final scores of a version's files for a new report, from stage one's (F, K) features and (F,) scores."""

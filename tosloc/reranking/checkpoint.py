@@ -34,8 +34,6 @@ class SecondStage:
     matcher: Matcher
     mix: float = 1.0
     """Points of the deep score for one of stage one's, chosen on validation; infinite for the deep order alone."""
-    depth: int = 50
-    """Files of the head that are read again, chosen on validation."""
     tried: Mapping[str, tuple[float, float]] | None = None
     """What validation saw: MRR and MAP by name."""
 
@@ -54,7 +52,7 @@ class SecondStage:
                 f" {report.width}; name two of one width"
             )
         torch.manual_seed(seed)
-        return cls(settings, code, report, matcher_of(settings, code.width, features), depth=settings.candidates)
+        return cls(settings, code, report, matcher_of(settings, code.width, features))
 
     @property
     def reader(self) -> Reader:
@@ -100,7 +98,6 @@ class SecondStage:
             },
             "shared": self.report is self.code,
             "mix": self.mix if self.mix != float("inf") else None,
-            "depth": self.depth,
             "validation": self.tried,
         }
         write_text(folder / RECORD, json.dumps(record, indent=1) + "\n")
@@ -121,7 +118,7 @@ class SecondStage:
             matcher = Matcher(**record["matcher"])
             values = safetensors.torch.load_file(folder / MATCHER)
             mix = record["mix"] if record["mix"] is not None else float("inf")
-            depth, tried = int(record["depth"]), record["validation"]
+            tried = record["validation"]
         except CheckpointError:
             raise
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
@@ -139,7 +136,7 @@ class SecondStage:
             raise CheckpointError(
                 f"{folder}: made for an encoder of width {matcher.settings['width']}, but {code.name} has {code.width}"
             )
-        return cls(settings, code, report, matcher, float(mix), depth, tried)
+        return cls(settings, code, report, matcher, float(mix), tried)
 
 
 def matcher_of(settings: StageTwoSettings, width: int, features: int = 0) -> Matcher:

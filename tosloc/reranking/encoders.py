@@ -80,7 +80,7 @@ class Encoder(nn.Module):
         self.width = int(self.model.config.hidden_size)
 
     @classmethod
-    def load(cls, place: str, pooling: Pooling, *, checkpointing: bool = False) -> Self:
+    def load(cls, place: str, pooling: Pooling) -> Self:
         """The encoder of a folder, or of a name on the hub.
 
         Raises CheckpointError when there is none, or its tokenizer does not belong to it.
@@ -100,10 +100,10 @@ class Encoder(nn.Module):
         finally:
             if bars:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-        return cls.of(model, tokenizer, pooling, place, checkpointing=checkpointing)
+        return cls.of(model, tokenizer, pooling, place)
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, pooling: Pooling, name: str, *, checkpointing: bool = False) -> Self:
+    def of(cls, model: Any, tokenizer: Any, pooling: Pooling, name: str) -> Self:
         """Encoder of a model at hand. Raises CheckpointError when the tokenizer does not belong to it."""
         known = model.get_input_embeddings().weight.shape[0]
         if len(tokenizer) > known:
@@ -111,8 +111,6 @@ class Encoder(nn.Module):
                 f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not belong"
                 " together, take both from one folder"
             )
-        if checkpointing:
-            model.gradient_checkpointing_enable()
         words = Words.of(tokenizer)
         return cls(model, words, pooling, name, _fingerprint(model, words, pooling))
 

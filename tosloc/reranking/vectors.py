@@ -80,10 +80,10 @@ class VectorStore:
     ) -> None:
         self.close()
 
-    def missing(self, maker: str, blobs: Iterable[str], kind: str = "vectors") -> list[str]:
-        """Those of the blobs of which the maker's ``vectors`` (or ``tokens``) are not here, each once, in order."""
+    def missing(self, maker: str, blobs: Iterable[str]) -> list[str]:
+        """Those of the blobs of which the maker's vectors are not here, each once, in order."""
         wanted = list(dict.fromkeys(blobs))
-        known = {blob for blob, *_ in self._rows(kind, "blob", maker, wanted)}
+        known = {blob for blob, *_ in self._rows("vectors", "blob", maker, wanted)}
         return [blob for blob in wanted if blob not in known]
 
     def vectors(self, maker: str, blobs: Sequence[str]) -> dict[str, Halves]:
