@@ -1,0 +1,51 @@
+"""Settings of the published techniques: one TOML file each under ``configs/baselines``, every value with its source."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from tosloc.config import Section
+from tosloc.errors import ConfigError
+
+Profile = Literal["clean", "upstream"]
+"""``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(Section):
+    """What every technique has."""
+
+    profile: Profile = "clean"
+
+
+def load(model: type[S], path: Path | None) -> S:
+    """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
+    if path is None:
+        return model()
+    try:
+        values = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the settings: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    return of(model, values, str(path))
+
+
+def of(model: type[S], values: dict[str, Any], where: str) -> S:
+    """Settings from values; ``where`` they stand is said if they are wrong."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = str(detail["loc"][0]) if detail["loc"] else ""
+        if detail["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key, model.model_fields, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(model.model_fields)}"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}") from None
+        raise ConfigError(f"{where}: {key}: {detail['msg']}, not {detail['input']!r}") from None
