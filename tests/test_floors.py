@@ -21,8 +21,10 @@ FLOORS = {
     "baselines": 5,
     "experiment": 6,
     "report": 6,
-    "cli": 7,
-    "scripts": 8,
+    "systems": 7,
+    "reproduce": 8,
+    "cli": 9,
+    "scripts": 10,
 }
 GROUND = {name for name, floor in FLOORS.items() if floor == 0}
 BESIDE = "evaluation"

@@ -74,14 +74,25 @@ class Laboratory:
 
     @classmethod
     def set_up(
-        cls, config: Config, repo: Repository, reports: Path, store_path: Path | None, progress: Progress = silent
+        cls,
+        config: Config,
+        repo: Repository,
+        reports: Path,
+        store_path: Path | None,
+        progress: Progress = silent,
+        *,
+        facts: bool = True,
     ) -> Laboratory:
-        """Read the reports, make the facts of all of their versions, read the history that leads to them."""
+        """Read the reports, make the facts of all of their versions, read the history that leads to them.
+
+        Without ``facts`` none are made, for techniques that read the files in ways of their own.
+        """
         project = Project(repo, store_path, config.data.suffixes, config.run.jobs)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=project.suffixes, progress=progress)
         splits = chronological(dataset.cases, config.data.train, config.data.validation)
         versions = list(dict.fromkeys(case.version for case in dataset.cases))
-        project.index([project.snapshot(version) for version in versions], progress)
+        if facts:
+            project.index([project.snapshot(version) for version in versions], progress)
         tips = list(dict.fromkeys(case.fix_commit for case in dataset.cases))
         history = project.history(tips, progress)
         return cls(
@@ -131,7 +142,7 @@ def train(
     watch = Stopwatch()
     localizer = Localizer(config)
     names = localizer.feature_names
-    with _results(folder), Repository(repo_path) as repo:
+    with results_folder(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         if not laboratory.splits.train:
             number = len(laboratory.dataset.cases)
@@ -177,12 +188,12 @@ def train(
             named, cases = header | {"split": part}, laboratory.part(part)
             first = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
             if localizer.second_ is None:
-                _write_part(folder / part, named, first, laboratory, cases)
+                write_part(folder / part, named, first, laboratory, cases)
                 continue
             # what stage two adds is judged beside what it began with
-            _write_part(folder / STAGE_ONE / part, named | {"stage": "one"}, first, laboratory, cases)
+            write_part(folder / STAGE_ONE / part, named | {"stage": "one"}, first, laboratory, cases)
             both = localizer.reranked(laboratory.project, extraction.tables(blocks), labelled, progress)
-            _write_part(folder / part, named, both, laboratory, cases)
+            write_part(folder / part, named, both, laboratory, cases)
         watch.took("features of test, rankings")
         localizer.reports_ = (
             report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
@@ -223,7 +234,7 @@ def rank_reports(
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
     watch = Stopwatch()
-    with _results(folder), Repository(repo_path) as repo:
+    with results_folder(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         cases = laboratory.part(split)
         if not cases:
@@ -245,7 +256,7 @@ def rank_reports(
             rankings = localizer.reranked(
                 laboratory.project, extraction.tables(blocks), laboratory.labelled(), progress
             )
-        _write_part(folder / split, header, rankings, laboratory, cases)
+        write_part(folder / split, header, rankings, laboratory, cases)
         watch.took("features, rankings")
         watch.write(folder)
         record = provenance(config, laboratory, Path(reports_path)) | {"checkpoint": localizer.provenance_}
@@ -272,9 +283,10 @@ def index(
             project.close()
 
 
-def _write_part(
+def write_part(
     folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], laboratory: Laboratory, cases: Sequence[Case]
 ) -> None:
+    """Write the rankings of some cases with all that judges them."""
     project, files = laboratory.project, laboratory.dataset.files
     write_run(folder / RUN_FILE, header, rankings)
     write_searched(folder / SEARCHED_FILE, ((case.version, project.snapshot(case.version).paths) for case in cases))
@@ -284,7 +296,7 @@ def _write_part(
 
 
 @contextmanager
-def _results(folder: Path) -> Iterator[None]:
+def results_folder(folder: Path) -> Iterator[None]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     _writable(folder)

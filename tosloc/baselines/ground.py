@@ -22,6 +22,7 @@ from scipy import sparse
 from tosloc.analysis.facts import language_of
 from tosloc.analysis.reading import Reading, read
 from tosloc.baselines.kernel import Counts, count, widened
+from tosloc.baselines.settings import Settings
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History
 from tosloc.records import (
@@ -261,6 +262,8 @@ class Ground:
     shelf: Shelf
     table: PathTable
     cutoff: Cutoff = "fix_before_open"
+    complexities: Mapping[str, int] = field(default_factory=dict)
+    """Blob -> sum of the cyclomatic complexity of its functions; filled for techniques that say they need it."""
     _trees: dict[str, Tree] = field(default_factory=dict, init=False, repr=False)
 
     def tree(self, version: str) -> Tree:
@@ -279,8 +282,13 @@ class Baseline(ABC):
     """One published technique on one project. It ranks every file of the version; ties by path."""
 
     name: ClassVar[str]
+    Settings: ClassVar[type[Settings]] = Settings
+    upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
+    """Which fixes the public code counts as earlier, for the upstream profile."""
     learned: ClassVar[bool] = False
     """Whether ``fit`` has to be called first."""
+    needs_complexity: ClassVar[bool] = False
+    """Whether it reads ``Ground.complexities``."""
 
     def __init__(self, settings: Any, ground: Ground, seed: int = 7) -> None:
         self.settings, self.ground, self.seed = settings, ground, seed

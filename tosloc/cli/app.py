@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, reproduction, truncation
+from tosloc.cli import commands, interchange, judging, localize, reproduction, systems, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -35,6 +35,8 @@ app = typer.Typer(
 app.command()(localize.localize)
 for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
     app.command()(_command)
+app.command()(systems.baselines)
+app.command()(systems.restrict)
 app.command()(truncation.truncation)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)

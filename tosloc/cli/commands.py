@@ -147,6 +147,10 @@ def data(
     zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
     suffix: Annotated[list[str] | None, typer.Option("--suffix", help="Suffix of source files.")] = None,
     as_json: JsonOption = False,
+    ever_fixed: Annotated[
+        Path | None,
+        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc restrict."),
+    ] = None,
     progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold."""
@@ -154,11 +158,15 @@ def data(
     from tosloc.cli.progress import shown
     from tosloc.data.datasets import describe, load_dataset
     from tosloc.data.git import Repository
+    from tosloc.files import write_text
 
     with Repository(repo) as repository, shown(progress) as callback:
         dataset = load_dataset(
             repository, reports, zone=zone, suffixes=frozenset(suffix or [".java"]), progress=callback
         )
+    if ever_fixed is not None:
+        paths = sorted({path for case in dataset.cases for path in case.fixed})
+        write_text(ever_fixed, "".join(f"{path}\n" for path in paths))
     rows = describe(dataset)
     if as_json:
         print_json(rows)
