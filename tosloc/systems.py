@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.baselines.ground import Archive, Baseline, Cutoff, Ground, Shelf
-from tosloc.baselines.settings import Settings, load
+from tosloc.baselines.settings import Profile, Settings, load
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
@@ -70,7 +70,7 @@ class Chosen:
         return self.kind.upstream_cutoff if self.settings.profile == "upstream" else "fix_before_open"
 
 
-def choose(names: Sequence[str], profile: str = "clean", folder: Path | None = None) -> list[Chosen]:
+def choose(names: Sequence[str], profile: Profile = "clean", folder: Path | None = None) -> list[Chosen]:
     """Techniques by name (all, if none is named), settings from ``folder/NAME.toml`` where there is one.
 
     Raises ToslocError for an unknown name, ConfigError for wrong settings.
@@ -81,7 +81,7 @@ def choose(names: Sequence[str], profile: str = "clean", folder: Path | None = N
         path = None if folder is None else folder / f"{name}.toml"
         settings = load(kind.Settings, path if path is not None and path.exists() else None)
         if profile != settings.profile:
-            settings = type(settings).model_validate({**settings.model_dump(), "profile": profile})
+            settings = settings.under(profile)
         chosen.append(Chosen(name if profile == "clean" else f"{name}-{profile}", kind, settings))
     return chosen
 

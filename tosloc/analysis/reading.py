@@ -175,5 +175,12 @@ def _lexed(source: bytes, language: str) -> Reading:
     imports = [name for line in _IMPORT.finditer(source) for name in _imported(line[0])]
     types = tuple(seen.types)
     return Reading(
-        tuple(pieces), types, types[:1], tuple(seen.methods), tuple(seen.fields), seen.package, tuple(imports), False
+        tuple(pieces),
+        types,
+        types[:1],
+        tuple(seen.methods),
+        tuple(seen.fields),
+        seen.package,
+        tuple(imports),
+        seen.parsed,
     )

@@ -33,12 +33,14 @@ class Counts:
         """(B,) terms of each text, repeated ones too."""
         return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
 
+    def _like(self, data: FloatArray) -> sparse.csr_array:
+        """Other values in the same places, whose index arrays are shared."""
+        return sparse.csr_array((data, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+
     @cached_property
     def held(self) -> sparse.csr_array:
         """(B, V) 1 where a text holds a term."""
-        held = self.matrix.copy()
-        held.data = np.ones_like(held.data)
-        return held
+        return self._like(np.ones_like(self.matrix.data))
 
     @cached_property
     def held_by_term(self) -> sparse.csr_array:
@@ -48,20 +50,21 @@ class Counts:
     @cached_property
     def log_counts(self) -> sparse.csr_array:
         """(B, V) ln(f) + 1."""
-        logs = self.matrix.copy()
-        logs.data = np.log(logs.data) + 1.0
-        return logs
+        return self._like(np.log(self.matrix.data) + 1.0)
+
+    @cached_property
+    def log_counts_by_term(self) -> sparse.csr_array:
+        """(V, B) the same by term."""
+        return sparse.csr_array(self.log_counts.T)
 
     @cached_property
     def squared_log_counts(self) -> sparse.csr_array:
         """(B, V) (ln(f) + 1) squared."""
-        squares = self.log_counts.copy()
-        squares.data = squares.data**2
-        return squares
+        return self._like(self.log_counts.data**2)
 
     def frequencies(self, multiplicity: LongArray) -> FloatArray:
         """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
-        found: FloatArray = self.held_by_term @ multiplicity.astype(np.float64)
+        found: FloatArray = self.held.T @ multiplicity.astype(np.float64)
         return found
 
     def query(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
@@ -89,7 +92,11 @@ def count(texts: Iterable[Sequence[str]], numbers: dict[str, int] | None = None)
             values.append(number)
         starts.append(len(columns))
     shape = (len(starts) - 1, len(numbers))
-    matrix = sparse.csr_array((np.array(values, dtype=np.float64), np.array(columns, dtype=np.int32), starts), shape)
+    # indices of 32 bits as long as they do: half the memory, and faster products
+    bounds = np.array(starts, dtype=np.int32 if starts[-1] < 2**31 else np.int64)
+    matrix = sparse.csr_array(
+        (np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds), shape=shape
+    )
     matrix.sort_indices()
     return Counts(matrix, numbers)
 
@@ -133,18 +140,23 @@ class Space:
 
     def vector(self, terms: Iterable[str]) -> FloatArray:
         """(V,) weights of a report's terms; those that no text of the version holds are ignored."""
-        columns, counts = self.counts.query(terms)
+        columns, values = self._asked(terms)
         weights = np.zeros(self.counts.matrix.shape[1])
-        weights[columns] = (np.log(counts) + 1.0) * self.idf[columns]
+        weights[columns] = values
         return weights
+
+    def _asked(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
+        columns, counts = self.counts.query(terms)
+        return columns, (np.log(counts) + 1.0) * self.idf[columns]
 
     def cosine(self, terms: Iterable[str]) -> FloatArray:
         """(B,) cosine of each text with the report; 0/0 is 0."""
-        asked = self.vector(terms)
+        columns, asked = self._asked(terms)
         length = float(np.sqrt((asked**2).sum()))
         if not length:
             return np.zeros(len(self.multiplicity))
-        product: FloatArray = self.counts.log_counts @ (asked * self.idf)
+        # the few terms of a report: a product with all of the matrix takes longer
+        product: FloatArray = (asked * self.idf[columns]) @ self.counts.log_counts_by_term[columns]
         cosine: FloatArray = product / (np.where(self.norms > 0, self.norms, 1.0) * length)
         return cosine
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from tosloc.config import Section
 from tosloc.errors import ConfigError
@@ -21,7 +22,24 @@ S = TypeVar("S", bound="Settings")
 class Settings(Section):
     """What every technique has."""
 
+    UPSTREAM: ClassVar[Mapping[str, Any]] = {}
+    """Defaults that are others under ``profile = "upstream"``; a value that is given counts in either profile."""
+
     profile: Profile = "clean"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_profile(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("profile") == "upstream":
+            return {**cls.UPSTREAM, **values}
+        return values
+
+    def under(self, profile: Profile) -> Self:
+        """The same values that were given, with the defaults of another profile."""
+        given = self.model_dump(exclude_unset=True)
+        if self.profile == "upstream":
+            given = {key: value for key, value in given.items() if self.UPSTREAM.get(key) != value}
+        return type(self).model_validate({**given, "profile": profile})
 
 
 def load(model: type[S], path: Path | None) -> S:

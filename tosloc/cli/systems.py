@@ -13,7 +13,7 @@ from tosloc.cli.options import OutOption, ProgressOption, ReportsOption, Reposit
 from tosloc.errors import RunError, ToslocError
 
 
-class Profile(StrEnum):
+class Profiles(StrEnum):
     """How closely a technique is followed."""
 
     clean = "clean"
@@ -41,9 +41,9 @@ def baselines(
         typer.Option("--settings", help="Folder of NAME.toml, a technique's own.", show_default="the defaults"),
     ] = None,
     profile: Annotated[
-        Profile,
+        Profiles,
         typer.Option("--profile", help="clean: published formulas, no leaks; upstream: what the public code does."),
-    ] = Profile.clean,
+    ] = Profiles.clean,
     split: Annotated[
         Split | None,
         typer.Option("--split", help="Reports to rank.", show_default="validation, then test"),
@@ -63,7 +63,7 @@ def baselines(
         raise ToslocError(f"{out} is a file; name a folder for the results")
     if settings is not None and not settings.is_dir():
         raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
-    chosen = systems.choose(names or (), profile.value, settings)
+    chosen = systems.choose(names or (), "clean" if profile is Profiles.clean else "upstream", settings)
     splits = systems.SPLITS if split is None else (split.value,)
     with shown(progress) as callback:
         places = systems.rank_with(

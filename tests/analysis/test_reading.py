@@ -1,0 +1,172 @@
+"""Readings of small sources: which words stand where, which names are declared, what is imported."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosloc.analysis.reading import Reading, read
+
+SHOP = """/*
+ * Licensed to nobody in particular.
+ */
+package org.example.shop; // shop
+
+import java.util.List;
+// between imports
+import static org.example.Limits.MAX;
+import org.example.pages.*;
+
+/** Sells pages. */
+@Shiny("very")
+public class PageShop extends Base {
+    // the limit
+    private static final int MAX_SIZE = 10, other;
+    /* a flag */ boolean open;
+    public PageShop(String name) throws IOException { super(name + "no\\tValue"); }
+    List<Page> getURLFor(char c) {
+        for (Page page : pages) { int count = 0; }
+        try (Reader in = open()) { } catch (Failure failure) { }
+        return c == 'x' ? other : MAX_SIZE;
+    }
+    List<Page> getURLFor() { return null; }
+    interface Visitor { void visit(Page visited); }
+    enum Colour { RED }
+    static class Till { record Coin(int value) { Coin { } } }
+    @interface Mark { String value(); }
+}
+class Helper { }
+"""
+
+
+@pytest.fixture(scope="module")
+def shop() -> Reading:
+    return read(SHOP)
+
+
+def test_names_in_order(shop: Reading) -> None:
+    assert shop.types == ("PageShop", "Visitor", "Colour", "Till", "Coin", "Mark", "Helper")
+    assert shop.outer == ("PageShop", "Helper")
+    assert shop.methods == ("PageShop", "getURLFor", "getURLFor", "visit", "Coin", "value")
+    assert shop.variables == (
+        *("MAX_SIZE", "other", "open", "name", "c", "page", "count", "in", "failure", "visited", "value"),
+    )
+    assert shop.parsed
+
+
+def test_package_and_imports(shop: Reading) -> None:
+    assert shop.package == "org.example.shop"
+    assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
+
+
+def test_pieces_by_kind(shop: Reading) -> None:
+    assert [text for kind, text in shop.pieces if kind == "head"] == [
+        "/*\n * Licensed to nobody in particular.\n */",
+        "// shop",
+        "// between imports",
+    ]
+    assert shop.text("javadoc") == "/** Sells pages. */"
+    assert shop.text("comment") == "// the limit\n/* a flag */"
+    assert shop.text("string") == '"very"\n"no\\tValue"\n\'x\''
+    code = shop.text("code")
+    assert "getURLFor" in code
+    for gone in ("Licensed", "Sells", "limit", "noValue", "import", "java.util", "package", "very"):
+        assert gone not in code
+
+
+def test_text_without_kinds_is_all_in_order(shop: Reading) -> None:
+    whole = shop.text()
+    places = [whole.index(word) for word in ("Licensed", "Sells", "PageShop", "limit", "MAX_SIZE", "Helper")]
+    assert places == sorted(places)
+    assert "import java" not in whole
+
+
+def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is() -> None:
+    made = read("/** Licence. */ package a; /** Doc. */ class A { }")
+    assert [kind for kind, _ in made.pieces] == ["head", "javadoc", "code"]
+
+
+def test_without_package_or_import_there_is_no_head() -> None:
+    assert [kind for kind, _ in read("/* About. */ class A { }").pieces] == ["comment", "code"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("import a.b.C;", "a.b.C"),
+        ("import static a.b.C.run;", "a.b.C"),
+        ("import static a.b.C.*;", "a.b.C"),
+        ("import a . b\n. C ;", "a.b.C"),
+        ("import a.b.C.D;", "a.b.C.D"),
+        ("import a.b.*;", "a.b.*"),
+    ],
+)
+def test_imports(line: str, name: str) -> None:
+    assert read(f"package p;\n{line}\nclass A {{ }}").imports == (name,)
+
+
+def test_a_comment_within_an_import_belongs_to_it() -> None:
+    made = read("package p;\nimport a./* which */B;\nclass A { }")
+    assert [kind for kind, _ in made.pieces] == ["code"]
+
+
+def test_broken_java_keeps_its_words_and_what_was_recognised() -> None:
+    made = read("package a.b;\nimport x.Y;\nclass Broken {\n void good() { }\n void bad( { int = ; /* why */ \n")
+    assert "Broken" in made.types
+    assert "good" in made.methods
+    assert (made.package, made.imports) == ("a.b", ("x.Y",))
+    assert "bad" in made.text("code")
+    assert made.text("comment") == "/* why */"
+
+
+def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
+    made = read('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
+    assert not made.parsed
+    assert (made.package, made.imports) == ("a.b", ("x.Y",))
+    assert made.types == made.outer == ("lost",)
+    assert made.text("string") == '"text"'
+    assert made.text("javadoc") == "/** Doc. */"
+    assert made.text("comment") == "// tail"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "types", "methods", "comment"),
+    [
+        ("python", "# note\nclass Shop:\n    def sell(self): return 'page'\n", ("Shop",), ("sell",), "# note"),
+        ("cpp", "// note\nclass Shop { void sell() { } };\n", ("Shop",), ("sell",), "// note"),
+        ("kotlin", "// note\nclass Shop { fun sell() { } }\n", ("Shop",), ("sell",), "// note"),
+    ],
+)
+def test_other_languages(
+    language: str, text: str, types: tuple[str, ...], methods: tuple[str, ...], comment: str
+) -> None:
+    made = read(text, language)
+    assert (made.types, made.outer, made.methods) == (types, types, methods)
+    assert made.text("comment") == comment
+    assert "sell" in made.text("code")
+    assert made.parsed == (language != "kotlin"), "there is no parser of Kotlin"
+
+
+def test_plain_text_is_code() -> None:
+    assert read("Just words.", "text").pieces == (("code", "Just words."),)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\ufeff"])
+def test_nothing(text: str) -> None:
+    made = read(text)
+    assert (made.types, made.methods, made.imports, made.package) == ((), (), (), "")
+    assert not made.text().strip("\ufeff \n")
+
+
+def test_letters_beyond_ascii_and_half_characters() -> None:
+    made = read('package a;\nclass Größe { String s = "naïve \ud83d"; }')
+    assert made.types == ("Größe",)
+    assert "naïve" in made.text("string")
+
+
+@given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
+def test_no_text_breaks_it_and_no_letter_is_lost(text: str) -> None:
+    made = read(text)
+    kept = [letter for letter in text if letter in "ab"]
+    assert [letter for letter in made.text() if letter in "ab"] == kept

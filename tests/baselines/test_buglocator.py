@@ -1,0 +1,275 @@
+"""BugLocator by hand: terms, lengths, similar reports, their fusion; and what it must not know."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import exp, log, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.baselines import leaks
+from tests.baselines.toy import Bug, Commit, ask, case, ground, report, scores
+from tosloc.analysis.reading import read
+from tosloc.baselines.buglocator import (
+    BugLocator,
+    BugLocatorSettings,
+    Reports,
+    TextSettings,
+    Weighting,
+    code_terms,
+    length_score,
+    name_terms,
+    report_terms,
+)
+from tosloc.baselines.ground import Ground
+from tosloc.baselines.kernel import min_max, step_length_score
+from tosloc.baselines.settings import load
+
+CONFIG = Path(__file__).parents[2] / "configs" / "baselines" / "buglocator.toml"
+A, B, C = "src/A.java", "src/B.java", "src/C.java"
+FILES = {
+    A: "class A { void copper() { copper(silver, golden); } }",
+    B: "class B { void silver() { silver(iron); iron(iron); zinc(zinc, zinc, zinc); } }",
+    C: "class C { int iron; }",
+}
+
+
+def buglocator(made: Ground, **values: Any) -> BugLocator:
+    return BugLocator(BugLocatorSettings.model_validate(values), made)
+
+
+class TestTerms:
+    """Section 3.2."""
+
+    def test_of_a_report(self) -> None:
+        bug = Bug("7", "Bug 7 - Parsers of getURL(2)", opened=1, description="this class isn't Working")
+        # Java's keywords stay, parts of words are not cut
+        assert report_terms(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
+
+    def test_of_a_report_as_the_public_code_stops_words(self) -> None:
+        # a word goes if its stem is the stem of a stop word: "having" as "have"
+        bug = Bug("7", "having parsers", opened=1)
+        assert report_terms(report(bug)) == ["have", "parser"]
+        assert report_terms(report(bug), "mixed") == ["parser"]
+
+    SOURCE = """/* Licence. */ package org.app; import java.util.List;
+/** Renders widgets, this one too. */
+public class JUnitView { // a plain remark
+    String viewPort = "Hello widgets"; void openURL(String[] args) { return; }
+    static class Inner { void run() { } }
+}
+"""
+
+    def test_of_code(self) -> None:
+        assert code_terms(read(self.SOURCE), TextSettings()) == [
+            *("render", "widget"),  # javadoc; "this", "one" and "too" are stop words
+            *("unit", "view", "view", "port", "hello", "widget", "open", "url", "inner", "run"),  # J is one letter
+            *("junitview", "inner", "openurl", "run"),
+        ]
+
+    def test_the_switches(self) -> None:
+        reading = read(self.SOURCE)
+
+        def terms(**values: Any) -> list[str]:
+            return code_terms(reading, TextSettings.model_validate(values))
+
+        assert [term for term in terms(plain_comments=True) if term not in terms()] == ["plain", "remark"]
+        assert "licenc" not in terms(plain_comments=True)
+        assert terms(nested_names=False)[-3:] == ["junitview", "openurl", "run"]
+        assert terms(code_stops=("unit",)).count("string") == 2
+        assert "unit" not in terms(code_stops=("unit",))
+        # lists of stems hold "thi" and "arg", not "this" and "args"
+        assert {"thi", "arg"} <= set(terms(stopping="mixed")) - set(terms())
+
+    def test_names_are_not_stopped_and_count_again(self) -> None:
+        reading = read("class This { void string() { } void string(int a) { } }")
+        assert name_terms(reading, TextSettings()) == ["thi", "string", "string"]
+
+    def test_broken_code_has_terms(self) -> None:
+        assert "widget" in code_terms(read("}} widgets ((("), TextSettings())
+
+
+def test_golden_length_score() -> None:
+    lengths = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
+    assert length_score(lengths).round(6).tolist() == [0.5, 0.513155, 0.539392, 0.591077, 0.731059]
+    assert length_score(lengths, 12.0)[-1] == pytest.approx(1 / (1 + exp(-12)))
+    assert length_score(np.array([4.0, 4.0])).tolist() == [0.5, 0.5]
+
+
+class TestReports:
+    """SimiScore, section 3.4."""
+
+    BUGS = (
+        Bug("1", "red green", opened=1, fixed_at=2, paths=[A, B]),
+        Bug("2", "red red blue", opened=3, fixed_at=4, paths=[A, "gone/D.java"]),
+        Bug("3", "white", opened=3, fixed_at=5, paths=[C]),
+        Bug("asked", "red blue black", opened=10, fixed_at=20, paths=[C]),
+        Bug("later", "black blue", opened=11, fixed_at=30, paths=[B]),
+    )
+
+    @staticmethod
+    def made(weighting: Weighting = "published") -> Reports:
+        return Reports(ground(FILES, TestReports.BUGS).archive, report_terms, weighting)
+
+    def similarities(self, reports: Reports, bug: str = "asked") -> dict[str, float]:
+        past = ask(ground(FILES, self.BUGS), bug).known
+        found = reports.similarities(case(ground(FILES, self.BUGS), bug).report, past).tolist()
+        return {one.report.id: value for one, value in zip(reports.archive.cases, found, strict=True)}
+
+    def test_published_weights_by_hand(self) -> None:
+        # N = 4, the three known reports and this one; red in 3, blue in 2, others in 1; "later" does not count
+        red, blue, black, green = log(4 / 3), log(2), log(4), log(4)
+        own = sqrt(red**2 + blue**2 + black**2)
+        first = red * red / (own * sqrt(red**2 + green**2))
+        more = (log(2) + 1) * red
+        second = (red * more + blue**2) / (own * sqrt(more**2 + blue**2))
+        expected = {"1": first, "2": second, "3": 0.0, "asked": 0.0, "later": 0.0}
+        assert self.similarities(self.made()) == pytest.approx(expected)
+
+    def test_wvtool_weights_by_hand(self) -> None:
+        # R = 5 reports, the later one too: red in 3, blue in 3, black in 2, green in 1
+        red, blue, black, green = log(5 / 3), log(5 / 3), log(5 / 2), log(5)
+        own = sqrt(red**2 + blue**2 + black**2)
+        first = red**2 / (own * sqrt(red**2 + green**2))
+        second = (2 * red**2 + blue**2) / (own * sqrt((2 * red) ** 2 + blue**2))
+        expected = {"1": first, "2": second, "3": 0.0, "asked": 0.0, "later": 0.0}
+        assert self.similarities(self.made("wvtool")) == pytest.approx(expected)
+
+    def test_a_fix_counts_once_for_all_its_files_and_gone_ones_take_their_share(self) -> None:
+        reports = self.made()
+        similar = self.similarities(reports)
+        found = reports.simi(ask(ground(FILES, self.BUGS), "asked")).tolist()
+        assert found == pytest.approx([similar["1"] / 2 + similar["2"] / 2, similar["1"] / 2, 0.0])
+
+    @pytest.mark.parametrize("weighting", ["published", "wvtool"])
+    def test_a_report_without_a_label_gets_what_a_labelled_one_gets(self, weighting: Weighting) -> None:
+        known = [bug for bug in self.BUGS if bug.opened < 10]
+        labelled = ground(FILES, [*known, self.BUGS[3]])
+        without = ground(FILES, known)
+        one = case(labelled, "asked").report
+        past = labelled.archive.before(one, "fix-3")
+        expected = Reports(labelled.archive, report_terms, weighting).similarities(one, past)
+        found = Reports(without.archive, report_terms, weighting).similarities(
+            one, without.archive.before(one, "fix-3")
+        )
+        assert found.tolist() == pytest.approx(expected[:3].tolist())
+        assert found.any()
+
+    def test_nothing_known_and_nothing_said(self) -> None:
+        assert self.similarities(self.made(), "1") == dict.fromkeys(["1", "2", "3", "asked", "later"], 0.0)
+        empty = ground(FILES, [self.BUGS[0], Bug("9", "the", opened=10, fixed_at=11, paths=[A])])
+        assert Reports(empty.archive, report_terms).simi(ask(empty, "9")).tolist() == [0, 0, 0]
+        nobody = ground(FILES)
+        past = nobody.archive.before(report(self.BUGS[0]), "root")
+        assert Reports(nobody.archive, report_terms).similarities(report(self.BUGS[0]), past).tolist() == []
+
+
+class TestScores:
+    """rVSM and the fusion, sections 3.3 and 3.5."""
+
+    BUGS = (
+        Bug("1", "Bug 1 broken latch", opened=1, fixed_at=2, paths=[B, C]),
+        Bug("2", "Bug 2 silver latch", opened=5, fixed_at=9, paths=[A]),
+        Bug("0", "Bug 0 squeaking", opened=1, fixed_at=3, paths=[A]),
+    )
+    # a copper x3, silver, golden; b silver x3, iron x3, zinc x4; c iron; class names of one letter are only appended
+    LENGTHS = (6.0, 11.0, 2.0)
+
+    def rvsm(self) -> list[float]:
+        """By hand: the query is "silver latch"; silver stands in A and B of three files, latch in none."""
+        silver, iron = log(3 / 2), log(3 / 2)
+        alone = log(3)
+
+        def norm(*weights: float) -> float:
+            return sqrt(sum(weight**2 for weight in weights))
+
+        a = norm((log(3) + 1) * alone, silver, alone, alone)  # copper x3, silver, golden, the name a
+        b = norm((log(3) + 1) * silver, (log(3) + 1) * iron, (log(4) + 1) * alone, alone)
+        return [silver / a, (log(3) + 1) * silver / b, 0.0]
+
+    @pytest.mark.parametrize("length", ["minmax", "three_sigma", "none"])
+    def test_rvsm_by_hand(self, length: str) -> None:
+        made = ground(FILES, self.BUGS)
+        technique = buglocator(made, length=length)
+        assert technique.counts.lengths.tolist() == list(self.LENGTHS)
+        lengths = np.array(self.LENGTHS)
+        worth = {"minmax": length_score(lengths), "three_sigma": step_length_score(lengths), "none": np.ones(3)}[length]
+        assert technique.rvsm(ask(made, "2")).tolist() == pytest.approx((np.array(self.rvsm()) * worth).tolist())
+
+    def test_fusion_by_hand(self) -> None:
+        made = ground(FILES, self.BUGS)
+        text = min_max(np.array(self.rvsm()) * length_score(np.array(self.LENGTHS)))
+        similar = np.array([0.0, 1.0, 1.0])  # report 1 shares "latch" and was fixed in B and C
+        for alpha in (0.0, 0.2, 1.0):
+            found = list(scores(buglocator(made, alpha=alpha), "2").values())
+            assert found == pytest.approx(((1 - alpha) * text + alpha * similar).tolist())
+
+    def test_words_of_no_file_leave_it_to_similar_reports(self) -> None:
+        made = ground(FILES, [*self.BUGS, Bug("3", "Bug 3 latch", opened=8, fixed_at=9, paths=[A])])
+        assert scores(buglocator(made), "3") == pytest.approx({A: 0.0, B: 0.2, C: 0.2})
+
+    def test_the_version_that_is_searched_counts(self) -> None:
+        bugs = [Bug("1", "zinc", opened=5, fixed_at=9, paths=[A])]
+        made = ground(FILES, bugs, [Commit("moved", 1, {C: "class C { int zinc; }", B: None})])
+        assert scores(buglocator(made), "1", "root")[B] > 0
+        assert scores(buglocator(made), "1") == pytest.approx({A: 0.0, C: 0.8})
+
+    def test_files_without_words_and_versions_with_one_file(self) -> None:
+        bug = Bug("1", "silver", opened=1, fixed_at=2, paths=[A])
+        assert set(scores(buglocator(ground({A: "", B: FILES[B]}, [bug])), "1")) == {A, B}
+        for profile in ("clean", "upstream"):
+            assert scores(buglocator(ground({A: ""}, [bug]), profile=profile), "1") == {A: 0.0}
+
+    def test_all_files_are_ranked(self) -> None:
+        made = ground(FILES, self.BUGS)
+        assert buglocator(made).left_out(ask(made, "2")) == 0
+
+
+class TestKnowledge:
+    """What changes an answer, and what must not."""
+
+    CLEAN = staticmethod(buglocator)
+    UPSTREAM = staticmethod(partial(buglocator, profile="upstream"))
+
+    def test_clean_sees_only_what_was_known(self) -> None:
+        assert not leaks.sees_the_fix_between(self.CLEAN)
+        assert not leaks.sees_what_comes_later(self.CLEAN)
+
+    def test_neither_order_nor_labels_change_an_answer(self) -> None:
+        for make in (self.CLEAN, self.UPSTREAM):
+            assert not leaks.sees_the_order(make)
+            assert not leaks.sees_the_labels(make)
+
+    def test_upstream_leaks(self) -> None:
+        # fixes are cut at the own fix, and terms are weighed over all reports
+        assert leaks.sees_the_fix_between(self.UPSTREAM, "fix_order")
+        assert leaks.sees_what_comes_later(self.UPSTREAM, "fix_order")
+        assert BugLocator.upstream_cutoff == "fix_order"
+
+    def test_the_past_matters(self) -> None:
+        assert leaks.answer(self.CLEAN) != leaks.answer(self.CLEAN, [leaks.ASKED])
+
+
+class TestSettings:
+    """The file of settings, and the profiles."""
+
+    def test_the_file_holds_the_defaults(self) -> None:
+        assert load(BugLocatorSettings, CONFIG) == BugLocatorSettings() == leaks.every_key(BugLocatorSettings, CONFIG)
+
+    def test_upstream_has_other_defaults_and_given_values_stay(self) -> None:
+        upstream = BugLocatorSettings(profile="upstream")
+        assert (upstream.length, upstream.stopping, upstream.weighting) == ("three_sigma", "mixed", "wvtool")
+        assert not upstream.nested_names
+        assert set(upstream.code_stops) == {"string", "main", "args", "org", "eclipse", "swt"}
+        assert BugLocatorSettings(profile="upstream", length="none").length == "none"
+
+    def test_from_one_profile_to_the_other(self) -> None:
+        given = BugLocatorSettings(alpha=0.3, length="none")
+        there = given.under("upstream")
+        assert (there.profile, there.alpha, there.length, there.stopping) == ("upstream", 0.3, "none", "mixed")
+        assert there.under("clean") == given
+        assert BugLocatorSettings(profile="upstream").under("clean") == BugLocatorSettings()
+        assert given.under("clean") == given
