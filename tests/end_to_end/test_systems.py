@@ -102,7 +102,7 @@ def test_every_technique_ranks_every_file(project: toy.Toy, name: str, profile: 
     assert place.name == (name if profile == "clean" else f"{name}-upstream")
     summary = evaluate_folder(place, "test").summary()
     assert summary["length"] == 1.0
-    assert summary["mrr"] > 0.3  # by chance .14
+    assert summary["mrr"] > 0.2  # by chance .14; BRTracer nearly silences files below the median length
     with Repository(project.git.path) as repo:
         for report, order in read_run(place / "test/run.jsonl.gz").orders.items():
             assert order.length == len(repo.snapshot("HEAD", (".java",))), report
