@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -193,6 +194,29 @@ def test_sweep_cuts_the_head_and_draws(ablated, packed, config, tmp_path, capsys
     assert drawn[".png"].startswith(b"\x89PNG")
     assert second.main(["sweep", *where, "--candidates", "3", "--markdown"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("| 3 | ")
+
+
+def test_only_what_training_uses_is_encoded(packed, config, project, tmp_path, capsys):
+    few = tmp_path / "few.toml"
+    few.write_text(config.read_text().replace("epochs = 2", "epochs = 1\nnegatives = 1"))
+    drawn = tmp_path / "drawn.toml"
+    drawn.write_text(few.read_text() + "negatives_by_rank = true\n")
+    kept = {}
+    for place in (few, drawn):
+        out = tmp_path / place.stem
+        assert second.main(["sweep", str(packed), str(place), "--out", str(out), "--candidates", "8"]) == 0
+        with sqlite3.connect(out / "vectors.sqlite") as database:
+            kept[place.stem] = {blob for (blob,) in database.execute("SELECT blob FROM vectors")}
+        database.close()
+    pack = read_pack(packed)
+    train = [one for one in pack.parts["train"] if one.fixed.any()]
+    judged = {blob for part in ("validation", "test") for one in pack.parts[part] for blob in one.blobs}
+    right = {blob for one in train for blob, fixed in zip(one.blobs, one.fixed, strict=True) if fixed}
+    wrong = {one.blobs[int(np.flatnonzero(~one.fixed)[0])] for one in train}
+    assert kept["few"] == judged | right | wrong
+    # what is drawn anew each epoch may be any of them
+    assert kept["drawn"] == {blob for reports in pack.parts.values() for one in reports for blob in one.blobs}
+    assert kept["few"] < kept["drawn"]
 
 
 def test_more_files_than_the_pack_holds_is_one_sentence(packed, config, tmp_path):
