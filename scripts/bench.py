@@ -29,6 +29,16 @@ memory: evaluate TREC files, memory: evaluate JSON lines
     Largest resident memory of ours, against 1 GiB.
 
 ``--only evaluation`` measures the last four rows, for which no repository is needed.
+
+With ``--encoder FOLDER``, on the processor and in one thread:
+
+two stages / stage one + one text
+    Processor time of one ranking by both stages, the files' vectors known, against one by stage one and one pass of the
+    report's tokens through the encoder: what reading again costs beside the encoder that it cannot do without. The
+    reports are the first five.
+encoding / encoder alone
+    Chunks a second from blobs to kept vectors (reading, cutting, encoding, writing), against those of the encoder on
+    the same batches, ready made. Here more is better.
 """
 
 from __future__ import annotations
@@ -42,12 +52,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -69,12 +79,16 @@ from tosloc.files import write_text
 from tosloc.pipeline.extraction import blobs_of
 from tosloc.pipeline.localizer import Ground, Localizer, shipped
 from tosloc.pipeline.project import Project
-from tosloc.records import BugReport, Ranking, Snapshot
+from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
 from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.gather import without_trailers
 from tosloc.retrieval.question import Question
 from tosloc.retrieval.stage_one import StageOne
+
+if TYPE_CHECKING:
+    from tosloc.reranking.checkpoint import SecondStage
+    from tosloc.reranking.vectors import VectorStore
 
 SEED = 7
 REPORTS = 20
@@ -85,10 +99,15 @@ SAMPLE = 1000
 """Blobs that are analysed for the first index."""
 SIZES = (1_250, 2_500, 5_000, 10_000)
 GIB = 2**30
+READ_AGAIN = 5
+"""Reports whose first files are read again."""
+ENCODED = 32
+"""Files that are encoded."""
 EVALUATION = "evaluation"
-PARTS = ("stage one", "first index", "add one commit", "growth", "memory", EVALUATION)
+PARTS = ("stage one", "first index", "add one commit", "growth", "memory", "stage two", EVALUATION)
 RANKINGS, FILES = 628, 10_000
 TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 1.3, "add": 0.01, "growth": 1, "memory": 1}
+TARGETS |= {"two stages": 1.5, "encoding": 0.9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +410,109 @@ class Bench:
                 rows.append(Row("memory: evaluate test", peak, 4 * GIB))
         return rows
 
+    def stage_two(self, encoder: Path | None) -> list[Row]:
+        """Both stages, and encoding, against what only the encoder takes."""
+        if encoder is None:
+            say("no encoder is named with --encoder: no rows of stage two")
+            return []
+        import torch  # which takes seconds, and no other part needs
+
+        from tosloc.reranking.checkpoint import SecondStage
+
+        given = self.config.stage_two
+        training = given.training.model_copy(update={"learns": "matcher", "lora_rank": 0, "device": "cpu"})
+        changed = {"code_encoder": str(encoder), "report_encoder": "", "stage_one_features": False}
+        second = SecondStage.fresh(given.model_copy(update={**changed, "training": training}))
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return [self.both_stages(second), self.encoding(second)]
+        finally:
+            torch.set_num_threads(threads)
+
+    def both_stages(self, second: SecondStage) -> Row:
+        """Ranking one report by both stages, vectors known."""
+        import torch
+
+        from tosloc.pipeline.rereading import Encoded, Rereading, texts_of
+        from tosloc.reranking.encoding import encode
+        from tosloc.reranking.vectors import VectorStore
+
+        reports, settings, device = self.reports[:READ_AGAIN], second.settings, torch.device("cpu")
+        with VectorStore(self.work / "vectors.sqlite") as store:
+            source = Encoded(second, texts_of(self.repo), store)
+            ground = replace(self.whole, rereading=Rereading(second, source))
+            say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
+            warm(self.default, ground, reports)
+            asked = [self.query(second, report) for report in reports]
+
+            def reference(report: BugReport, query: list[IntArray]) -> object:
+                return self.default.answer(report, self.whole), encode(second.report, query, device)
+
+            say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
+            times = np.array(
+                [
+                    in_turns(
+                        [
+                            lambda r=report, q=query: reference(r, q),  # type: ignore[misc]
+                            lambda r=report: self.default.answer(r, ground),  # type: ignore[misc]
+                        ]
+                    )
+                    for report, query in zip(reports, asked, strict=True)
+                ]
+            ).mean(axis=0)
+        return Row("two stages / stage one + one text", float(times[1]), float(times[0]))
+
+    @staticmethod
+    def query(second: SecondStage, report: BugReport) -> list[IntArray]:
+        """A report's marked tokens."""
+        from tosloc.reranking.texts import queries
+
+        settings, words = second.settings, second.report.words
+        texts = queries(report.summary, report.description, apart=settings.queries_apart)
+        return [words.marked(tokens, settings.report_tokens) for tokens in words.tokens(texts)]
+
+    def encoding(self, second: SecondStage) -> Row:
+        """Encoding blobs, against the encoder alone."""
+        import torch
+
+        from tosloc.pipeline.rereading import texts_of
+        from tosloc.reranking.encoding import CodeEncoding, Cut, alike
+        from tosloc.reranking.vectors import VectorStore
+
+        settings, texts = second.settings, texts_of(self.repo)
+        blobs = [blob for blob, _ in self.sample[:ENCODED]]
+        cut = Cut(settings.chunks, settings.chunk_tokens)
+
+        def coding(store: VectorStore) -> CodeEncoding:
+            return CodeEncoding(second.code, cut, store, precision=settings.precision)
+
+        def ours() -> None:
+            with tempfile.TemporaryDirectory(dir=self.work) as folder, VectorStore(Path(folder) / "v.sqlite") as store:
+                coding(store).make(blobs, texts)
+
+        with VectorStore(self.work / "tokens.sqlite") as store:
+            prepared = coding(store)
+            tokens = prepared.tokens(blobs, texts)
+            words = second.code.words
+            chunks = [
+                chunk
+                for blob in blobs
+                if len(tokens[blob])
+                for chunk in words.chunks(tokens[blob], cut.length, cut.chunks)
+            ]
+            model = prepared.working()
+        batches = [model.padded([chunks[place] for place in batch], "cpu") for batch in alike(chunks)]
+
+        def reference() -> None:
+            with torch.inference_mode():
+                for tokens_SL, real_SL in batches:
+                    model(tokens_SL, real_SL)
+
+        say(f"encoding {len(chunks):,} pieces of {len(blobs)} files, in turns with the encoder alone")
+        alone, whole = in_turns([reference, ours], rounds=3)
+        return Row("encoding / encoder alone", len(chunks) / whole, len(chunks) / alone)
+
 
 # Evaluation, in a process of its own for each side
 
@@ -579,12 +701,17 @@ def print_table(rows: Sequence[Row]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
-        shown = [
-            f"{x / GIB:.3f} GiB" if row.name.startswith("memory") else amount(x) for x in (row.value, row.reference)
-        ]
+        shown = [amount_of(row.name, x) for x in (row.value, row.reference)]
         target = next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
         table.add_row(row.name, *shown, f"{row.ratio:.3g}", "" if target is None else f"{target:g}")
     Console(highlight=False, markup=False).print(table)
+
+
+def amount_of(name: str, value: float) -> str:
+    """What a row measures, with its unit."""
+    if name.startswith("memory"):
+        return f"{value / GIB:.3f} GiB"
+    return f"{value:.3g}/s" if name.startswith("encoding") else amount(value)
 
 
 def amount(value: float) -> str:
@@ -611,6 +738,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--reports", type=Path, help="labelled reports, for the memory of evaluating them")
     made.add_argument("--config", type=Path, help="TOML file of settings")
     made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
+    made.add_argument("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
     made.add_argument("--rankings", type=int, default=RANKINGS, help=f"rankings to evaluate; default: {RANKINGS}")
     made.add_argument("--files", type=int, default=FILES, help=f"files of each of them; default: {FILES}")
@@ -643,6 +771,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
                 "stage one": bench.stage_one,
                 "growth": bench.growth,
                 "memory": lambda: bench.memory(arguments.reports, arguments.config),
+                "stage two": lambda: bench.stage_two(arguments.encoder),
             }
         return [row for part in wanted for row in parts[part]()]
 

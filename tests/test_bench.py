@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GitRepository
+from tests.reranking.tiny import write_encoder
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
@@ -39,6 +40,27 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
         assert sorted(row) == ["name", "ratio", "reference", "value"]
         assert row["value"] > 0
         assert row["ratio"] == pytest.approx(row["value"] / row["reference"])
+
+
+def test_rows_of_a_second_stage(repository: GitRepository, tmp_path: Path) -> None:
+    repository.commit(
+        {f"src/{name}.java": JAVA.format(name, name.lower()) for name in ("Door", "Key")}, "first version"
+    )
+    encoder = write_encoder(tmp_path / "encoder")
+    (tmp_path / "c.toml").write_text("[stage_two]\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n")
+    where = ["--repo", str(repository.path), "--only", "stage two", "--config", str(tmp_path / "c.toml")]
+    done = run(*where, "--encoder", str(encoder), "--json")
+    assert done.returncode == 0, done.stderr
+    two, encoding = json.loads(done.stdout)
+    assert [two["name"], encoding["name"]] == ["two stages / stage one + one text", "encoding / encoder alone"]
+    assert two["value"] > two["reference"] / 2 > 0
+    assert 0 < encoding["ratio"] < 1.5  # chunks a second: more work makes fewer
+    done = run(*where, "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    assert "--encoder" in done.stderr
+    done = run(*where, "--encoder", str(tmp_path))
+    assert done.returncode == 2
+    assert "no encoder can be loaded from there" in done.stderr
 
 
 @pytest.mark.parametrize(

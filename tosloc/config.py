@@ -131,6 +131,13 @@ class TrainingSettings(Section):
     patience: Annotated[int, Field(ge=1)] = 5
     precision: Literal["float32", "bfloat16"] = "float32"
     device: Literal["auto", "cpu"] = "auto"
+    lora_rank: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _adapters_of_what_learns(self) -> Self:
+        if self.lora_rank and self.learns == "matcher":
+            raise ValueError('lora_rank is of encoders that learn; set learns = "report" or "both", or lora_rank = 0')
+        return self
 
 
 class StageTwoSettings(Section):

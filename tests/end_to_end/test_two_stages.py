@@ -68,6 +68,12 @@ def out(project, encoder) -> Path:
     return project.folder / "out"
 
 
+def matcher(folder: Path) -> str:
+    """Where the weights of the matching model lie."""
+    [found] = folder.glob("checkpoint/second/matcher-*.safetensors")
+    return str(found.relative_to(folder))
+
+
 def test_rankings_are_whole_and_only_the_head_moves(out):
     for split in ("validation", "test"):
         both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
@@ -89,7 +95,7 @@ def test_validation_never_loses_and_is_what_was_chosen_by(out):
 
 def test_the_same_command_gives_the_same_bytes(out, project, encoder):
     train(project, "again", config(encoder))
-    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/second/matcher.safetensors"):
+    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/second/second.json", matcher(out)):
         assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
@@ -104,8 +110,8 @@ def test_what_is_tested_teaches_nothing(out, project, encoder):
         config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store, default=None
     )
     assert (folder / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
-    for name in ("matcher.safetensors", "second.json"):
-        assert (folder / "checkpoint/second" / name).read_bytes() == (out / "checkpoint/second" / name).read_bytes()
+    for name in (matcher(out), "checkpoint/second/second.json"):
+        assert (folder / name).read_bytes() == (out / name).read_bytes()
 
 
 def test_localizing_with_and_without_the_repository(out, project):
@@ -155,8 +161,20 @@ def test_encoders_learn_too(project, encoder, learns, loss):
     assert all(math.isfinite(value) for pair in curve.values() for value in pair)
     loaded = Localizer.load(project.folder / name)
     # the encoder that learned lies in the checkpoint; the one it began from may go
-    assert (project.folder / name / f"checkpoint/second/{'report' if learns == 'report' else 'code'}").is_dir()
+    [_] = (project.folder / name).glob(
+        f"checkpoint/second/{'report' if learns == 'report' else 'code'}-*/model.safetensors"
+    )
     assert loaded.localize(REPORT).ranking.paths == learned.localize(REPORT).ranking.paths
+
+
+def test_adapters_learn_and_come_back(project, encoder):
+    settings = config(encoder, {"learns": "both", "lora_rank": 2, "epochs": 2, "learning_rate": 0.05})
+    learned = train(project, "adapted", settings)
+    [place] = (project.folder / "adapted").glob("checkpoint/second/code-*")
+    assert [file.name for file in place.iterdir()] == ["adapters.safetensors"]
+    loaded = Localizer.load(project.folder / "adapted")
+    assert loaded.second_.code.rank == 2
+    assert loaded.localize(REPORT).ranking == learned.localize(REPORT).ranking
 
 
 def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkeypatch):
@@ -175,7 +193,7 @@ def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkey
     monkeypatch.setattr(Trainer, "_epoch", lambda *args: begun.append(args[3]) or whole(*args))
     train(project, "killed", config(encoder))
     assert begun == [1, 2]
-    for name in ("test/run.jsonl.gz", "checkpoint/second/matcher.safetensors"):
+    for name in ("test/run.jsonl.gz", matcher(out)):
         assert (project.folder / "killed" / name).read_bytes() == (out / name).read_bytes(), name
 
 
@@ -211,13 +229,14 @@ def test_stage_one_features_join_in_the_last_layer(project, encoder):
 @pytest.mark.parametrize(
     ("file", "sentence"),
     [
-        ("second/matcher.safetensors", "incomplete or damaged"),
+        ("second/matcher-*", "incomplete or damaged"),
         ("second/second.json", "incomplete or damaged"),
     ],
 )
 def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
-    (tmp_path / "c" / file).write_text("{")
+    [place] = (tmp_path / "c").glob(file)
+    place.write_text("{")
     with pytest.raises(CheckpointError, match=sentence):
         Localizer.load(tmp_path / "c")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tosloc.reranking.candidates import CandidateList, Library, batch_of, batches, for_training, values_of
+from tosloc.reranking.candidates import CandidateList, Head, Library, batch_of, batches, for_training, values_of
 
 QUERY = (np.array([2, 7, 3], dtype=np.int32),)
 LIBRARY = Library.of_vectors(
@@ -73,3 +73,13 @@ def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:
     assert values_of(head, np.array([0.0, 1.0, 2.0])) == pytest.approx((1, (1 + 2 / 10) / 3))
     assert values_of(head, np.zeros(3)) == values_of(head, head.scores)  # equal scores keep stage one's order
     assert values_of(one("1", "a", "0"), np.zeros(1)) == (0.0, 0.0)
+
+
+def test_what_a_shorter_head_loses_keeps_its_rank() -> None:
+    whole = one("1", "a b c d", "0101", missed_ranks=(10,), relevant=3)
+    head = Head.of(whole, 2)
+    assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == ([False, True], [0, -1], (4, 10))
+    # the fixed file at place 2 rises to the first place, the others stay
+    assert values_of(head, np.array([0.0, 1.0])) == pytest.approx((1, (1 + 2 / 4 + 3 / 10) / 3))
+    for depth in (4, 9):
+        assert values_of(Head.of(whole, depth), whole.scores) == values_of(whole, whole.scores)

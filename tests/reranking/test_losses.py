@@ -47,6 +47,25 @@ def test_padding_changes_neither_loss_nor_gradient() -> None:
     assert padded.grad[:, 3:].abs().sum() == 0
 
 
+def test_binary_cross_entropy_is_at_its_best_offset() -> None:
+    scores, fixed = torch.tensor([[3.0, 2.0, 2.5], [4.0, 1.0, 0.0]]), torch.tensor([[1, 0, 0], [0, 1, 0]]).bool()
+    real = torch.ones_like(fixed)
+    at = [
+        torch.nn.functional.binary_cross_entropy_with_logits(scores + offset, fixed.float()).item()
+        for offset in torch.arange(-9.0, 3.0, 0.001).tolist()
+    ]
+    assert bce(scores, fixed, real).item() == pytest.approx(min(at), abs=1e-6)
+    moved = (scores + 100).requires_grad_()
+    loss = bce(moved, fixed, real)
+    assert loss.item() == pytest.approx(min(at), abs=1e-4)
+    loss.backward()
+    assert moved.grad is not None
+    assert moved.grad.sum().item() == pytest.approx(0, abs=1e-5)  # it asks for an order, not for a height
+    assert (moved.grad[fixed] < 0).all()
+    for none in (torch.zeros_like(fixed), torch.ones_like(fixed)):
+        assert bce(scores, none, real).item() == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize("fixed", [[[0, 0, 0]], [[1, 1, 1]]], ids=["nothing fixed", "everything fixed"])
 def test_a_list_without_a_choice_teaches_nothing(fixed: list[list[int]]) -> None:
     assert loss([[1.0, 2.0, 0.5]], fixed) == 0

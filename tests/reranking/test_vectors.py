@@ -1,6 +1,7 @@
 """The store of vectors, and that each blob goes through the encoder once."""
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -66,6 +67,40 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
         assert store.missing("m", ["a"]) == ["a"]
         store.put_vectors("m", [("a", np.zeros((1, 2), dtype=np.float16))])
         assert store.missing("m", ["a"]) == []
+
+
+def test_no_connection_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sqlite3.Connection] = []
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: made.append(real(*args, **more)) or made[-1])
+    vectors = np.ones((1, 2), dtype=np.float16)
+
+    def closed() -> list[bool]:
+        found = []
+        for connection in made:
+            try:
+                connection.execute("SELECT 1")
+                found.append(False)
+            except sqlite3.ProgrammingError:
+                found.append(True)
+        return found
+
+    store = VectorStore(tmp_path / "v.sqlite")
+    store.put_vectors("m", [("a", vectors)])
+    assert store.missing("m", ["a", "b"]) == ["b"]
+    assert len(made) > 2
+    assert all(closed())
+    made.clear()
+    with store:
+        store.put_tokens("m", [("a", [1])])
+        assert store.vectors("m", ["a"])["a"].tolist() == [[1, 1]]
+        assert closed() == [False]  # one for the whole block
+    assert closed() == [True]
+    assert store.tokens("m", ["a"])["a"].tolist() == [1]
+    (tmp_path / "v.sqlite").write_bytes(b"text" * 999)
+    with pytest.raises(StoreError, match="the store of vectors cannot be used"):
+        store.missing("m", ["a"])
+    assert all(closed())
 
 
 def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:

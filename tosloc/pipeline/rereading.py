@@ -23,7 +23,7 @@ from tosloc.errors import ToslocError
 from tosloc.pipeline.candidates import Candidates, candidates_of, features_of
 from tosloc.pipeline.extraction import Labelled, Table
 from tosloc.records import BugReport, FloatArray, IntArray, Progress, Ranking, Snapshot, silent
-from tosloc.reranking.candidates import CandidateList, Library, values_of
+from tosloc.reranking.candidates import CandidateList, Judgeable, Library, for_training, values_of
 from tosloc.reranking.checkpoint import SecondStage
 from tosloc.reranking.encoding import CodeEncoding, Cut, Texts, best_device, encode
 from tosloc.reranking.texts import queries
@@ -162,6 +162,9 @@ class Rereading:
         None where nothing was to be learned: without epochs, the encoders' own closeness is the deep score.
         """
         second, settings = self.second, self.second.settings
+        if not settings.training.negatives_by_rank:  # then always the same files are wrong, and the rest is never read
+            rng = np.random.default_rng(seed)
+            train = [for_training(one, settings.training.negatives, rng, by_rank=False) or one for one in train]
         library, lists = self.ready([*train, *validation], progress, settings.training.learns)
         learned, judged = lists[: len(train)], lists[len(train) :]
         state = None
@@ -252,7 +255,7 @@ def fused(scores: FloatArray, deep: FloatArray, mix: float) -> FloatArray:
 
 
 def choose_mix(
-    lists: Sequence[CandidateList], deep: Sequence[FloatArray], final: str
+    lists: Sequence[Judgeable], deep: Sequence[FloatArray], final: str
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The mix with the best MRR + MAP on these lists, the smallest of equals, and what each gave; ``deep`` has none."""
     mixes = (0.0, math.inf) if final == "deep" else (*MIXES, math.inf)

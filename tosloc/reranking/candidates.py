@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -16,6 +16,42 @@ from torch import Tensor
 
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reranking.vectors import Halves
+
+
+class Judgeable(Protocol):
+    """What measures need to know of a report's candidates, in stage one's order."""
+
+    @property
+    def fixed(self) -> BoolArray:
+        """(C,)"""
+
+    @property
+    def scores(self) -> FloatArray:
+        """(C,) stage one's scores."""
+
+    @property
+    def missed_ranks(self) -> tuple[int, ...]:
+        """Ranks of the fixed files beyond the candidates, which keep their places."""
+
+    @property
+    def relevant(self) -> int:
+        """All fixed files of the report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The first of a report's candidates, as measures see them."""
+
+    fixed: BoolArray
+    scores: FloatArray
+    missed_ranks: tuple[int, ...]
+    relevant: int
+
+    @classmethod
+    def of(cls, one: Judgeable, depth: int) -> Self:
+        """The first ``depth`` candidates; the fixed files after them are missed."""
+        lost = tuple((np.flatnonzero(one.fixed[depth:]) + depth + 1).tolist())
+        return cls(one.fixed[:depth], one.scores[:depth], (*lost, *one.missed_ranks), one.relevant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +223,7 @@ def for_training(one: CandidateList, negatives: int, rng: np.random.Generator, b
     )
 
 
-def values_of(one: CandidateList, scores: FloatArray) -> tuple[float, float]:
+def values_of(one: Judgeable, scores: FloatArray) -> tuple[float, float]:
     """Reciprocal rank and textbook average precision of a list reordered by ``scores``, the rest in its places.
 
     Equal scores keep stage one's order. A report without fixed files counts 0.

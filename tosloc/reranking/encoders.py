@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -14,13 +14,16 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.records import IntArray
 
 # S sequences, L tokens of the longest, d width of the encoder
 
 Pooling: TypeAlias = Literal["mean", "first"]
 """A sequence's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
+
+PROJECTIONS: Final = (("query", "value"), ("q_proj", "v_proj"), ("q_lin", "v_lin"), ("q", "v"), ("Wqkv",))
+"""What transformers call the layers that adapters stand beside: those of queries and values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,10 @@ class Encoder(nn.Module):
         self.model: Any = model
         self.words, self.pooling, self.name, self.fingerprint = words, pooling, name, fingerprint
         self.width = int(self.model.config.hidden_size)
+        self.rank = 0
+        """Rank of its adapters; 0 = none."""
+        self.base = fingerprint
+        """Fingerprint of the weights as they were loaded, which adapters leave as they are."""
 
     @classmethod
     def load(cls, place: str, pooling: Pooling) -> Self:
@@ -122,6 +129,42 @@ class Encoder(nn.Module):
         offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
         return int(config.max_position_embeddings) - offset
 
+    def adapt(self, rank: int) -> None:
+        """Add low-rank adapters beside the projections of queries and values (LoRA).
+
+        From now on they alone learn; at first they change nothing. Raises ToslocError where there is no place for them.
+        """
+        try:
+            from peft import LoraConfig, inject_adapter_in_model
+        except ImportError as error:
+            raise ToslocError('lora_rank needs peft; install it with: pip install "tosloc[lora]"') from error
+        linear = {name.rpartition(".")[2] for name, part in self.model.named_modules() if isinstance(part, nn.Linear)}
+        targets = next((list(names) for names in PROJECTIONS if linear.issuperset(names)), None)
+        if targets is None:
+            raise ToslocError(
+                f"{self.name}: no query and value projections in it that adapters could stand beside; set"
+                " [stage_two.training] lora_rank = 0"
+            )
+        inject_adapter_in_model(
+            LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=targets), self.model
+        )
+        self.rank, self.fingerprint = rank, self.fingerprint_now()
+
+    @property
+    def adapters(self) -> dict[str, Tensor]:
+        """Name -> values of the adapters."""
+        return {name: value for name, value in self.model.state_dict().items() if ".lora_" in name}
+
+    def take_adapters(self, values: Mapping[str, Tensor]) -> None:
+        """Have these adapters. Raises ValueError when they are another model's."""
+        own = self.adapters
+        if {name: value.shape for name, value in own.items()} != {name: v.shape for name, v in values.items()}:
+            raise ValueError("these adapters are another model's")
+        with torch.no_grad():
+            for name, value in own.items():
+                value.copy_(values[name])
+        self.fingerprint = self.fingerprint_now()
+
     def fingerprint_now(self) -> str:
         """Fingerprint of the weights as they are now."""
         return _fingerprint(self.model, self.words, self.pooling)
@@ -147,8 +190,13 @@ class Encoder(nn.Module):
 
 def _fingerprint(model: nn.Module, words: Words, pooling: Pooling) -> str:
     """Of the weights, the tokenizer and the pooling: what a vector depends on."""
-    digest = hashlib.sha256(f"{words.fingerprint} {pooling}".encode())
-    for name, values in sorted(model.state_dict().items()):
+    return digest_of(model.state_dict(), f"{words.fingerprint} {pooling}")
+
+
+def digest_of(values: Mapping[str, Tensor], told: str = "") -> str:
+    """Digest of named values, and of what else is told."""
+    digest = hashlib.sha256(told.encode())
+    for name, value in sorted(values.items()):
         digest.update(name.encode())
-        digest.update(values.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]

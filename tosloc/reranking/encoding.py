@@ -91,7 +91,7 @@ class CodeEncoding:
         """What vectors are kept under; changes with the encoder's weights, the cut and the precision."""
         return f"{self.encoder.fingerprint} {TEXT_VERSION} {self.cut.chunks}x{self.cut.length} {self.dtype}"
 
-    def _working(self) -> Encoder:
+    def working(self) -> Encoder:
         """The encoder in the type that it computes in; a copy, since lower precision cannot be taken back."""
         if self.dtype == torch.float32:
             return self.encoder.to(self.device).eval()
@@ -100,7 +100,7 @@ class CodeEncoding:
     def make(self, blobs: Iterable[str], texts: Texts, progress: Progress = silent) -> int:
         """Encode the blobs whose vectors are missing; how many there were. A blob that cannot be read gets no chunk."""
         missing = self.store.missing(self.maker, blobs)
-        model = self._working() if missing else self.encoder
+        model = self.working() if missing else self.encoder
         progress("encoding files", 0, len(missing))
         for start in range(0, len(missing), FILES):
             part = missing[start : start + FILES]
@@ -136,9 +136,8 @@ def encode(model: Encoder, sequences: Sequence[IntArray], device: torch.device) 
     Raises ToslocError when the device has too little memory.
     """
     made = np.zeros((len(sequences), model.width), dtype=np.float16)
-    order = sorted(range(len(sequences)), key=lambda place: (-len(sequences[place]), place))
     try:
-        for batch in _batches(order, sequences):
+        for batch in alike(sequences):
             tokens_SL, real_SL = model.padded([sequences[place] for place in batch], device)
             made[batch] = model(tokens_SL, real_SL).float().cpu().numpy().astype(np.float16)
     except torch.cuda.OutOfMemoryError as error:
@@ -146,9 +145,11 @@ def encode(model: Encoder, sequences: Sequence[IntArray], device: torch.device) 
     return made
 
 
-def _batches(order: Sequence[int], sequences: Sequence[IntArray]) -> Iterator[list[int]]:
+def alike(sequences: Sequence[IntArray]) -> Iterator[list[int]]:
+    """Places of sequences that go through the encoder together: of like length, ``BATCH_TOKENS`` at most."""
+    order = sorted(range(len(sequences)), key=lambda place: (-len(sequences[place]), place))
     start = 0
     while start < len(order):
         number = max(1, BATCH_TOKENS // max(len(sequences[order[start]]), 1))
-        yield list(order[start : start + number])
+        yield order[start : start + number]
         start += number

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# B reports of a batch, C candidates of a report (padded)
+# B reports of a batch, C candidates of a report (padded), P real pairs
 
 Loss: TypeAlias = Literal["contrastive", "bce", "in_batch"]
 
@@ -36,8 +36,22 @@ def contrastive(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
 
 
 def bce(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
-    """Binary cross-entropy of every real pair of report and candidate."""
-    return functional.binary_cross_entropy_with_logits(score_BC[real_BC], fixed_BC[real_BC].to(score_BC.dtype))
+    """Binary cross-entropy of every real pair of report and candidate, at the offset of all scores that makes it least.
+
+    Closeness has no zero of its own: without an offset, most of what is learned would be that few files are fixed.
+    """
+    score_P, fixed_P = score_BC[real_BC], fixed_BC[real_BC].to(score_BC.dtype)
+    return functional.binary_cross_entropy_with_logits(score_P + _offset(score_P.detach(), fixed_P), fixed_P)
+
+
+def _offset(score_P: Tensor, fixed_P: Tensor) -> Tensor:
+    """What to add to the scores for their shares to sum to the number of fixed files, where the loss is least."""
+    low, high = -score_P.max() - 20, -score_P.min() + 20
+    for _ in range(40):
+        middle = (low + high) / 2
+        over = (score_P + middle).sigmoid().sum() > fixed_P.sum()
+        low, high = torch.where(over, low, middle), torch.where(over, middle, high)
+    return (low + high) / 2
 
 
 def in_batch(score_BB: Tensor) -> Tensor:

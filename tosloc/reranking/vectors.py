@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -34,23 +34,25 @@ CREATE TABLE tokens (blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES maker
 
 
 class VectorStore:
-    """Vectors and tokens by blob and maker. A crash loses at most the batch in flight. Use it in a ``with`` block.
+    """Vectors and tokens by blob and maker. A crash loses at most the batch in flight.
 
     A maker's name tells everything that its results depend on, such as the encoder's fingerprint. Several processes may
-    open the file at once, each for itself. Raises StoreError when the file is something else or damaged.
+    open the file at once, each for itself. In a ``with`` block it stays open; elsewhere each call opens and closes it,
+    so that whoever keeps a store for as long as it lives has nothing to close. Raises StoreError when the file is
+    something else or damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path: Final = Path(path).expanduser().absolute()
+        self._kept: sqlite3.Connection | None = None
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            self._prepare()
+            with self._open() as connection:
+                self._prepare(connection)
 
-    def _prepare(self) -> None:
-        run = self._connection.execute
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        run = connection.execute
         run("PRAGMA journal_mode=WAL")
-        run("PRAGMA synchronous=NORMAL")
         run("BEGIN IMMEDIATE")
         [[application]] = run("PRAGMA application_id")
         [[version]] = run("PRAGMA user_version")
@@ -68,17 +70,35 @@ class VectorStore:
             )
         run("COMMIT")
 
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous=NORMAL")
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The connection of the ``with`` block, or one for this call alone."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        with closing(self._connect()) as connection:
+            yield connection
 
     def __enter__(self) -> Self:
+        with self._explained():
+            self._kept = self._connect()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def missing(self, maker: str, blobs: Iterable[str]) -> list[str]:
         """Those of the blobs of which the maker's vectors are not here, each once, in order."""
@@ -102,47 +122,43 @@ class VectorStore:
 
     def put_vectors(self, maker: str, items: Iterable[tuple[str, Halves]]) -> None:
         """Keep (n, d) chunk vectors of blobs, all of them or none."""
-        with self._writing(maker) as number:
-            self._connection.executemany(
+        with self._writing(maker) as (connection, number):
+            connection.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
                 ((blob, number, made.shape[1], made.astype("<f2").tobytes()) for blob, made in items),
             )
 
     def put_tokens(self, maker: str, items: Iterable[tuple[str, Sequence[int]]]) -> None:
         """Keep tokens of blobs, all of them or none."""
-        with self._writing(maker) as number:
-            self._connection.executemany(
+        with self._writing(maker) as (connection, number):
+            connection.executemany(
                 "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?)",
                 ((blob, number, zlib.compress(np.asarray(tokens, dtype="<i4").tobytes(), 1)) for blob, tokens in items),
             )
 
     def _rows(self, table: str, columns: str, maker: str, blobs: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        with self._explained():
-            number = self._number(maker)
+        with self._explained(), self._open() as connection:
+            number = _number(connection, maker)
             for start in range(0, len(blobs), _ASK):
                 part = blobs[start : start + _ASK]
                 marks = ",".join("?" * len(part))
-                yield from self._connection.execute(
+                yield from connection.execute(
                     f"SELECT {columns} FROM {table} WHERE maker = ? AND blob IN ({marks})", (number, *part)
                 ).fetchall()
 
-    def _number(self, maker: str) -> int | None:
-        found = self._connection.execute("SELECT id FROM makers WHERE name = ?", (maker,)).fetchone()
-        return None if found is None else int(found[0])
-
     @contextmanager
-    def _writing(self, maker: str) -> Iterator[int]:
-        with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
+    def _writing(self, maker: str) -> Iterator[tuple[sqlite3.Connection, int]]:
+        with self._explained(), self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                self._connection.execute("INSERT OR IGNORE INTO makers (name) VALUES (?)", (maker,))
-                number = self._number(maker)
+                connection.execute("INSERT OR IGNORE INTO makers (name) VALUES (?)", (maker,))
+                number = _number(connection, maker)
                 assert number is not None
-                yield number
+                yield connection, number
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+            connection.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -153,3 +169,8 @@ class VectorStore:
         except (sqlite3.DatabaseError, zlib.error) as error:
             advice = "make room and run again" if "full" in str(error) else "delete it to have the vectors made again"
             raise StoreError(f"{self.path}: the store of vectors cannot be used ({error}); {advice}") from error
+
+
+def _number(connection: sqlite3.Connection, maker: str) -> int | None:
+    found = connection.execute("SELECT id FROM makers WHERE name = ?", (maker,)).fetchone()
+    return None if found is None else int(found[0])
