@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, reproduction, systems, truncation
+from tosloc.cli import commands, interchange, judging, localize, reproduce, reproduction, systems, truncation
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
 
 
@@ -41,6 +41,7 @@ app.command()(truncation.truncation)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)
 app.command()(reproduction.reproduce_check)
+app.command()(reproduce.reproduce)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,126 @@
+"""Where runs lie, and how those that are missing are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tosloc import experiment, systems
+from tosloc.errors import RunError, ToslocError
+from tosloc.evaluation.places import Judged, read_judged
+from tosloc.experiment import STAGE_ONE, fingerprint
+from tosloc.records import Progress, silent
+from tosloc.reproduce.projects import Site
+
+BASELINES = "baselines"
+"""Folder of the published techniques' runs, by project."""
+PAPER = "paper-"
+"""Before a project's name: the folder of a training by configs/paper.toml."""
+TWO = "-two"
+"""Behind a project's name: the folder of both stages, where that of stage one is another."""
+SPLIT = "test"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Projects, and the folders of their runs."""
+
+    sites: Sequence[Site]
+    out: Path
+    """Everything that is made."""
+    runs: Path | None = None
+    """Where finished runs are looked for first."""
+    make: bool = True
+    """Whether missing runs are made; else they are left out."""
+    settings: Path | None = None
+    """Folder of the techniques' settings."""
+    systems: tuple[str, ...] = ()
+    encoder: str = ""
+    source: Path | None = None
+    """Finished results of the second stage's experiments."""
+    versions: int = 0
+
+    def find(self, name: Path, ready: Callable[[Path], bool]) -> Path | None:
+        """The first folder of that name that is ready, of the given runs or of our own."""
+        places = (folder / name for folder in (self.runs, self.out) if folder is not None)
+        return next((place for place in places if ready(place)), None)
+
+    def trained(self, site: Site) -> Path | None:
+        """The folder of a finished training of the project."""
+        return self.find(Path(site.name), is_trained)
+
+    def both_stages(self, site: Site, ready: Callable[[Path], bool]) -> Path | None:
+        """The folder of both stages: the training's, if it has two, or one of its own."""
+        trained = self.find(Path(site.name), lambda place: ready(place) and is_ranked(place / STAGE_ONE))
+        return trained or self.find(Path(f"{site.name}{TWO}"), ready)
+
+    def ranked(self, site: Site, name: str) -> Path | None:
+        """The folder of a technique's finished run on the project."""
+        return self.find(Path(BASELINES) / site.name / name, is_ranked)
+
+    def train(self, site: Site, progress: Progress = silent) -> Path:
+        """The folder of a training; made now if there is none."""
+        place = self.trained(site)
+        if place is None:
+            place = self.out / site.name
+            experiment.train(
+                site.settings, site.repo, site.reports, place, site.store, told(progress, site), keep_features=True
+            )
+        return place
+
+    def rank(self, site: Site, names: Sequence[str], progress: Progress = silent) -> None:
+        """Make the techniques' runs that are missing."""
+        missing = [name for name in names if self.ranked(site, name) is None]
+        if missing:
+            chosen = systems.choose(missing, folder=self.settings)
+            out = self.out / BASELINES / site.name
+            systems.rank_with(
+                chosen, site.settings, site.repo, site.reports, out, site.store, (SPLIT,), told(progress, site)
+            )
+
+    def judged(self, site: Site, place: Path) -> Judged:
+        """A finished run. Raises RunError when it is of other reports than the project's file holds."""
+        judged = read_judged(place, SPLIT)
+        reports = judged.run.header.get("reports")
+        if isinstance(reports, dict) and reports.get("sha256") not in (None, fingerprint(site.reports)):
+            raise RunError(
+                f"{place}: a run on other reports ({reports.get('name')}) than {site.reports}; name another folder with"
+                " --runs, or move it away"
+            )
+        return judged
+
+
+def is_ranked(place: Path) -> bool:
+    """Whether a folder holds a finished run of the test reports."""
+    return systems.finished(place, SPLIT)
+
+
+def is_trained(place: Path) -> bool:
+    """Whether a folder holds a finished training: its runs, and the checkpoint, which is written last."""
+    return is_ranked(place) and (place / "checkpoint" / "weights.json").is_file()
+
+
+def told(progress: Progress, site: Site) -> Progress:
+    """Progress that names the project."""
+
+    def tell(what: str, done: int, total: int) -> None:
+        progress(f"{site.name}: {what}", done, total)
+
+    return tell
+
+
+def by_project(sites: Sequence[Site], what: str, progress: Progress) -> Iterator[Site]:
+    """The projects one after the other, with progress."""
+    for number, site in enumerate(sites):
+        progress(what, number, len(sites))
+        yield site
+    progress(what, len(sites), len(sites))
+
+
+def some(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The known names that are wanted, all without any. Raises ToslocError for an unknown one."""
+    for name in names:
+        if name not in known:
+            raise ToslocError(f"no system is called {name!r}; there are {', '.join(known)}")
+    return [name for name in known if not names or name in names]
