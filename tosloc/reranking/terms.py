@@ -46,9 +46,9 @@ class Bags:
         return len(self.terms)
 
     @classmethod
-    def none(cls, size: int) -> Self:
-        """No bags of so many places."""
-        return cls(np.zeros((0, size), dtype=np.int32), np.zeros((0, size), dtype=np.float32))
+    def empty(cls, number: int, size: int) -> Self:
+        """Bags of so many places without terms."""
+        return cls(np.zeros((number, size), dtype=np.int32), np.zeros((number, size), dtype=np.float32))
 
     @classmethod
     def joined(cls, parts: Sequence[Bags]) -> Self:
@@ -86,25 +86,30 @@ class Shelf:
 
     def __init__(self, size: int) -> None:
         self._rows: dict[Hashable, int] = {}
-        self._parts = [Bags.none(size)]
+        self._held = Bags.empty(0, size)
 
     def rows(self, keys: Sequence[Hashable], make: Callable[[LongArray], Bags]) -> LongArray:
         """(n,) rows of the keys in ``bags``; ``make`` gives the bags of those places that are new."""
-        new = []
+        number, new = len(self._rows), []
         for place, key in enumerate(keys):
             if key not in self._rows:
                 self._rows[key] = len(self._rows)
                 new.append(place)
         if new:
-            self._parts.append(make(np.array(new, dtype=np.int64)))
+            made = make(np.array(new, dtype=np.int64))
+            if len(self._rows) > len(self._held):  # room for as many again, so that few at a time are not copied often
+                room = Bags.empty(len(self._rows) + number, self._held.terms.shape[1])
+                room.terms[:number], room.weights[:number] = self._held.terms[:number], self._held.weights[:number]
+                self._held = room
+            self._held.terms[number : len(self._rows)] = made.terms
+            self._held.weights[number : len(self._rows)] = made.weights
         return np.array([self._rows[key] for key in keys], dtype=np.int64)
 
     @property
     def bags(self) -> Bags:
         """All that were made."""
-        if len(self._parts) > 1:
-            self._parts = [Bags.joined(self._parts)]
-        return self._parts[0]
+        number = len(self._rows)
+        return Bags(self._held.terms[:number], self._held.weights[:number])
 
 
 @dataclass(frozen=True, eq=False)
