@@ -202,7 +202,7 @@ class Workbench:
 
     def __init__(self, options: argparse.Namespace, progress: Progress) -> None:
         self.config: Config = load_config(options.config)
-        if not self.config.stage_two.enabled:
+        if not self.config.stage_two.code_encoder:
             raise ToslocError(f"{options.config} names no encoder; set [stage_two] code_encoder")
         self.packed: Pack = read_pack(options.pack)
         self.digest = hashlib.sha256(options.pack.read_bytes()).hexdigest()

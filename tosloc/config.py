@@ -140,9 +140,31 @@ class TrainingSettings(Section):
         return self
 
 
-class StageTwoSettings(Section):
-    """``[stage_two]``: the deep model that reads the first files again."""
+class TermsSettings(Section):
+    """``[stage_two.terms]``: two towers of term vectors, learned from the project's own fixed reports."""
 
+    candidates: Annotated[int, Field(ge=1)] = 200
+    width: Annotated[int, Field(ge=2)] = 64
+    min_files: Annotated[int, Field(ge=1)] = 3
+    min_reports: Annotated[int, Field(ge=1)] = 2
+    report_terms: Annotated[int, Field(ge=1)] = 64
+    content_terms: Annotated[int, Field(ge=1)] = 160
+    history_terms: Annotated[int, Field(ge=1)] = 64
+    history_years: Annotated[float, Field(gt=0)] = 2.0
+    depth: Annotated[int, Field(ge=2)] = 150
+    positives: Annotated[int, Field(ge=1)] = 12
+    negatives: Annotated[int, Field(ge=1)] = 20
+    epochs: Annotated[int, Field(ge=1)] = 3
+    learning_rate: Annotated[float, Field(gt=0)] = 3e-3
+    reports: Annotated[int, Field(ge=1)] = 64
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    refit: bool = True
+
+
+class StageTwoSettings(Section):
+    """``[stage_two]``: the model that reads the first files again."""
+
+    reader: Literal["encoder", "terms"] = "encoder"
     code_encoder: str = ""
     report_encoder: str = ""
     pooling: Literal["mean", "first"] = "mean"
@@ -159,11 +181,12 @@ class StageTwoSettings(Section):
     final: Literal["deep", "fused"] = "fused"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     training: TrainingSettings = TrainingSettings()
+    terms: TermsSettings = TermsSettings()
 
     @property
     def enabled(self) -> bool:
-        """Whether there is a second stage at all."""
-        return bool(self.code_encoder)
+        """Whether there is a second stage at all: term vectors need nothing more, an encoder has to be named."""
+        return self.reader == "terms" or bool(self.code_encoder)
 
 
 class RunSettings(Section):

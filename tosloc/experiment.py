@@ -6,9 +6,10 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -29,11 +30,13 @@ from tosloc.evaluation.places import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.evaluation.searched import SEARCHED_FILE, write_searched
 from tosloc.files import write_text
-from tosloc.pipeline.extraction import Extraction, Labelled, tasks_of
+from tosloc.pipeline.extraction import Extraction, Labelled, Table, tasks_of
 from tosloc.pipeline.localizer import SECOND, Localizer, shipped, ships
-from tosloc.pipeline.pooling import write_listing
+from tosloc.pipeline.pooling import Kept, write_listing
 from tosloc.pipeline.project import Project
+from tosloc.pipeline.wording import Learned, Material
 from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.retrieval.arrays import evidence_from, load
 from tosloc.retrieval.evidence import Evidence
 from tosloc.retrieval.gather import report_documents
 from tosloc.retrieval.stage_one import StageOne
@@ -42,6 +45,7 @@ STAGE_ONE = "stage_one"
 """Folder of the runs of stage one alone, where there are two stages."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
 DEEP_PACKAGES = ("torch", "transformers", "accelerate")
+TERMS_PACKAGES = ("torch", "safetensors")
 
 
 class Stopwatch:
@@ -114,6 +118,10 @@ class Laboratory:
         project = self.project
         return Labelled(project.repo, project.suffixes, {case.report.id: case for case in self.dataset.cases})
 
+    def material(self) -> Material:
+        """All cases with the facts of their files and what was known when they were opened."""
+        return Material(self.labelled(), self.project.store, self.evidence, self.history.ancestors)
+
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the evidence that its workers read."""
         made = Extraction(folder, self.project.repo.path, self.project.store_path, self.project.suffixes, names)
@@ -170,7 +178,13 @@ def train(
         localizer.fit(extraction, learned, validation, default=base, progress=progress)
         watch.took("fit and choice")
         labelled = laboratory.labelled()
-        if config.stage_two.enabled:
+        wording = None
+        if config.stage_two.reader == "terms":
+            wording = localizer.fit_wording(
+                laboratory.material(), extraction.tables(learned), lambda: extraction.tables(validation), progress
+            )
+            watch.took("stage two")
+        elif config.stage_two.enabled:
             localizer.fit_second(
                 laboratory.project,
                 labelled,
@@ -181,11 +195,14 @@ def train(
             )
             watch.took("stage two")
         test = tables(laboratory.splits.test, 0, "features of test")
-        localizer.provenance_ = provenance(config, laboratory, Path(reports_path))
+        localizer.provenance_ = provenance(config, laboratory, Path(reports_path)) | taught(wording)
         paths = repo.path_names.names
         header = run_header("tosloc train", config, laboratory, Path(reports_path))
         for part, blocks in (("validation", validation), ("test", test)):
             named, cases = header | {"split": part}, laboratory.part(part)
+            if wording is not None:
+                write_reworded(folder, named, partial(extraction.tables, blocks), laboratory, wording)
+                continue
             first = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
             if localizer.second_ is None:
                 write_part(folder / part, named, first, laboratory, cases)
@@ -214,6 +231,54 @@ def train(
     return localizer
 
 
+def learn_terms(
+    config: Config,
+    run: str | Path,
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    store_path: Path | None = None,
+    progress: Progress = silent,
+) -> Localizer:
+    """Add a second stage of term vectors to a training folder that keeps its feature tables.
+
+    ``out`` gets what ``train`` with this configuration leaves; stage one is the run's. Raises ToslocError when the run
+    keeps no tables, or was trained on other reports or another history.
+    """
+    folder = Path(out).expanduser()
+    kept, localizer = Kept.read(Path(run).expanduser()), Localizer.load(run)
+    watch = Stopwatch()
+    base = localizer.config
+    two = base.stage_two.model_copy(update={"reader": "terms", "terms": config.stage_two.terms})
+    localizer.config = config = base.model_copy(update={"stage_two": two, "run": config.run})
+    with results_folder(folder), Repository(repo_path) as repo:
+        evidence, names = evidence_from(load(kept.evidence_path))
+        for name in names:  # the tables' numbers of paths
+            repo.path_names.id(name)
+        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
+        for was, now in (
+            (evidence.commits, laboratory.evidence.commits),
+            (evidence.reports, laboratory.evidence.reports),
+        ):
+            if was.ids != now.ids or was.commit_ids != now.commit_ids:
+                raise ToslocError(f"{run} was trained on other reports or another history; train it again")
+        watch.took("facts and history")
+        tables = {part: partial(kept.tables, part) for part in kept.blocks}
+        wording = localizer.fit_wording(laboratory.material(), tables["train"](), tables["validation"], progress)
+        watch.took("stage two")
+        localizer.provenance_ = provenance(config, laboratory, Path(reports_path)) | taught(wording)
+        header = run_header("tosloc train", config, laboratory, Path(reports_path))
+        for part in ("validation", "test"):
+            write_reworded(folder, header | {"split": part}, tables[part], laboratory, wording)
+        watch.took("rankings")
+        localizer.save(folder / "checkpoint")
+        watch.took("checkpoint")
+        watch.write(folder)
+        write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
+        laboratory.project.close()
+    return localizer
+
+
 def rank_reports(
     checkpoint: str | Path | None,
     repo_path: str | Path,
@@ -237,6 +302,11 @@ def rank_reports(
     with results_folder(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         cases = laboratory.part(split)
+        if localizer.wording_ is not None and split in localizer.wording_.learned_on:
+            raise ToslocError(
+                f"the second stage of {checkpoint} has learned from the {split} reports themselves; rank test, or train"
+                " with refit = false in [stage_two.terms]"
+            )
         if not cases:
             raise ToslocError(
                 f"{reports_path}: none of its {len(laboratory.dataset.cases)} reports falls to {split}; rank them with"
@@ -249,9 +319,15 @@ def rank_reports(
             tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
         header = run_header("tosloc rank", config, laboratory, Path(reports_path)) | {"split": split}
-        if localizer.second_ is None:
+        rankings: Iterator[Ranking]
+        if localizer.wording_ is not None:
+            wording, material = localizer.wording_, laboratory.material()
+            words = material.words(wording.lexicon, wording.settings)
+            header |= {"stage two learned on": list(wording.learned_on)}
+            rankings = wording.rankings(extraction.tables(blocks), localizer.stage_one, words, material)
+        elif localizer.second_ is None:
             paths = repo.path_names.names
-            rankings: Iterator[Ranking] = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
+            rankings = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
         else:
             rankings = localizer.reranked(
                 laboratory.project, extraction.tables(blocks), laboratory.labelled(), progress
@@ -281,6 +357,29 @@ def index(
             return project.index([project.sources(revision)], progress)
         finally:
             project.close()
+
+
+def write_reworded(
+    folder: Path,
+    header: Mapping[str, Any],
+    tables: Callable[[], Iterable[Table]],
+    laboratory: Laboratory,
+    learned: Learned,
+) -> None:
+    """Write the rankings of one part by both stages, and beside them those of stage one; the header names the part."""
+    part = str(header["split"])
+    paths, cases = laboratory.project.repo.path_names.names, laboratory.part(part)
+    first = (table.ranking(learned.stage.scores(table.rows), paths) for table in tables())
+    write_part(folder / STAGE_ONE / part, {**header, "stage": "one"}, first, laboratory, cases)
+    judged = part == "validation"
+    seen = {"stage two learned on": list((learned.judged if judged else learned.final).learned_on)}
+    both = learned.rankings(tables(), validation=judged)
+    write_part(folder / part, {**header, **seen}, both, laboratory, cases)
+
+
+def taught(learned: Learned | None) -> dict[str, Any]:
+    """What provenance says of a second stage of term vectors."""
+    return {} if learned is None else {"stage two learned on": list(learned.final.learned_on)}
 
 
 def write_part(
@@ -339,12 +438,13 @@ def run_header(command: str, config: Config, laboratory: Laboratory, reports: Pa
 
 def provenance(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
     """Where a result comes from."""
-    packages = (*PACKAGES, *DEEP_PACKAGES) if config.stage_two.enabled else PACKAGES
+    two = config.stage_two
+    deep = TERMS_PACKAGES if two.reader == "terms" else DEEP_PACKAGES if two.enabled else ()
     return {
         "tosloc": tosloc.__version__,
         "analyser": ANALYSER,
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in packages},
+        "packages": {name: metadata.version(name) for name in (*PACKAGES, *deep)},
         "config": config.as_dict(),
         "repository": laboratory.project.repo.name,
         "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(laboratory.dataset.cases)},

@@ -44,7 +44,7 @@ def train(
         bool, typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for scripts/pool.py.")
     ] = False,
     stage_two: Annotated[
-        bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if an encoder is named.")
+        bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
     ] = True,
     progress: ProgressOption = None,
 ) -> None:

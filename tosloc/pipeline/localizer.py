@@ -39,6 +39,7 @@ from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
     from tosloc.pipeline.rereading import Rereading
+    from tosloc.pipeline.wording import Learned, Material, Rewording, Wording
     from tosloc.reranking.checkpoint import SecondStage
 
 SCHEMA = 1
@@ -47,6 +48,8 @@ SECOND = "second"
 """Folder of the second stage in a checkpoint."""
 VECTORS = "vectors.npz"
 """Chunk vectors of the version carried along, in it."""
+TERMS = "terms"
+"""Folder of a second stage of term vectors in a checkpoint."""
 NOTHING_TO_LEARN = (
     "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
 )
@@ -62,6 +65,8 @@ class Ground:
     notes: tuple[str, ...] = ()
     rereading: Rereading | None = None
     """The second stage with the version's files at hand, where there is one."""
+    rewording: Rewording | None = None
+    """The same for one of term vectors."""
 
     @classmethod
     def of(
@@ -93,6 +98,8 @@ class Localization:
     notes: tuple[str, ...]
     first_scores: FloatArray | None = None
     """(F,) stage one's scores, where a second stage has read the first files again."""
+    rewording: Rewording | None = None
+    """The second stage that did so by term vectors."""
 
     @cached_property
     def _explainer(self) -> Explainer:
@@ -116,7 +123,12 @@ class Localization:
         before = int((self.first_scores > self.first_scores[file]).sum()) + 1
         if before == rank:
             return why
-        moved = f"read again by the deep model: {'up' if rank < before else 'down'} from place {before}"
+        way = f"{'up' if rank < before else 'down'} from place {before}"
+        moved = f"read again by the deep model: {way}"
+        if self.rewording is not None:
+            matches = self.rewording.why(self.scene, file) if rank < before else []
+            words = ", ".join(self._explainer.as_answered(asked, found) for asked, found in matches)
+            moved = f"read again by its words: {way}" + (f" ({words})" if words else "")
         return (Reason("deep", round(score - float(self.first_scores[file]), 6), moved), *why)
 
 
@@ -129,6 +141,8 @@ class Localizer:
         self.choice_: Choice | None = None
         self.second_: SecondStage | None = None
         """The deep model that reads the first files again, where one was learned."""
+        self.wording_: Wording | None = None
+        """The term vectors that do so, where they were learned."""
         self.reports_: tuple[Documents, tuple[str, ...]] | None = None
         """Fixed reports that training knew, with the paths that their numbers mean."""
         self.ground_: Ground | None = None
@@ -208,6 +222,21 @@ class Localizer:
         rereading.fit(learned, judged, work, seed=seed, progress=progress)
         return self
 
+    def fit_wording(
+        self,
+        material: Material,
+        train: Iterable[Table],
+        validation: Callable[[], Iterable[Table]],
+        progress: Progress = silent,
+    ) -> Learned:
+        """Learn a second stage of term vectors on the first files of stage one; also what ranks validation."""
+        from tosloc.pipeline.wording import learn
+
+        settings, seed = self.config.stage_two.terms, self.config.run.seed
+        learned = learn(settings, self.stage_one, material, train, validation, seed=seed, progress=progress)
+        self.wording_ = learned.final
+        return learned
+
     def reranked(
         self, project: Project, tables: Iterable[Table], labelled: Labelled, progress: Progress = silent
     ) -> Iterator[Ranking]:
@@ -248,7 +277,16 @@ class Localizer:
         ground = Ground.of(snapshot, project.corpus([snapshot]), evidence, past.paths.names, tuple(notes))
         if self.second_ is not None:
             ground.rereading = self.rereading(project)
+        self._reword(ground)
         return ground
+
+    def _reword(self, ground: Ground) -> None:
+        """Give the ground the term vectors, where they were learned."""
+        if self.wording_ is not None:
+            from tosloc.pipeline.wording import Rewording
+
+            place = ground.place
+            ground.rewording = Rewording.of(self.wording_, place.text.corpus, ground.evidence, len(place.paths.table))
 
     def rereading(self, project: Project) -> Rereading:
         """The second stage on a project's files, whose vectors are kept beside its facts."""
@@ -302,11 +340,13 @@ class Localizer:
         scores, first = stage.scores(table), None
         if ground.rereading is not None:
             first, scores = scores, ground.rereading.reread(report, ground.snapshot, table, scores)
+        elif ground.rewording is not None:
+            first, scores = scores, ground.rewording.reread(scene, scores)
         ranking = Ranking.from_scores(report.id, ground.snapshot.paths, scores)
         notes = list(ground.notes)
         if not len(scene.text_terms[0]) and not len(ground.place.paths.table.known(question.weights)[0]):
             notes.append("no word of the report occurs in any file; the order says only which files change most")
-        return Localization(ranking, scene, columns, stage, tuple(notes), first)
+        return Localization(ranking, scene, columns, stage, tuple(notes), first, ground.rewording)
 
     def rank(self, report: BugReport, snapshot: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
@@ -352,9 +392,12 @@ class Localizer:
             if self.ground_ is not None and self.ground_.rereading is not None:
                 blobs = sorted(set(self.ground_.snapshot.blobs))
                 arrays.save(folder / SECOND / VECTORS, self.ground_.rereading.carried(blobs))
+        if self.wording_ is not None:
+            self.wording_.save(folder / TERMS)
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
         # last, because a folder without it is no checkpoint
-        write_text(folder / "weights.json", json.dumps(weights_record(stage, self.choice_), indent=1) + "\n")
+        record = weights_record(stage, self.choice_) | ({} if self.wording_ is None else {"stage_two": TERMS})
+        write_text(folder / "weights.json", json.dumps(record, indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -370,15 +413,25 @@ class Localizer:
                 f"{place} holds no checkpoint (no weights.json); name the folder that tosloc train wrote"
             )
         localizer = cls(Config.of(_json(place / "config.json"), str(place / "config.json")))
-        localizer.stage_one_ = stage_from(_json(place / "weights.json"), place, localizer.config)
+        record = _json(place / "weights.json")
+        localizer.stage_one_ = stage_from(record, place, localizer.config)
         localizer.provenance_ = _json(place / "provenance.json")
         if (place / "reports.npz").exists():
             localizer.reports_ = _reports(place / "reports.npz")
         if (place / "version.npz").exists():
             localizer.ground_ = _carried(place / "version.npz")
-        if (place / SECOND).exists():
+        if record.get("stage_two") == TERMS:
+            localizer._load_wording(place / TERMS)
+        elif (place / SECOND).exists():
             localizer._load_second(place / SECOND)
         return localizer
+
+    def _load_wording(self, folder: Path) -> None:
+        from tosloc.pipeline.wording import Wording
+
+        self.wording_ = Wording.load(folder)
+        if self.ground_ is not None:
+            self._reword(self.ground_)
 
     def _load_second(self, folder: Path) -> None:
         from tosloc.pipeline.rereading import Rereading, carried_from  # torch, only where it is needed

@@ -62,6 +62,11 @@ class Kept:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
+    @property
+    def evidence_path(self) -> Path:
+        """The evidence that the tables were made with."""
+        return self.work / "evidence.npz"
+
     def tables(self, part: str) -> Iterator[Table]:
         """The tables of train, validation or test, in order."""
         for name in self.blocks[part]:

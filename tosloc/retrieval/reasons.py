@@ -45,6 +45,10 @@ class Explainer:
         largest = sorted(groups.items(), key=lambda item: (-item[1][1], item[1][0]))[:SHOWN]
         return tuple(Reason(name, round(share, 4), speaker(self, file)) for speaker, (name, share) in largest)
 
+    def as_answered(self, asked: str, found: str) -> str:
+        """A term of the report as it was written, and the term of a file that answers it, where that is another."""
+        return self._surface.get(asked, asked) + ("" if asked == found else f" ~ {found}")
+
     # What each group of features says
 
     def words(self, file: int) -> str:

@@ -1,0 +1,244 @@
+"""Both stages by term vectors, from a repository to answers: nothing of the future, and the same each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from scripts import terms
+from tests.end_to_end import toy
+from tosloc import experiment
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.pipeline.localizer import Localizer
+from tosloc.records import BugReport
+
+torch.set_num_threads(1)
+LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
+REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+HEAD = 12
+RUNS = ("validation/run.jsonl.gz", "test/run.jsonl.gz", "stage_one/test/run.jsonl.gz")
+
+
+def config(**changed: Any) -> Config:
+    # a first stage that hears few words, so that there is something to add
+    values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
+    small = {"candidates": HEAD, "width": 24, "min_files": 1, "min_reports": 1, "depth": 20, "reports": 4}
+    values["stage_two"] = {"reader": "terms", "terms": {**small, **changed}}
+    return Config.of(values, "toy")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
+
+
+def train(
+    project: toy.Toy, name: str, settings: Config, records: Sequence[Mapping[str, Any]] | None = None, **options: Any
+) -> Path:
+    out = project.folder / name
+    reports = project.reports(f"{name}.jsonl", records)
+    experiment.train(settings, project.git.path, reports, out, project.store, default=None, **options)
+    return out
+
+
+@pytest.fixture(scope="module")
+def out(project) -> Path:
+    return train(project, "out", config(), keep_features=True)
+
+
+def record_of(out: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((out / "checkpoint/terms/terms.json").read_text())
+    return record
+
+
+def test_rankings_are_whole_and_only_the_head_moves(out):
+    moved = 0
+    for split in ("validation", "test"):
+        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
+        assert both.orders.keys() == first.orders.keys()
+        for report in both.orders:
+            new, old = both.ranking(report).paths, first.ranking(report).paths
+            assert sorted(new) == sorted(old)
+            assert new[HEAD:] == old[HEAD:]
+            moved += new != old
+    assert moved > 8
+
+
+def test_words_help_a_stage_that_hears_none(out):
+    record = record_of(out)
+    assert record["mix"] > 0
+    both, first = evaluate_folder(out, "test"), evaluate_folder(out / "stage_one", "test")
+    assert both.mrr + both.map > first.mrr + first.map
+
+
+def test_validation_is_ranked_by_what_has_not_seen_it(out, project):
+    record = record_of(out)
+    assert record["learned_on"] == ["train", "validation"]
+    both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
+    assert record["validation"][f"{record['mix']:g}"] == pytest.approx([both.mrr, both.map])
+    assert record["validation"]["0"] == pytest.approx([first.mrr, first.map])
+    seen = {
+        part: read_run(out / part / "run.jsonl.gz").header["stage two learned on"] for part in ("validation", "test")
+    }
+    assert seen == {"validation": ["train"], "test": ["train", "validation"]}
+    plain = train(project, "plain", config(refit=False), carry=False)
+    assert (plain / "validation/run.jsonl.gz").exists()
+    runs = [read_run(folder / "validation/run.jsonl.gz") for folder in (out, plain)]
+    assert list(runs[0].rankings()) == list(runs[1].rankings())
+    tests = [read_run(folder / "test/run.jsonl.gz") for folder in (out, plain)]
+    assert list(tests[0].rankings()) != list(tests[1].rankings())
+    assert record_of(plain)["learned_on"] == ["train"]
+
+
+def test_the_same_command_gives_the_same_bytes(out, project):
+    again = train(project, "again", config(), project.records)
+    shutil.copy(project.folder / "again.jsonl", project.folder / "out.jsonl")
+    [vectors] = (out / "checkpoint/terms").glob("vectors-*")
+    assert (again / "checkpoint/terms" / vectors.name).read_bytes() == vectors.read_bytes()
+    assert record_of(again) == record_of(out)
+    for name in RUNS:
+        assert list(read_run(again / name).rankings()) == list(read_run(out / name).rankings()), name
+
+
+def relabelled(project: toy.Toy, first: int, last: int) -> list[dict[str, Any]]:
+    """The project's records with other labels, and the texts of the later ones changed, of some of them."""
+    return [
+        record | {"fixed": [toy.path_of("Falcon")]} if first <= number < last else record
+        for number, record in enumerate(project.records)
+    ]
+
+
+def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ranking(out, project):
+    other = train(project, "other", config(), relabelled(project, 32, 40))
+    assert (other / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
+    assert record_of(other) == record_of(out)
+    mine, theirs = (read_run(folder / "test/run.jsonl.gz") for folder in (out, other))
+    # later ones know the earlier ones' fixes, which are the past by then
+    first = next(iter(mine.orders))
+    assert mine.ranking(first) == theirs.ranking(first)
+    judged = [read_run(folder / "validation/run.jsonl.gz") for folder in (out, other)]
+    assert list(judged[0].rankings()) == list(judged[1].rankings())
+
+
+def test_the_labels_of_validation_change_no_vector_before_the_refit(out, project):
+    plain = train(project, "plain labels", config(refit=False), carry=False)
+    other = train(project, "other labels", config(refit=False), relabelled(project, 24, 32), carry=False)
+    names = [next((folder / "checkpoint/terms").glob("vectors-*")).name for folder in (plain, other)]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("kind", ["future commit", "side branch"])
+def test_what_is_planted_later_changes_no_score(out, tmp_path, kind):
+    """A commit after the report's opening, or outside of its version, whatever it says of a file."""
+    made = toy.grow(tmp_path, bugs=40)
+    asked = BugReport("new", "Violin screen", "openViolin loses a click", datetime.fromtimestamp(_opened(made), UTC))
+    scores = []
+    for planted in (False, True):
+        if planted:
+            when = _opened(made) + (9 if kind == "future commit" else -5 * toy.DAY)
+            parents = [made.git.made[-1] if kind == "future commit" else made.git.made[2]]
+            path = toy.path_of("Falcon")
+            commit = made.git.commit(
+                {path: toy.source("Falcon", ["int v;"])}, "violin click", when=when, parents=parents
+            )
+            made.git.git("update-ref", "refs/heads/planted", commit)
+        with Repository(made.git.path) as repo:
+            found = Localizer.load(out).localize(asked, repo, made.git.made[38], made.store).ranking
+            scores.append(dict(zip(found.paths, found.scores.tolist(), strict=True)))
+            early = replace(asked, opened=datetime.fromtimestamp(toy.START + 9 * toy.DAY, UTC))
+            assert Localizer.load(out).localize(early, repo, made.git.made[38], made.store).ranking != found
+    assert scores[0] == scores[1]
+
+
+def _opened(made: toy.Toy) -> int:
+    return toy.START + 73 * toy.DAY
+
+
+def test_localizing_with_and_without_the_repository(out, project):
+    carried = Localizer.load(out).localize(REPORT)
+    with Repository(project.git.path) as repo:
+        asked = Localizer.load(out).localize(REPORT, repo, project.git.made[-2], project.store)
+    assert asked.ranking == carried.ranking
+    alone = Localizer.load(out)
+    alone.ground_.rewording = None
+    assert carried.ranking.paths[HEAD:] == alone.localize(REPORT).ranking.paths[HEAD:]
+    assert carried.ranking.paths != alone.localize(REPORT).ranking.paths
+    assert carried.ranking.paths[0] == toy.path_of("Violin")
+
+
+def test_a_file_that_moved_says_from_where_and_by_which_words(out):
+    both = Localizer.load(out)
+    moved = {hit.path: hit for hit in both.localize(REPORT).top(HEAD)}
+    both.ground_.rewording = None
+    places = {hit.path: hit.rank for hit in both.localize(REPORT).top(HEAD)}
+    said = {path: [r.text for r in hit.why if r.feature == "deep"] for path, hit in moved.items()}
+    told = {path: text for path, [text] in ((path, text) for path, text in said.items() if text)}
+    up = [text for path, text in told.items() if moved[path].rank < places[path]]
+    assert up
+    assert all(text.startswith("read again by its words: up from place ") for text in up)
+    assert any("iolin" in text for text in up)
+    down = [text for path, text in told.items() if moved[path].rank > places[path] + 1]
+    assert all(text.startswith("read again by its words: down from place ") and "(" not in text for text in down)
+
+
+def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
+    folder = project.folder / "ranked"
+    reports = project.reports()
+    experiment.rank_reports(out / "checkpoint", project.git.path, reports, folder, "test", project.store)
+    ranked = read_run(folder / "test/run.jsonl.gz")
+    assert list(ranked.rankings()) == list(read_run(out / "test/run.jsonl.gz").rankings())
+    assert ranked.header["stage two learned on"] == ["train", "validation"]
+    with pytest.raises(ToslocError, match="has learned from the validation reports"):
+        experiment.rank_reports(out, project.git.path, reports, folder, "validation", project.store)
+
+
+def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
+    base = config().model_copy(update={"stage_two": Config().stage_two})
+    kept = train(project, "kept", base, keep_features=True)
+    assert not (kept / "stage_one").exists()
+    settings = project.folder / "terms.toml"
+    numbers = "\n".join(
+        f"{key} = {json.dumps(value)}" for key, value in config().as_dict()["stage_two"]["terms"].items()
+    )
+    settings.write_text(f"[run]\njobs = 1\n[stage_two.terms]\n{numbers}\n")
+    added = project.folder / "added"
+    where = ["--repo", str(project.git.path), "--reports", str(project.folder / "kept.jsonl"), "--out", str(added)]
+    store = ["--store", str(project.store), "--config", str(settings), "--parts", "validation", "test"]
+    assert terms.main([str(kept), *where, *store]) == 0
+    assert "| test | both |" in capsys.readouterr().out
+    for name in RUNS:
+        assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
+    assert Localizer.load(added).localize(REPORT).ranking == Localizer.load(out).localize(REPORT).ranking
+    fewer = project.reports("fewer.jsonl", project.records[:-1])
+    with pytest.raises(ToslocError, match="was trained on other reports"):
+        terms.main([str(kept), *where[:3], str(fewer), *where[4:], *store])
+
+
+def test_a_checkpoint_without_its_vectors_is_one_sentence(out, tmp_path):
+    shutil.copytree(out / "checkpoint", tmp_path / "c")
+    shutil.rmtree(tmp_path / "c/terms")
+    with pytest.raises(CheckpointError, match="incomplete or damaged"):
+        Localizer.load(tmp_path / "c")
+
+
+def test_answering_loads_no_torch(out):
+    code = (
+        "import sys; from datetime import UTC, datetime; from tosloc.pipeline.localizer import Localizer;"
+        "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
+        f"answer = Localizer.load({str(out)!r}).localize(report); answer.top(5);"
+        "assert answer.first_scores is not None; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

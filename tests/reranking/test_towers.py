@@ -1,0 +1,125 @@
+"""The two towers: scores, what they learn, and that they learn the same each time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tosloc.config import TermsSettings
+from tosloc.errors import ToslocError
+from tosloc.reranking.losses import spread
+from tosloc.reranking.terms import Bags
+from tosloc.reranking.tower_training import drawn, fit
+from tosloc.reranking.towers import Towers, WordList
+
+torch.set_num_threads(1)
+V, D = 9, 4
+SETTINGS = TermsSettings(epochs=40, learning_rate=0.05, reports=4, dropout=0.0, negatives=3)
+
+
+def bags(*rows: tuple[int, ...]) -> Bags:
+    """Bags of equal weights."""
+    terms, weights = np.zeros((len(rows), 3), dtype=np.int32), np.zeros((len(rows), 3), dtype=np.float32)
+    for row, some in enumerate(rows):
+        terms[row, : len(some)] = some
+        weights[row, : len(some)] = max(len(some), 1) ** -0.5
+    return Bags(terms, weights)
+
+
+def start() -> np.ndarray:
+    made = np.random.default_rng(0).standard_normal((V, D)).astype(np.float32)
+    made[0] = 0
+    return made
+
+
+REPORTS = bags((1,), (2,), (3,), (1, 2))
+CONTENTS = bags((4,), (5,), (6,), (7,))
+HISTORIES = bags((8,), (), (4, 5), (1,))
+
+
+def lists() -> list[WordList]:
+    """Report r is fixed in file r, which shares no term with it."""
+    rows = np.arange(4)
+    return [WordList(r, rows, np.zeros(4, dtype=np.int64), rows == r % 3, np.linspace(1, 0, 4)) for r in range(4)]
+
+
+def test_scores_by_hand():
+    tables = {side: np.zeros((V, 2), dtype=np.float16) for side in ("report", "content", "history")}
+    tables["report"][1] = (2, 0)
+    tables["content"][4], tables["content"][5] = (3, 0), (1, 1)
+    tables["history"][8] = (-1, 0)
+    towers = Towers(tables, {"content": 1.0, "history": 0.5})
+    found = towers.scores(REPORTS.take(np.array([0])), CONTENTS, HISTORIES)
+    assert found == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
+    [best] = towers.matches(REPORTS.take(np.array([0])), CONTENTS.take(np.array([1])), HISTORIES.take(np.array([1])), 3)
+    assert (best.asked, best.found) == (1, 5)
+    assert best.share == pytest.approx(0.5**0.5, abs=1e-6)
+
+
+def test_the_shares_of_the_matches_make_the_score():
+    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+    asked, content, history = REPORTS.take(np.array([3])), CONTENTS.take(np.array([2])), HISTORIES.take(np.array([2]))
+    matches = towers.matches(asked, content, history, 3)
+    total = sum(match.share for match in matches)
+    # those that do not help are not listed
+    assert total >= float(towers.scores(asked, content, history)[0]) - 1e-5
+    assert {match.asked for match in matches} <= {1, 2}
+    assert {match.found for match in matches} <= {4, 5, 6}
+
+
+def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
+    before = Towers({side: start().astype(np.float16) for side in ("report", "content", "history")})
+    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+
+    def first(some: Towers) -> int:
+        deep = [some.scores(REPORTS.take(np.array([r])), CONTENTS, HISTORIES.take(np.zeros(4, int))) for r in range(3)]
+        return sum(int(scores.argmax() == r) for r, scores in enumerate(deep))
+
+    assert first(before) < first(towers) == 3
+    assert towers.shape == (V, D)
+    assert towers.tables["report"].dtype == np.float16
+    assert np.array_equal(towers.tables["report"][0], np.zeros(D))
+
+
+def test_the_same_seed_gives_the_same_towers():
+    settings = SETTINGS.model_copy(update={"dropout": 0.5, "epochs": 3})
+    one, two, other = (fit(settings, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=seed) for seed in (1, 1, 2))
+    assert one.digest == two.digest != other.digest
+    assert one.gains == two.gains
+
+
+def test_a_score_does_not_depend_on_what_else_is_scored():
+    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+    asked = REPORTS.take(np.array([0]))
+    together = towers.scores(asked, CONTENTS, HISTORIES)
+    for row in range(4):
+        only = np.array([row])
+        assert towers.scores(asked, CONTENTS.take(only), HISTORIES.take(only))[0] == together[row]
+
+
+def test_what_is_drawn():
+    one = replace(lists()[0], contents=np.arange(40), fixed=np.arange(40) % 10 == 0, scores=np.linspace(1, 0, 40))
+    settings = SETTINGS.model_copy(update={"positives": 2, "negatives": 5})
+    rng = np.random.default_rng(0)
+    found = [drawn(one, settings, rng) for _ in range(300)]
+    assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
+    wrong = np.concatenate([places[2:] for places in found])
+    assert not one.fixed[wrong].any()
+    assert len(found[0]) == 7
+    assert (wrong < 20).mean() > 0.65
+
+
+def test_a_list_of_one_kind_teaches_nothing():
+    for kind in (True, False):
+        same = [replace(one, fixed=np.full(4, kind)) for one in lists()]
+        with pytest.raises(ToslocError, match="both fixed and wrong"):
+            fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, same, seed=1)
+
+
+def test_spread_loss_by_hand():
+    score = torch.tensor([[0.0, 0.0, 0.0, 5.0]])
+    fixed, real = torch.tensor([[True, True, False, False]]), torch.tensor([[True, True, True, False]])
+    assert float(spread(score, fixed, real)) == pytest.approx(np.log(3))

@@ -1,0 +1,486 @@
+"""Stage two by term vectors: stage one's first files become rows of bags, and the towers' scores a new order of them.
+
+Shapes: F files of a version, C candidates, V terms with the padding, n files asked about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from scipy import sparse
+
+from tosloc.analysis.facts import language_of
+from tosloc.analysis.store import FactStore, FactTable
+from tosloc.config import TermsSettings
+from tosloc.errors import CheckpointError
+from tosloc.files import write_text, written_whole
+from tosloc.pipeline.extraction import Labelled, Table, suffix_of
+from tosloc.pipeline.fitting import fixed_ranks, precision_and_rank
+from tosloc.pipeline.touches import Touches
+from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
+from tosloc.reranking.terms import Bags, Lexicon, Shelf, Singles, principal, report_counts
+from tosloc.reranking.towers import Towers, WordList
+from tosloc.retrieval.corpus import Corpus
+from tosloc.retrieval.documents import DocumentsView
+from tosloc.retrieval.evidence import Evidence, Moment
+from tosloc.retrieval.question import Question
+from tosloc.retrieval.ranker import raised
+from tosloc.retrieval.scene import Scene
+from tosloc.retrieval.stage_one import StageOne
+
+SCHEMA: Final = 1
+RECORD: Final = "terms.json"
+MIXES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+"""Points of the towers' score for one of stage one's that validation chooses from; 0 is stage one alone."""
+LOADED = 4000
+"""Files whose facts are in memory together when many are made into bags."""
+JOINED = 10
+"""Fixed files of a training report whose contents join it when term vectors begin."""
+SHOWN = 3
+"""Words of the report that a reason names."""
+IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
+
+
+class FactSource(Protocol):
+    """Where the facts of files come from."""
+
+    def __call__(self, blobs: Sequence[str], paths: Sequence[str]) -> tuple[FactTable, LongArray]:
+        """A table that holds the facts of these files, and (n,) the row of each, -1 where there are none."""
+
+
+def in_corpus(corpus: Corpus) -> FactSource:
+    """The facts of a version that is in memory."""
+    known = corpus.row_of_blob
+    return lambda blobs, paths: (corpus.table, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
+
+
+def in_store(store: FactStore, suffixes: frozenset[str]) -> FactSource:
+    """The facts of a store; a blob that it lacks has no terms."""
+
+    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[FactTable, LongArray]:
+        languages = [language_of(suffix_of(path, suffixes)) for path in paths]
+        return store.load(list(blobs), languages, allow_missing=True), np.arange(len(blobs), dtype=np.int64)
+
+    return facts
+
+
+class FileWords:
+    """Bags of a project's files, made when first asked for."""
+
+    def __init__(
+        self, lexicon: Lexicon, settings: TermsSettings, facts: FactSource, evidence: Evidence, paths: int
+    ) -> None:
+        self.lexicon, self.settings = lexicon, settings
+        self._facts = facts
+        self._contents = Shelf(settings.content_terms)
+        self._touches = Touches(evidence, lexicon, paths, settings.history_terms, settings.history_years)
+        self._numbers: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int32))
+
+    @property
+    def contents(self) -> Bags:
+        """Bags of the contents that were asked for."""
+        return self._contents.bags
+
+    @property
+    def histories(self) -> Bags:
+        """Bags of the histories that were asked for."""
+        return self._touches.shelf.bags
+
+    def content_rows(self, blobs: Sequence[str], paths: Sequence[str]) -> LongArray:
+        """(n,) rows of files in ``contents``."""
+
+        def make(new: LongArray) -> Bags:
+            parts = [new[start : start + LOADED].tolist() for start in range(0, len(new), LOADED)]
+            return Bags.joined([self._made([blobs[n] for n in part], [paths[n] for n in part]) for part in parts])
+
+        return self._contents.rows(list(zip(blobs, paths, strict=True)), make)
+
+    def _made(self, blobs: Sequence[str], paths: Sequence[str]) -> Bags:
+        table, rows = self._facts(blobs, paths)
+        if self._numbers[0] is not table.vocabulary:
+            self._numbers = (table.vocabulary, self.lexicon.numbers(table.vocabulary))
+        return self.lexicon.of_contents(table, self._numbers[1], rows, paths, self.settings.content_terms)
+
+    def history_rows(self, files: IntArray, moment: Moment) -> LongArray:
+        """(n,) rows of files, by the evidence's numbers, in ``histories``."""
+        return self._touches.rows(files, moment)
+
+    def reports(self, counts: Sequence[Mapping[str, float]]) -> Bags:
+        """Bags of reports."""
+        return self.lexicon.of_reports(counts, self.settings.report_terms)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Labelled reports with the facts of their files and what was known when they were opened."""
+
+    labelled: Labelled
+    store: FactStore
+    evidence: Evidence
+    contained: Callable[[str], BoolArray]
+    """Commits of the history that a version contains."""
+
+    def moment(self, case: Case) -> Moment:
+        """What was known when a report was opened."""
+        return self.evidence.before(case.report.opened_seconds, self.contained(case.version))
+
+    def named(self, blobs: Sequence[int], paths: Sequence[int]) -> tuple[list[str], list[str]]:
+        """Ids of blobs and paths of files, by their numbers in the repository."""
+        repo = self.labelled.repo
+        return [repo.blob_names.names[n] for n in blobs], [repo.path_names.names[n] for n in paths]
+
+    @property
+    def facts(self) -> FactSource:
+        """Facts of the versions' files."""
+        return in_store(self.store, self.labelled.suffixes)
+
+    def words(self, lexicon: Lexicon, settings: TermsSettings) -> FileWords:
+        """Bags of all files."""
+        return FileWords(lexicon, settings, self.facts, self.evidence, len(self.labelled.repo.path_names))
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The first files of one report's table, by some score."""
+
+    case: Case
+    files: IntArray
+    """(C,) numbers of their paths."""
+    blobs: IntArray
+    """(C,) numbers of their blobs."""
+    fixed: BoolArray
+    scores: FloatArray
+    missed_ranks: tuple[int, ...]
+
+
+def first_files(table: Table, scores: FloatArray, material: Material, depth: int, *, missed: bool) -> First:
+    """The first ``depth`` files by ``scores``; with ``missed`` every fixed file beyond them too."""
+    case = material.labelled.cases[table.report]
+    order = np.argsort(-scores, kind="stable")
+    rows, rest = order[:depth], order[depth:]
+    lost = np.flatnonzero(table.fixed[rest])
+    ranks: tuple[int, ...] = tuple((lost + len(rows) + 1).tolist())
+    if missed:
+        rows, ranks = np.concatenate((rows, rest[lost])), ()
+    snapshot = material.labelled.repo.snapshot(case.version, material.labelled.suffixes)
+    by_path = np.argsort(snapshot.path_ids)
+    files = table.path_ids[rows]
+    places = by_path[np.searchsorted(snapshot.path_ids, files, sorter=by_path)]
+    return First(case, files, snapshot.blob_ids[places], table.fixed[rows], scores[rows], ranks)
+
+
+def counts_of(question: Question) -> dict[str, float]:
+    """How many times each term of a report counts."""
+    return report_counts(question.summary_counts, question.prose_counts)
+
+
+def lists_of(firsts: Sequence[First], words: FileWords, material: Material) -> list[WordList]:
+    """First files as rows of ``words``; report r is the r-th of them."""
+    none = np.zeros(0, dtype=np.int32)
+    files = np.concatenate([none, *(first.files for first in firsts)])
+    blobs = np.concatenate([none, *(first.blobs for first in firsts)])
+    contents = words.content_rows(*material.named(blobs.tolist(), files.tolist()))
+    ends = np.cumsum([0, *(len(first.files) for first in firsts)]).tolist()
+    return [
+        WordList(
+            number,
+            contents[ends[number] : ends[number + 1]],
+            words.history_rows(first.files, material.moment(first.case)),
+            first.fixed,
+            first.scores,
+            first.missed_ranks,
+        )
+        for number, first in enumerate(firsts)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Wording:
+    """A learned second stage: the terms that count, their vectors, and how much the towers say beside stage one."""
+
+    settings: TermsSettings
+    lexicon: Lexicon
+    towers: Towers
+    mix: float = 0.0
+    tried: Mapping[float, tuple[float, float]] | None = None
+    """What validation saw: MRR and MAP by mix."""
+    learned_on: tuple[str, ...] = ("train",)
+
+    def rankings(
+        self, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
+    ) -> Iterator[Ranking]:
+        """Final rankings of labelled reports, every file of each version."""
+        paths = material.labelled.repo.path_names.names
+        for table in tables:
+            scores = stage.scores(table.rows)
+            if self.mix:
+                first = first_files(table, scores, material, self.settings.candidates, missed=False)
+                [one] = lists_of([first], words, material)
+                scores = self.final(scores, self.deep(words, counts_of(Question(first.case.report)), one))
+            yield table.ranking(scores, paths)
+
+    def deep(self, words: FileWords, counts: Mapping[str, float], one: WordList) -> FloatArray:
+        """(C,) what the towers say of a report's candidates."""
+        return self.towers.scores(
+            words.reports([counts]), words.contents.take(one.contents), words.histories.take(one.histories)
+        )
+
+    def final(self, scores: FloatArray, deep: FloatArray) -> FloatArray:
+        """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
+        order = np.argsort(-scores, kind="stable")[: len(deep)]
+        return raised(scores, order, scores[order] + self.mix * deep)
+
+    # Keeping
+
+    def save(self, folder: Path) -> None:
+        """Write vectors and rarities under a name of their content, and last the record that names them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = f"vectors-{self.towers.digest}.safetensors"
+        rare = {name: getattr(self.lexicon, name).astype(np.float64) for name in IDFS}
+        with written_whole(folder / weights) as temporary:
+            safetensors.numpy.save_file({**self.towers.arrays(), **rare}, temporary)
+        record = {
+            "schema": SCHEMA,
+            "settings": self.settings.model_dump(mode="json"),
+            "weights": weights,
+            "gains": dict(self.towers.gains),
+            "mix": self.mix,
+            "validation": None if self.tried is None else {f"{mix:g}": value for mix, value in self.tried.items()},
+            "learned_on": self.learned_on,
+            "terms": self.lexicon.terms,
+        }
+        write_text(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        for old in folder.glob("vectors-*"):
+            if old.name != weights:
+                old.unlink()
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Second stage of a folder. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
+        try:
+            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            if record["schema"] > SCHEMA:
+                raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
+            arrays = safetensors.numpy.load_file(folder / str(record["weights"]))
+            towers = Towers.of(arrays, record["gains"])
+            lexicon = Lexicon(tuple(record["terms"]), **{name: arrays[name] for name in IDFS})
+            if {len(lexicon), towers.shape[0]} != {len(arrays[name]) for name in IDFS}:
+                raise ValueError("terms and vectors differ in number")
+            tried = record["validation"]
+            return cls(
+                TermsSettings.model_validate(record["settings"]),
+                lexicon,
+                towers,
+                float(record["mix"]),
+                None if tried is None else {float(mix): (mrr, map_) for mix, (mrr, map_) in tried.items()},
+                tuple(record["learned_on"]),
+            )
+        except CheckpointError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Rewording:
+    """A learned second stage on the files of one version."""
+
+    wording: Wording
+    words: FileWords
+
+    @classmethod
+    def of(cls, wording: Wording, corpus: Corpus, evidence: Evidence, paths: int) -> Self:
+        """On a version that is in memory; ``evidence`` numbers so many paths."""
+        return cls(wording, FileWords(wording.lexicon, wording.settings, in_corpus(corpus), evidence, paths))
+
+    def reread(self, scene: Scene, scores: FloatArray) -> FloatArray:
+        """(F,) final scores of the version's files from stage one's (F,)."""
+        if not self.wording.mix or not len(scores):
+            return scores
+        rows = np.argsort(-scores, kind="stable")[: self.wording.settings.candidates]
+        contents, histories = self._rows(scene, rows)
+        one = WordList(0, contents, histories, np.zeros(len(rows), dtype=np.bool_), scores[rows])
+        return self.wording.final(scores, self.wording.deep(self.words, counts_of(scene.question), one))
+
+    def _rows(self, scene: Scene, rows: LongArray) -> tuple[LongArray, LongArray]:
+        snapshot = scene.place.text.snapshot
+        blobs, paths = ([names[row] for row in rows.tolist()] for names in (snapshot.blobs, snapshot.paths))
+        files = scene.place.paths.path_ids[rows]
+        return self.words.content_rows(blobs, paths), self.words.history_rows(files, scene.moment)
+
+    def why(self, scene: Scene, file: int) -> list[tuple[str, str]]:
+        """The terms of the report that bring a file most, each with the file's term that answers it best."""
+        contents, histories = self._rows(scene, np.array([file], dtype=np.int64))
+        terms = self.wording.lexicon.terms
+        found = self.wording.towers.matches(
+            self.words.reports([counts_of(scene.question)]),
+            self.words.contents.take(contents),
+            self.words.histories.take(histories),
+            SHOWN,
+        )
+        return [(terms[match.asked], terms[match.found]) for match in found]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A second stage as it was made, with the bags of the files that it was made from."""
+
+    judged: Wording
+    """What has not seen validation, to rank it by."""
+    final: Wording
+    """What ranks whatever comes later."""
+    stage: StageOne
+    words: FileWords
+    material: Material
+
+    def rankings(self, tables: Iterable[Table], *, validation: bool = False) -> Iterator[Ranking]:
+        """Rankings by both stages; those of ``validation`` by what has not seen it."""
+        wording = self.judged if validation else self.final
+        return wording.rankings(tables, self.stage, self.words, self.material)
+
+
+def learn(
+    settings: TermsSettings,
+    stage: StageOne,
+    material: Material,
+    train: Iterable[Table],
+    validation: Callable[[], Iterable[Table]],
+    *,
+    seed: int,
+    progress: Progress = silent,
+) -> Learned:
+    """Learn on train, choose the mix on validation, and where the settings say so learn again on both.
+
+    Terms, their rarity and the start vectors are those of train. Raises ToslocError where no training report can teach
+    anything.
+    """
+    from tosloc.reranking.tower_training import fit  # torch, only where it is needed
+
+    firsts, counts = learning(settings, stage, material, train)
+    progress("bags of terms", 0, 2)
+    newest = newest_files(firsts)
+    words = material.words(lexicon_of(settings, material, firsts, newest, counts), settings)
+    progress("bags of terms", 1, 2)
+    lists = lists_of(firsts, words, material)
+    reports = words.reports(counts)
+    start = start_of(settings, words, material, newest, lists, reports, seed)
+    progress("bags of terms", 2, 2)
+
+    def fitted(reports: Bags, lists: Sequence[WordList]) -> Towers:
+        return fit(settings, start, reports, words.contents, words.histories, lists, seed=seed, progress=progress)
+
+    judged = Wording(settings, words.lexicon, fitted(reports, lists))
+    judged = replace(judged, tried=tried_mixes(judged, validation(), stage, words, material))
+    judged = replace(judged, mix=chosen_mix(judged.tried))
+    if not settings.refit or not judged.mix:
+        return Learned(judged, judged, stage, words, material)
+    later, more = learning(settings, stage, material, validation())
+    lists += [replace(one, report=len(counts) + one.report) for one in lists_of(later, words, material)]
+    final = replace(
+        judged, towers=fitted(words.reports([*counts, *more]), lists), learned_on=(*judged.learned_on, "validation")
+    )
+    return Learned(judged, final, stage, words, material)
+
+
+def learning(
+    settings: TermsSettings, stage: StageOne, material: Material, tables: Iterable[Table]
+) -> tuple[list[First], list[dict[str, float]]]:
+    """What is learned from: the first files by the linear score, with every fixed file, and the reports' terms."""
+    firsts = [
+        first_files(table, stage.linear(table.rows), material, settings.depth, missed=True)
+        for table in tables
+        if table.fixed.any()
+    ]
+    return firsts, [counts_of(Question(first.case.report)) for first in firsts]
+
+
+def newest_files(firsts: Sequence[First]) -> dict[int, int]:
+    """Path -> blob of its newest version among the files, by number; paths in order."""
+    newest: dict[int, int] = {}
+    for first in firsts:
+        newest.update(zip(first.files.tolist(), first.blobs.tolist(), strict=True))
+    return dict(sorted(newest.items()))
+
+
+def lexicon_of(
+    settings: TermsSettings,
+    material: Material,
+    firsts: Sequence[First],
+    newest: Mapping[int, int],
+    counts: Sequence[Mapping[str, float]],
+) -> Lexicon:
+    """The terms that count, by the newest training version of each file, the training reports, and the past then."""
+    blobs, paths = material.named(list(newest.values()), list(newest))
+    facts = material.facts
+    tables = (
+        facts(blobs[start : start + LOADED], paths[start : start + LOADED])[0] for start in range(0, len(paths), LOADED)
+    )
+    past = material.evidence.before(max((first.case.fixed_at for first in firsts), default=0))
+    return Lexicon.learned(
+        tables,
+        paths,
+        counts,
+        idf_of(past.commits),
+        idf_of(past.reports),
+        min_files=settings.min_files,
+        min_reports=settings.min_reports,
+    )
+
+
+def idf_of(view: DocumentsView) -> dict[str, float]:
+    """Inverse document frequency of each known term, and under "" that of an unknown one."""
+    unknown = float(np.log1p((view.number + 0.5) / 0.5))
+    return dict(zip(view.documents.vocabulary, view.idf.tolist(), strict=True)) | {"": unknown}
+
+
+def start_of(
+    settings: TermsSettings,
+    words: FileWords,
+    material: Material,
+    newest: Mapping[int, int],
+    lists: Sequence[WordList],
+    reports: Bags,
+    seed: int,
+) -> Singles:
+    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best."""
+    terms = len(words.lexicon)
+    rows = words.content_rows(*material.named(list(newest.values()), list(newest)))
+    contents, asked = words.contents.matrix(terms), reports.matrix(terms)
+    fixed = [one.contents[np.flatnonzero(one.fixed)[:JOINED]] for one in lists]
+    starts = np.cumsum([0, *map(len, fixed)])
+    shares = np.repeat([1.0 / max(len(some), 1) for some in fixed], np.diff(starts))
+    mean = sparse.csr_array((shares, np.concatenate(fixed), starts), shape=(len(lists), contents.shape[0]))
+    return principal(
+        sparse.vstack((contents[rows], asked, asked + mean @ contents), format="csr"), settings.width, seed
+    )
+
+
+def tried_mixes(
+    wording: Wording, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
+) -> dict[float, tuple[float, float]]:
+    """MRR and MAP of each mix."""
+    sums, reports = {mix: np.zeros(2) for mix in MIXES}, 0
+    for table in tables:
+        first = first_files(table, stage.scores(table.rows), material, wording.settings.candidates, missed=False)
+        [one] = lists_of([first], words, material)
+        deep = wording.deep(words, counts_of(Question(first.case.report)), one)
+        reports += 1
+        for mix in MIXES:
+            ranks = np.array([*fixed_ranks(one.scores + mix * deep, one.fixed), *one.missed_ranks], dtype=np.int64)
+            sums[mix] += precision_and_rank(ranks)
+    return {mix: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for mix, pair in sums.items()}
+
+
+def chosen_mix(tried: Mapping[float, tuple[float, float]] | None) -> float:
+    """The mix with the best MRR + MAP, the smallest of equals."""
+    return max(tried or {0.0: (0.0, 0.0)}, key=lambda mix: (round(sum((tried or {}).get(mix, (0.0,))), 9), -mix))

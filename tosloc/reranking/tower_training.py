@@ -1,0 +1,122 @@
+"""How the towers learn: a softmax over each report's own candidates, on top of what stage one says of them.
+
+Letters in shapes: B reports of a step, C candidates of the longest list, U different bags of a step, V terms, d width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tosloc.config import TermsSettings
+from tosloc.errors import ToslocError
+from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.reranking.losses import spread
+from tosloc.reranking.terms import Bags, Singles
+from tosloc.reranking.towers import SIDES, Towers, WordList
+
+LEVEL = 3.0
+"""A wrong file at place r (from 0) is drawn with odds 1 / (r + 3)."""
+
+
+class LearningTowers(nn.Module):
+    """Start vectors that stay, and what each side adds to them."""
+
+    def __init__(self, start: Singles) -> None:
+        super().__init__()
+        self.register_buffer("start_Vd", torch.from_numpy(start))
+        self.moved = nn.ParameterDict({side: nn.Parameter(torch.zeros(start.shape)) for side in SIDES})
+        self.gains = nn.ParameterDict({side: nn.Parameter(torch.tensor(1.0)) for side in SIDES[1:]})
+
+    def vectors(self, side: str, bags: Bags, dropout: float, generator: torch.Generator) -> Tensor:
+        """(n, d) unit vectors of bags, of which some terms are not seen."""
+        weights = torch.from_numpy(bags.weights)
+        if dropout:
+            weights = weights * (torch.rand(weights.shape, generator=generator) > dropout)
+        table_Vd = self.get_buffer("start_Vd") + self.moved[side]
+        terms = torch.from_numpy(bags.terms).long()
+        summed = functional.embedding_bag(terms, table_Vd, per_sample_weights=weights, mode="sum")
+        return functional.normalize(summed, dim=-1)
+
+    def towers(self) -> Towers:
+        """What was learned, in half precision."""
+        start = self.get_buffer("start_Vd")
+        with torch.no_grad():
+            tables = {side: (start + self.moved[side]).half().numpy() for side in SIDES}
+            return Towers(tables, {side: float(self.gains[side]) for side in SIDES[1:]})
+
+
+def drawn(one: WordList, settings: TermsSettings, rng: np.random.Generator) -> LongArray:
+    """Places of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
+    right, wrong = np.flatnonzero(one.fixed)[: settings.positives], np.flatnonzero(~one.fixed)
+    odds = 1.0 / (wrong + LEVEL)
+    number = min(settings.negatives, len(wrong))
+    return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
+
+
+def fit(
+    settings: TermsSettings,
+    start: Singles,
+    reports: Bags,
+    contents: Bags,
+    histories: Bags,
+    lists: Sequence[WordList],
+    *,
+    seed: int,
+    progress: Progress = silent,
+) -> Towers:
+    """Towers learned on lists whose rows are those of the bags; the same for the same seed.
+
+    Raises ToslocError when no list holds both fixed and wrong files.
+    """
+    useful = [one for one in lists if one.fixed.any() and not one.fixed.all()]
+    if not useful:
+        raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
+    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    model = LearningTowers(start)
+    steps = -(-len(useful) // settings.reports)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
+    total = steps * settings.epochs
+    # fewer than ten steps have no warm-up of a tenth
+    schedule = (
+        torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.learning_rate, total_steps=total, pct_start=0.1)
+        if total >= 10
+        else None
+    )
+    for epoch in range(settings.epochs):
+        order = rng.permutation(len(useful))
+        for step in range(steps):
+            some = [useful[place] for place in order[step * settings.reports : (step + 1) * settings.reports]]
+            places = [drawn(one, settings, rng) for one in some]
+            asked_Bd = model.vectors(
+                "report", reports.take(np.array([one.report for one in some])), settings.dropout, generator
+            )
+            fixed_BC, real_BC = padded(some, places, "fixed") > 0, padded(some, places, "scores", np.nan)
+            score_BC = torch.from_numpy(np.nan_to_num(real_BC)).float()
+            for side, bags, rows in (("content", contents, "contents"), ("history", histories, "histories")):
+                used, inverse_BC = np.unique(padded(some, places, rows).astype(np.int64), return_inverse=True)
+                file_Ud = model.vectors(side, bags.take(used), settings.dropout, generator)
+                close_BU = asked_Bd @ file_Ud.T
+                score_BC = score_BC + model.gains[side] * close_BU.gather(
+                    1, torch.from_numpy(inverse_BC.reshape(fixed_BC.shape))
+                )
+            loss = spread(score_BC, torch.from_numpy(fixed_BC), torch.from_numpy(~np.isnan(real_BC)))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            if schedule is not None:
+                schedule.step()
+            progress("term vectors", epoch * steps + step + 1, total)
+    return model.towers()
+
+
+def padded(lists: Sequence[WordList], places: Sequence[LongArray], name: str, empty: float = 0.0) -> FloatArray:
+    """(B, C) a field of the lists at the given places."""
+    made = np.full((len(lists), max(map(len, places))), empty)
+    for row, (one, some) in enumerate(zip(lists, places, strict=True)):
+        made[row, : len(some)] = getattr(one, name)[some]
+    return made

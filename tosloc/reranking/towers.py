@@ -1,0 +1,124 @@
+"""Two towers of term vectors: a report on one side, a file's content and history on the other.
+
+Letters in shapes: V terms with the padding, C candidates of a report, d width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from tosloc.records import BoolArray, FloatArray, LongArray
+from tosloc.reranking.terms import Bags, Singles
+from tosloc.reranking.vectors import Halves
+
+SIDES = ("report", "content", "history")
+
+
+@dataclass(frozen=True, eq=False)
+class WordList:
+    """One report's candidates, as rows of bags."""
+
+    report: int
+    contents: LongArray
+    """(C,)"""
+    histories: LongArray
+    """(C,)"""
+    fixed: BoolArray
+    """(C,)"""
+    scores: FloatArray
+    """(C,) stage one's scores, never increasing."""
+    missed_ranks: tuple[int, ...] = ()
+    """Ranks of the fixed files beyond the list, which keep their places."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordMatch:
+    """A term of a report and the term of a file that answers it best."""
+
+    asked: int
+    found: int
+    share: float
+    """What the report's term adds to the score, by all of the file's terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Towers:
+    """Vectors of the terms on each side, in half precision, and how much content and history count."""
+
+    tables: Mapping[str, Halves]
+    """Side -> (V, d)"""
+    gains: Mapping[str, float] = field(default_factory=lambda: {"content": 1.0, "history": 1.0})
+
+    @cached_property
+    def _singles(self) -> dict[str, Singles]:
+        return {side: table.astype(np.float32) for side, table in self.tables.items()}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """V and d."""
+        terms, width = self.tables["report"].shape
+        return terms, width
+
+    def vectors(self, side: str, bags: Bags) -> Singles:
+        """(n, d) unit vectors of bags; 0 where a bag is empty."""
+        table = self._singles[side]
+        summed: Singles = bags.matrix(len(table)) @ table
+        length = np.sqrt((summed**2).sum(axis=1, keepdims=True))
+        unit: Singles = summed / np.maximum(length, 1e-12)
+        return unit
+
+    def scores(self, report: Bags, contents: Bags, histories: Bags) -> FloatArray:
+        """(C,) scores of files for one report: its cosine with their contents and histories, each times its gain."""
+        asked = self.vectors("report", report)[0]
+        total = np.zeros(len(contents))
+        for side, bags in (("content", contents), ("history", histories)):
+            # row by row, so that a score does not depend on what else is scored
+            total += self.gains[side] * (self.vectors(side, bags) * asked).sum(axis=1, dtype=np.float64)
+        return total
+
+    def matches(self, report: Bags, content: Bags, history: Bags, number: int) -> list[WordMatch]:
+        """The terms of a report that bring one file most, each with the file's term that answers it best."""
+        asked = report.weights[0, :, None] * self._singles["report"][report.terms[0]]
+        asked /= max(float(np.sqrt((asked.sum(axis=0) ** 2).sum())), 1e-12)
+        shares, terms = [], []
+        for side, bag in (("content", content), ("history", history)):
+            vectors = bag.weights[0, :, None] * self._singles[side][bag.terms[0]]
+            length = float(np.sqrt((vectors.sum(axis=0) ** 2).sum()))
+            shares.append(self.gains[side] / max(length, 1e-12) * (asked @ vectors.T))
+            terms.append(bag.terms[0])
+        share, term = np.concatenate(shares, axis=1), np.concatenate(terms)
+        total = share.sum(axis=1)
+        best = np.argsort(-total, kind="stable")[:number]
+        found = share[best].argmax(axis=1)
+        return [
+            WordMatch(int(report.terms[0, place]), int(term[answer]), float(total[place]))
+            for place, answer in zip(best.tolist(), found.tolist(), strict=True)
+            if total[place] > 0 and share[place, answer] > 0
+        ]
+
+    def arrays(self) -> dict[str, Halves]:
+        """The tables as arrays to keep."""
+        return {f"terms.{side}": np.ascontiguousarray(self.tables[side]) for side in SIDES}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any], gains: Mapping[str, Any]) -> Self:
+        """Towers of ``arrays()``. Raises KeyError or ValueError when they do not fit together."""
+        tables = {side: arrays[f"terms.{side}"] for side in SIDES}
+        shapes = {table.shape for table in tables.values()}
+        if len(shapes) > 1 or any(table.ndim != 2 or table.dtype != np.float16 for table in tables.values()):
+            raise ValueError("tables of several shapes")
+        return cls(tables, {side: float(gains[side]) for side in SIDES[1:]})
+
+    @property
+    def digest(self) -> str:
+        """Short name of the tables' content."""
+        told = hashlib.sha256()
+        for side in SIDES:
+            told.update(np.ascontiguousarray(self.tables[side]).tobytes())
+        return told.hexdigest()[:16]
