@@ -1,0 +1,241 @@
+"""What the learned techniques share: which reports they learn from, a training that can be killed, weights on disk.
+
+Everything is kept in safetensors files whose header holds a JSON record: nothing that is read can run code. torch loads
+inside the functions that need it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.baselines.ground import Asked
+from tosloc.data.splits import fix_order
+from tosloc.errors import ToslocError
+from tosloc.files import write_text, written_whole
+from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+Choice: TypeAlias = Literal["newest", "spread"]
+"""Which training reports are learned from when not all are: the last ones, or some over the whole time."""
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+
+def chosen(cases: Sequence[Case], number: int, how: Choice = "newest") -> list[Case]:
+    """At most ``number`` (0: all) of the cases with a fixed file, in the order of their fixes."""
+    usable = sorted((case for case in cases if case.fixed), key=fix_order)
+    if how == "spread":
+        return spread(usable, number)
+    return usable[-number:] if number else usable
+
+
+def spread(cases: Sequence[Case], number: int) -> list[Case]:
+    """At most ``number`` (0: all) of the cases, at even distances, the last one among them."""
+    if not number or number >= len(cases):
+        return list(cases)
+    return [cases[(place + 1) * len(cases) // number - 1] for place in range(number)]
+
+
+def places_of(asked: Asked, paths: Sequence[str]) -> LongArray:
+    """Places in the version of those of the paths that it has and that could be read, rising."""
+    names, places = asked.tree.snapshot.path_names.ids, asked.tree.row_of_path
+    found = {places[names[path]] for path in paths if path in names and names[path] in places}
+    return np.array(sorted(place for place in found if asked.tree.rows[place] >= 0), dtype=np.int64)
+
+
+def average_precision(scores: FloatArray, fixed: LongArray, relevant: int) -> float:
+    """AP over the full ranking; equal scores keep their order, ``relevant`` is the denominator.
+
+    >>> average_precision(np.array([.5, .9, .1, .7]), np.array([0, 1]), 2)
+    0.8333333333333333
+    """
+    if not len(fixed) or not relevant:
+        return 0.0
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    hits = np.sort(ranks[fixed])
+    return float((np.arange(1, len(hits) + 1) / hits).sum() / relevant)
+
+
+def key_of(name: str, settings: Any, seed: int, cutoff: str, train: Sequence[Case], validation: Sequence[Case]) -> str:
+    """What a training is of: weights of another key are not gone on with."""
+    told = settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
+    cases = [
+        [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in part]
+        for part in (sorted(train, key=fix_order), sorted(validation, key=fix_order))
+    ]
+    text = json.dumps([name, told, seed, cutoff, cases], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def device_of(name: Literal["auto", "cpu"], threads: int) -> torch.device:
+    """Where the networks live; ``threads`` above 0 limits what torch uses of the processor."""
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+    return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else "cpu")
+
+
+def packed(words: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Words as an array of bytes.
+
+    >>> unpacked(packed(["a", "bc"])), unpacked(packed([]))
+    (['a', 'bc'], [])
+    """
+    return np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def unpacked(values: npt.NDArray[np.uint8]) -> list[str]:
+    """The words that ``packed`` made an array of."""
+    return values.tobytes().decode("utf-8", "surrogatepass").split("\n") if len(values) else []
+
+
+def save(path: Path, arrays: Arrays, key: str, record: Mapping[str, Any]) -> None:
+    """Write arrays and a record whole or not at all."""
+    import safetensors.numpy
+
+    with written_whole(path) as temporary:
+        safetensors.numpy.save_file(
+            {name: np.ascontiguousarray(values) for name, values in arrays.items()},
+            temporary,
+            {"key": key, "record": json.dumps(record)},
+        )
+
+
+def load(path: Path, key: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+    """What was saved with this key; None if there is nothing, something else, or half a file."""
+    import safetensors
+
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            told = file.metadata() or {}
+            if told.get("key") != key:
+                return None
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            return arrays, json.loads(told["record"])
+    except (OSError, ValueError, KeyError, safetensors.SafetensorError):
+        return None
+
+
+@dataclass(slots=True)
+class State:
+    """How far a training has come."""
+
+    epoch: int = 0
+    """Epochs that are finished."""
+    best: float = -math.inf
+    """Best MAP on validation."""
+    best_epoch: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+    """One entry an epoch: loss on train, MAP on validation."""
+
+
+Epoch: TypeAlias = Callable[["torch.optim.Optimizer", np.random.Generator], float]
+"""One pass over the training data with randomness of its own; its mean loss."""
+
+
+def train(
+    model: torch.nn.Module,
+    path: Path,
+    epoch: Epoch,
+    validate: Callable[[], float] | None,
+    *,
+    key: str,
+    seed: int,
+    epochs: int,
+    learning_rate: float,
+    weight_decay: float = 0.0,
+    patience: int = 0,
+    what: str = "training",
+    progress: Progress = silent,
+) -> State:
+    """Train by Adam until validation gains nothing for ``patience`` epochs; the model holds the best epoch afterwards.
+
+    Without ``validate`` the last epoch is the best; of equal ones, the later. ``path`` is written after every epoch,
+    and every epoch's randomness depends on nothing before it, so that going on ends where never stopping does.
+    """
+    import torch
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
+    names = [name for name, _ in model.named_parameters()]
+    state, best = _resumed(path, key, model, optimizer, names)
+    while state.epoch < epochs and not (patience and state.epoch - state.best_epoch >= patience):
+        model.train()
+        loss = epoch(optimizer, np.random.default_rng([seed, state.epoch]))
+        if not math.isfinite(loss):
+            raise ToslocError(f"{what}: the loss is no longer a number; lower learning_rate")
+        model.eval()
+        score = validate() if validate is not None else -loss
+        state.epoch += 1
+        state.curve.append({"epoch": state.epoch, "loss": loss, **({"map": score} if validate is not None else {})})
+        if validate is None or score >= state.best:
+            state.best, state.best_epoch = score, state.epoch
+            best = _weights(model)
+        arrays = {f"now/{name}": values for name, values in _weights(model).items()}
+        arrays |= {f"best/{name}": values for name, values in best.items()}
+        for name, parameter in model.named_parameters():
+            for part, tensor in optimizer.state[parameter].items():
+                arrays[f"adam/{part}/{name}"] = tensor.detach().cpu().numpy()
+        save(path, arrays, key, asdict(state))
+        write_text(path.with_suffix(".json"), json.dumps(state.curve, indent=1) + "\n")
+        told = f", validation MAP {score:.3f}" if validate is not None else ""
+        progress(f"{what}, epoch {state.epoch}: loss {loss:.4f}{told}", state.epoch, epochs)
+    if best:
+        put(model, best)
+    model.eval()
+    return state
+
+
+def put(model: torch.nn.Module, weights: Arrays) -> None:
+    """Give a model its weights."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.from_numpy(np.array(weights[name])))
+
+
+def _weights(model: torch.nn.Module) -> dict[str, npt.NDArray[Any]]:
+    return {name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
+
+
+def _resumed(
+    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer, names: Sequence[str]
+) -> tuple[State, dict[str, npt.NDArray[Any]]]:
+    import torch
+
+    found = load(path, key)
+    if found is None:
+        return State(), {}
+    arrays, record = found
+    put(model, {name: arrays[f"now/{name}"] for name in names})
+    told = optimizer.state_dict()
+    told["state"] = {
+        number: {
+            part: torch.from_numpy(np.array(arrays[f"adam/{part}/{name}"]))
+            for part in ("step", "exp_avg", "exp_avg_sq")
+        }
+        for number, name in enumerate(names)
+    }
+    optimizer.load_state_dict(told)
+    return State(**record), {name: arrays[f"best/{name}"] for name in names}
+
+
+def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
+    """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build()
