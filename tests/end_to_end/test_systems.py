@@ -165,3 +165,23 @@ def test_restricted_runs_from_the_command_line(
     small = evaluate_folder(project.folder / "restricted/counting", "test").summary()
     assert small["length"] == 1.0
     assert small["mrr"] >= evaluate_folder(place, "test").summary()["mrr"]
+
+
+@pytest.mark.parametrize(
+    ("name", "small"),
+    [
+        (
+            "dnnloc",
+            "train_reports = 12\nprojection = 8\nprojection_epochs = 1\nrelevancy_epochs = 1\ncombiner_epochs = 2\n",
+        ),
+        ("dreamloc", "train_reports = 12\nembedding = 8\nepochs = 1\nmatch_hidden = 8\nfusion_hidden = 8\n"),
+    ],
+)
+def test_a_learned_technique_learns_and_ranks_every_file(
+    project: toy.Toy, tmp_path: Path, name: str, small: str
+) -> None:
+    (tmp_path / f"{name}.toml").write_text(small)
+    [place] = ranked(project, systems.choose([name], folder=tmp_path), "learned")
+    assert evaluate_folder(place, "test").summary()["length"] == 1.0
+    assert json.loads((place / "seconds.json").read_text())["fit"] >= 0
+    assert not (place / "work").exists()

@@ -244,8 +244,11 @@ class Vectors:
 
     @classmethod
     def learned(cls, texts: Sequence[list[str]], parts: dict[str, tuple[str, ...]], settings: Any, seed: int) -> Self:
-        """Skip-gram vectors of texts given as words, the same for the same seed."""
-        from gensim.models import Word2Vec
+        """Skip-gram vectors of texts given as words, the same for the same seed. Raises ToslocError without gensim."""
+        try:
+            from gensim.models import Word2Vec
+        except ImportError as error:
+            raise ToslocError('word vectors need gensim; install it with: pip install "tosloc[word2vec]"') from error
 
         if not any(texts):
             return cls([], np.zeros((0, settings.embedding), dtype=np.float32))
