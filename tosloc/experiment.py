@@ -24,7 +24,7 @@ from tosloc.data.datasets import Dataset, load_dataset
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.data.splits import Splits, chronological
-from tosloc.errors import ToslocError
+from tosloc.errors import LearnedError, ToslocError
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.places import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
@@ -302,8 +302,8 @@ def rank_reports(
     with results_folder(folder), Repository(repo_path) as repo:
         laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
         cases = laboratory.part(split)
-        if localizer.wording_ is not None and split in localizer.wording_.learned_on:
-            raise ToslocError(
+        if localizer.wording_ is not None and localizer.wording_.learned_from(split, cases):
+            raise LearnedError(
                 f"the second stage of {checkpoint} has learned from the {split} reports themselves; rank test, or train"
                 " with refit = false in [stage_two.terms]"
             )

@@ -18,7 +18,9 @@ import torch
 from scripts import terms
 from tests.end_to_end import toy
 from tosloc import experiment
+from tosloc.cli import main
 from tosloc.config import Config
+from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
@@ -203,6 +205,22 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     assert ranked.header["stage two learned on"] == ["train", "validation"]
     with pytest.raises(ToslocError, match="has learned from the validation reports"):
         experiment.rank_reports(out, project.git.path, reports, folder, "validation", project.store)
+    wording = Localizer.load(out).wording_
+    assert wording is not None
+    with Repository(project.git.path) as repo:
+        cases = load_dataset(repo, reports, zone="UTC", suffixes=frozenset({".java"})).cases
+    assert wording.learned_from("validation", cases)
+    later = [replace(case, fixed_at=case.fixed_at + 1000 * toy.DAY) for case in cases]
+    assert not wording.learned_from("validation", later)
+
+
+def test_the_command_leaves_out_what_the_checkpoint_has_learned_from(out, project, capsys):
+    folder = project.folder / "ranked by command"
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    assert main(["rank", "--checkpoint", str(out), *given, "--out", str(folder)]) == 0
+    assert "validation is left out: the second stage of" in capsys.readouterr().err
+    assert sorted(part.name for part in folder.iterdir() if part.is_dir()) == ["test"]
+    assert main(["rank", "--checkpoint", str(out), *given, "--out", str(folder), "--split", "validation"]) == 2
 
 
 def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):

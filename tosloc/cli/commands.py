@@ -20,7 +20,7 @@ from tosloc.cli.options import (
     Split,
     StoreOption,
 )
-from tosloc.errors import ToslocError
+from tosloc.errors import LearnedError, ToslocError
 
 ConfigArgument = Annotated[
     Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default="the defaults")
@@ -103,17 +103,22 @@ def rank(
     settings = None if config is None else load_config(config)
     parts = (Split.validation, Split.test) if split is None else (split,)
     for part in parts:
-        with shown(progress) as callback:
-            experiment.rank_reports(
-                checkpoint=checkpoint,
-                repo_path=repo,
-                reports_path=reports,
-                out=out,
-                split=part.value,
-                store_path=store,
-                progress=callback,
-                config=settings,
-            )
+        try:
+            with shown(progress) as callback:
+                experiment.rank_reports(
+                    checkpoint=checkpoint,
+                    repo_path=repo,
+                    reports_path=reports,
+                    out=out,
+                    split=part.value,
+                    store_path=store,
+                    progress=callback,
+                    config=settings,
+                )
+        except LearnedError as error:
+            if split is not None:  # asked for by name
+                raise
+            print(f"tosloc: {part.value} is left out: {error}", file=sys.stderr)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 

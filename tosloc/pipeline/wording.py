@@ -212,6 +212,8 @@ class Wording:
     tried: Mapping[float, tuple[float, float]] | None = None
     """What validation saw: MRR and MAP by mix."""
     learned_on: tuple[str, ...] = ("train",)
+    learned_until: int = 0
+    """When the last of the reports that it learned from was fixed, seconds since 1970."""
 
     def rankings(
         self, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
@@ -237,6 +239,10 @@ class Wording:
         order = np.argsort(-scores, kind="stable")[: len(deep)]
         return raised(scores, order, scores[order] + self.mix * deep)
 
+    def learned_from(self, split: str, cases: Sequence[Case]) -> bool:
+        """Whether it learned from such a part of the reports, and some of these were fixed by then."""
+        return split in self.learned_on and any(case.fixed_at <= self.learned_until for case in cases)
+
     # Keeping
 
     def save(self, folder: Path) -> None:
@@ -254,6 +260,7 @@ class Wording:
             "mix": self.mix,
             "validation": None if self.tried is None else {f"{mix:g}": value for mix, value in self.tried.items()},
             "learned_on": self.learned_on,
+            "learned_until": self.learned_until,
             "terms": self.lexicon.terms,
         }
         write_text(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -281,6 +288,7 @@ class Wording:
                 float(record["mix"]),
                 None if tried is None else {float(mix): (mrr, map_) for mix, (mrr, map_) in tried.items()},
                 tuple(record["learned_on"]),
+                int(record["learned_until"]),
             )
         except CheckpointError:
             raise
@@ -379,7 +387,7 @@ def learn(
     def fitted(reports: Bags, lists: Sequence[WordList]) -> Towers:
         return fit(settings, start, reports, words.contents, words.histories, lists, seed=seed, progress=progress)
 
-    judged = Wording(settings, words.lexicon, fitted(reports, lists))
+    judged = Wording(settings, words.lexicon, fitted(reports, lists), learned_until=last_fix(firsts))
     judged = replace(judged, tried=tried_mixes(judged, validation(), stage, words, material))
     judged = replace(judged, mix=chosen_mix(judged.tried))
     if not settings.refit or not judged.mix:
@@ -387,7 +395,10 @@ def learn(
     later, more = learning(settings, stage, material, validation())
     lists += [replace(one, report=len(counts) + one.report) for one in lists_of(later, words, material)]
     final = replace(
-        judged, towers=fitted(words.reports([*counts, *more]), lists), learned_on=(*judged.learned_on, "validation")
+        judged,
+        towers=fitted(words.reports([*counts, *more]), lists),
+        learned_on=(*judged.learned_on, "validation"),
+        learned_until=max(judged.learned_until, last_fix(later)),
     )
     return Learned(judged, final, stage, words, material)
 
@@ -402,6 +413,11 @@ def learning(
         if table.fixed.any()
     ]
     return firsts, [counts_of(Question(first.case.report)) for first in firsts]
+
+
+def last_fix(firsts: Sequence[First]) -> int:
+    """When the last of the reports was fixed, seconds since 1970; 0 without any."""
+    return max((int(first.case.fixed_at) for first in firsts), default=0)
 
 
 def newest_files(firsts: Sequence[First]) -> dict[int, int]:
