@@ -1,6 +1,6 @@
 """Which measure notices what: stage one on one project, degraded step by step, against itself.
 
-    tosloc train configs/tomcat.toml --repo ... --reports ... --store ... --out runs/tomcat --keep-features
+    tosloc train configs/tomcat.toml --repo ... --reports ... --out runs/tomcat --keep-features --no-stage-two
     python scripts/study.py runs/tomcat --repo ... --reports ... --store ... --work runs/study --figure docs/figures/x
 
 The original pair is one BM25 feature alone (baseline) and the linear stage one with all features (advanced), ranking

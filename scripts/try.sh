@@ -3,4 +3,4 @@
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 set_up
 exec .venv/bin/python -m tosloc.cli localize \
-    --checkpoint checkpoints/tomcat --report checkpoints/tomcat/example-report.md --top 10 "$@"
+    --checkpoint checkpoints/swt --report checkpoints/swt/example-report.md --top 10 "$@"
