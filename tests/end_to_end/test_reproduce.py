@@ -251,7 +251,7 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, expected, tmp_p
         (["table-4", "--only", "tomcat"], "https://github.com/apache/tomcat"),
         (["table-4", "--systems", "stage-two"], "no system is called 'stage-two'"),
         (["table-4", "--runs", str(tmp_path / "none")], "no folder"),
-        (["table-4", "--expected", str(tmp_path / "none")], "cannot read the expected numbers"),
+        (["table-4", "--expected", str(tmp_path / "none")], "or name its numbers with --expected"),
         (["table-4", "--projects", str(tmp_path / "none.toml")], "cannot read the projects"),
         (["table-4", "--out", str(place / "small.toml")], "is a file"),
         (["table-4", "--json", "--markdown"], "choose one"),

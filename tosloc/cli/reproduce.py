@@ -11,7 +11,7 @@ import typer
 
 from tosloc.cli.cells import UNKNOWN, p_value, share, within
 from tosloc.cli.options import JsonOption, OutOption, ProgressOption
-from tosloc.errors import ToslocError
+from tosloc.errors import ConfigError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.reproduce.expected import Check, Expected
@@ -91,6 +91,10 @@ def reproduce(
 
     one = reproduction(table)
     _check_places(out, runs, docs, figures, as_json and as_markdown)
+    if not expected.is_dir():
+        raise ConfigError(
+            f"{expected} is no folder; run it in TosLoc's own folder, or name its numbers with --expected"
+        )
     wanted = read_expected(expected / f"{table}.toml")
     if projects is None:
         raise missing_file(wanted.projects)
