@@ -260,3 +260,29 @@ def test_answering_loads_no_torch(out):
         "assert answer.first_scores is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, project, tmp_path):
+    """Towers that learned from a later fix must not rank the report: it keeps stage one's order, and others do not."""
+    localizer = Localizer.load(out)
+    assert localizer.wording_ is not None
+    with Repository(project.git.path) as repo:
+        dataset = load_dataset(repo, project.reports(), zone="UTC", suffixes=frozenset({".java"}))
+    tested = dataset.cases[-len(read_run(out / "test/run.jsonl.gz").orders) :]
+    middle = int(tested[len(tested) // 2].report.opened_seconds)
+    shutil.copytree(out / "checkpoint", tmp_path / "checkpoint")
+    path = tmp_path / "checkpoint/terms/terms.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"learned_until": middle}))
+    experiment.rank_reports(
+        tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
+    )
+    ranked, both, first = (
+        read_run(folder / "test/run.jsonl.gz") for folder in (tmp_path / "ranked", out, out / "stage_one")
+    )
+    moved = 0
+    for case in tested:
+        report = case.report.id
+        wanted = both if case.report.opened_seconds >= middle else first
+        assert ranked.ranking(report).paths == wanted.ranking(report).paths
+        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
+    assert moved  # else the rule would not be seen

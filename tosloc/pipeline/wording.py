@@ -222,7 +222,7 @@ class Wording:
         paths = material.labelled.repo.path_names.names
         for table in tables:
             scores = stage.scores(table.rows)
-            if self.mix:
+            if self.mix and self.knew_by(material.labelled.cases[table.report].report.opened_seconds):
                 first = first_files(table, scores, material, self.settings.candidates, missed=False)
                 [one] = lists_of([first], words, material)
                 scores = self.final(scores, self.deep(words, counts_of(Question(first.case.report)), one))
@@ -238,6 +238,10 @@ class Wording:
         """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
         order = np.argsort(-scores, kind="stable")[: len(deep)]
         return raised(scores, order, scores[order] + self.mix * deep)
+
+    def knew_by(self, opened: float) -> bool:
+        """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
+        return opened >= self.learned_until
 
     def learned_from(self, split: str, cases: Sequence[Case]) -> bool:
         """Whether it learned from such a part of the reports, and some of these were fixed by then."""
@@ -313,12 +317,13 @@ class Rewording:
 
     def reread(self, scene: Scene, scores: FloatArray) -> FloatArray:
         """(F,) final scores of the version's files from stage one's (F,)."""
-        if not self.wording.mix or not len(scores):
+        wording = self.wording
+        if not wording.mix or not len(scores) or not wording.knew_by(scene.moment.opened):
             return scores
-        rows = np.argsort(-scores, kind="stable")[: self.wording.settings.candidates]
+        rows = np.argsort(-scores, kind="stable")[: wording.settings.candidates]
         contents, histories = self._rows(scene, rows)
         one = WordList(0, contents, histories, np.zeros(len(rows), dtype=np.bool_), scores[rows])
-        return self.wording.final(scores, self.wording.deep(self.words, counts_of(scene.question), one))
+        return wording.final(scores, wording.deep(self.words, counts_of(scene.question), one))
 
     def _rows(self, scene: Scene, rows: LongArray) -> tuple[LongArray, LongArray]:
         snapshot = scene.place.text.snapshot
@@ -441,7 +446,7 @@ def lexicon_of(
     tables = (
         facts(blobs[start : start + LOADED], paths[start : start + LOADED])[0] for start in range(0, len(paths), LOADED)
     )
-    past = material.evidence.before(max((first.case.fixed_at for first in firsts), default=0))
+    past = material.evidence.before(last_fix(firsts))
     return Lexicon.learned(
         tables,
         paths,
@@ -488,11 +493,15 @@ def tried_mixes(
     sums, reports = {mix: np.zeros(2) for mix in MIXES}, 0
     for table in tables:
         first = first_files(table, stage.scores(table.rows), material, wording.settings.candidates, missed=False)
-        [one] = lists_of([first], words, material)
-        deep = wording.deep(words, counts_of(Question(first.case.report)), one)
+        deep = np.zeros(len(first.files))
+        if wording.knew_by(first.case.report.opened_seconds):
+            [one] = lists_of([first], words, material)
+            deep = wording.deep(words, counts_of(Question(first.case.report)), one)
         reports += 1
         for mix in MIXES:
-            ranks = np.array([*fixed_ranks(one.scores + mix * deep, one.fixed), *one.missed_ranks], dtype=np.int64)
+            ranks = np.array(
+                [*fixed_ranks(first.scores + mix * deep, first.fixed), *first.missed_ranks], dtype=np.int64
+            )
             sums[mix] += precision_and_rank(ranks)
     return {mix: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for mix, pair in sums.items()}
 
