@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tosloc.config import Config, load_config
+from tosloc.config import Config, load_config, read_toml
 from tosloc.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -134,3 +134,20 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(tmp_path / "c.toml")
     with pytest.raises(ConfigError, match="cannot read the configuration: No such file"):
         load_config(tmp_path / "d.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\xff", "not valid TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (b"seed =", "not valid TOML: Invalid value (at end of document)"),
+        (None, "cannot read the settings: No such file or directory"),
+    ],
+)
+def test_what_is_read_is_said_where_it_cannot_be(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    path = tmp_path / "my.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        read_toml(path, "settings")
+    assert str(caught.value) == f"{path}: {sentence}"

@@ -248,7 +248,7 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         if current.resolve() in seen:
             raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
         seen.add(current.resolve())
-        values = _read(current)
+        values = read_toml(current, "configuration", "not a configuration: it is no UTF-8 text")
         extends = values.pop("extends", None)
         if extends is not None and not isinstance(extends, str):
             raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {extends!r}")
@@ -256,13 +256,17 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         current = None if extends is None else current.parent / extends
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, what: str, no_text: str = "") -> dict[str, Any]:
+    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error.
+
+    Raises ConfigError when it cannot be read or is not TOML; ``no_text`` is what to say of bytes that are not UTF-8.
+    """
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot read the configuration: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: not a configuration: it is no UTF-8 text") from None
+        raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {no_text or f'not valid TOML: {error}'}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import ValidationError, model_validator
 
-from tosloc.config import Section
+from tosloc.config import Section, read_toml
 from tosloc.errors import ConfigError
 
 Profile = Literal["clean", "upstream"]
@@ -46,13 +45,7 @@ def load(model: type[S], path: Path | None) -> S:
     """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
     if path is None:
         return model()
-    try:
-        values = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read the settings: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    return of(model, values, str(path))
+    return of(model, read_toml(path, "settings"), str(path))
 
 
 def of(model: type[S], values: dict[str, Any], where: str) -> S:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from tosloc.config import read_toml
 from tosloc.errors import ConfigError
 from tosloc.files import write_text
-from tosloc.reproduce.toml import check_keys, read_toml, text_of, texts_of
+from tosloc.reproduce.toml import check_keys, text_of, texts_of
 
 Key: TypeAlias = tuple[str, ...]
 Verdict: TypeAlias = Literal["ok", "new", "near", "differs"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tosloc.config import Config, load_config
+from tosloc.config import Config, load_config, read_toml
 from tosloc.errors import ConfigError, ToslocError
-from tosloc.reproduce.toml import check_keys, read_toml, text_of
+from tosloc.reproduce.toml import check_keys, text_of
 
 DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
 COMPLETED: Final = "https://github.com/mou23/GenLoc"

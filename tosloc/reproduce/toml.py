@@ -1,24 +1,12 @@
-"""TOML files that a person writes: one sentence says what is wrong with them."""
+"""Values of TOML files that a person writes: one sentence says what is wrong with them."""
 
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 from tosloc.errors import ConfigError
-
-
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Values of a file that is ``what``. Raises ConfigError when it cannot be read."""
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
 def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) -> None:
