@@ -162,13 +162,6 @@ def test_the_newest_reports_are_wanted() -> None:
     assert [one.report.id for one in spread] == ["2", "4", "6", "8"]
 
 
-def test_average_precision_and_missing_files() -> None:
-    scores_of = np.array([0.5, 0.9, 0.1, 0.7])
-    assert learning.average_precision(scores_of, np.array([0, 1]), 2) == pytest.approx((1 + 2 / 3) / 2)
-    assert learning.average_precision(scores_of, np.array([1]), 2) == 0.5
-    assert learning.average_precision(np.zeros(3), np.array([1]), 1) == 0.5
-
-
 class TestLeaks:
     def test_later_reports(self, tmp_path: Path) -> None:
         assert not leaks.sees_what_comes_later(maker(tmp_path))

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as settings_of
-from hypothesis import strategies as st
 
 from tosloc.config import Config
-from tosloc.evaluation.measures import average_precision, reciprocal_rank
 from tosloc.pipeline.extraction import Table, examples
-from tosloc.pipeline.fitting import MARGIN, choose, fit_stage_one, fixed_ranks, heads_of, judge, precision_and_rank
-from tosloc.records import Ranking
+from tosloc.pipeline.fitting import MARGIN, choose, fit_stage_one, heads_of, judge
 from tosloc.retrieval.stage_one import StageOne
 
 NAMES = ("good", "bad")
@@ -36,27 +31,6 @@ def reports(number, seed, files=20):
         rows = rng.random((files, 2))
         made.append(table(str(place), rows, rows[:, 0] == rows[:, 0].max()))
     return made
-
-
-def test_ranks_by_hand():
-    scores = np.array([0.5, 0.9, 0.5, 0.1, 0.5])
-    assert fixed_ranks(scores, np.array([False, False, True, True, True])).tolist() == [3, 4, 5]
-    assert precision_and_rank(np.array([2, 4])) == pytest.approx((0.5, 0.5))
-    assert precision_and_rank(np.array([1, 3])) == pytest.approx((1.0, 5 / 6))
-    assert precision_and_rank(np.array([], dtype=np.int64)) == (0.0, 0.0)
-
-
-@settings_of(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=1, max_size=9))
-def test_judged_as_the_evaluation_does(files):
-    scores = np.array([score for score, _ in files])
-    fixed = np.array([hit for _, hit in files])
-    paths = [str(place) for place in range(len(files))]
-    ranking = Ranking.from_scores("r", paths, scores)
-    ranks = ranking.ranks(path for path, hit in zip(paths, fixed, strict=True) if hit).values()
-    assert precision_and_rank(fixed_ranks(scores, fixed)) == pytest.approx(
-        (reciprocal_rank(ranks), average_precision(ranks, int(fixed.sum())))
-    )
 
 
 def test_judge_counts_reports_without_a_fixed_file_as_nothing():

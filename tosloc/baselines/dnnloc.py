@@ -528,7 +528,7 @@ class Dnnloc(Baseline):
         asked = [_scaled(_table(one.features, shown, place), low, high) for place, one in enumerate(full)]
 
         def judge() -> float:
-            return _map(full, [_combined(combiner, table) for table in asked])
+            return learning.mean_average_precision(full, [_combined(combiner, table) for table in asked])
 
         labels = _labels(learned)
         learning.train(
@@ -649,7 +649,7 @@ class Dnnloc(Baseline):
         def judge() -> float:
             relevancy.forget()
             found = [relevancy.of_rows(judged[place], one.rows, self.counts) for place, one in enumerate(full)]
-            return _map(full, found)
+            return learning.mean_average_precision(full, found)
 
         learning.train(
             above,
@@ -839,11 +839,3 @@ def _combined(combiner: torch.nn.Module, table: Halves) -> FloatArray:
         values = combiner(torch.from_numpy(table).to(device)).squeeze(-1).cpu().numpy()
     rounded: FloatArray = np.round(values.astype(np.float64), 5)
     return rounded
-
-
-def _map(asked: Sequence[Pairs], found: Sequence[FloatArray]) -> float:
-    """MAP over all files of the reports."""
-    values = [
-        learning.average_precision(scores, one.fixed, one.relevant) for one, scores in zip(asked, found, strict=True)
-    ]
-    return float(np.mean(values)) if values else 0.0

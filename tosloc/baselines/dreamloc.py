@@ -1009,14 +1009,14 @@ class DreamLoc(Baseline):
                 progress("triples", start + len(batch), len(order))
             return total / len(order)
 
+        def ranked() -> Iterator[FloatArray]:
+            for place, one in enumerate(lists, start=1):
+                yield self._ranked(one.words, one.rows, one.wide)
+                progress("ranking validation reports", place, len(lists))
+
         def judge() -> float:
             deep.forget()
-            values = []
-            for place, one in enumerate(lists, start=1):
-                scores = self._ranked(one.words, one.rows, one.wide)
-                values.append(learning.average_precision(scores, one.fixed, one.relevant))
-                progress("ranking validation reports", place, len(lists))
-            return float(np.mean(values))
+            return learning.mean_average_precision(lists, ranked())
 
         learning.train(
             deep.model,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tosloc.baselines.ground import Asked
 from tosloc.data.splits import fix_order
 from tosloc.errors import ToslocError
 from tosloc.files import write_text, written_whole
+from tosloc.ranks import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 
 if TYPE_CHECKING:
@@ -53,18 +54,25 @@ def places_of(asked: Asked, paths: Sequence[str]) -> LongArray:
     return np.array(sorted(place for place in found if asked.tree.rows[place] >= 0), dtype=np.int64)
 
 
-def average_precision(scores: FloatArray, fixed: LongArray, relevant: int) -> float:
-    """AP over the full ranking; equal scores keep their order, ``relevant`` is the denominator.
+class Judged(Protocol):
+    """A report whose files have been scored, as far as measures go."""
 
-    >>> average_precision(np.array([.5, .9, .1, .7]), np.array([0, 1]), 2)
-    0.8333333333333333
-    """
-    if not len(fixed) or not relevant:
-        return 0.0
-    ranks = np.empty(len(scores), dtype=np.int64)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    hits = np.sort(ranks[fixed])
-    return float((np.arange(1, len(hits) + 1) / hits).sum() / relevant)
+    @property
+    def fixed(self) -> LongArray:
+        """Places of the fixed files."""
+
+    @property
+    def relevant(self) -> int:
+        """Fixed files of the report, those that have no place too."""
+
+
+def mean_average_precision(reports: Sequence[Judged], found: Iterable[FloatArray]) -> float:
+    """MAP over the full rankings of some reports by their files' scores, given in the same order; 0 of no report."""
+    values = [
+        average_precision(fixed_ranks(scores, one.fixed), one.relevant)
+        for one, scores in zip(reports, found, strict=True)
+    ]
+    return float(np.mean(values)) if values else 0.0
 
 
 def key_of(name: str, settings: Any, seed: int, cutoff: str, train: Sequence[Case], validation: Sequence[Case]) -> str:

@@ -9,7 +9,9 @@ import numpy as np
 
 from tosloc.config import StageOneSettings
 from tosloc.pipeline.extraction import Table
-from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.ranks import fixed_ranks as fixed_ranks
+from tosloc.ranks import precision_and_rank as precision_and_rank
+from tosloc.records import Progress, silent
 from tosloc.retrieval.fusion import Examples, ListQuality, fit_evolution, fit_listwise
 from tosloc.retrieval.ranker import HeadRanker, Heads, head_rows
 from tosloc.retrieval.stage_one import StageOne
@@ -27,20 +29,6 @@ class Choice:
     taken: str
     tried: Mapping[str, tuple[float, float]]
     """name -> (MRR, MAP) on validation."""
-
-
-def fixed_ranks(scores: FloatArray, fixed: np.ndarray) -> LongArray:
-    """Ranks, from 1 and ascending, of the fixed files when equal scores keep their (path) order."""
-    place = np.empty(len(scores), dtype=np.int64)
-    place[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return np.sort(place[fixed])
-
-
-def precision_and_rank(ranks: LongArray) -> tuple[float, float]:
-    """(RR, AP) from the ranks of all fixed files; 0 when there are none."""
-    if not len(ranks):
-        return 0.0, 0.0
-    return 1.0 / float(ranks[0]), float((np.arange(1, len(ranks) + 1) / ranks).mean())
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[Table]) -> dict[str, tuple[float, float]]:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tosloc.ranks import fixed_ranks
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reranking.vectors import Halves
 
@@ -228,9 +229,9 @@ def values_of(one: Judgeable, scores: FloatArray) -> tuple[float, float]:
 
     Equal scores keep stage one's order. A report without fixed files counts 0.
     """
-    order = np.argsort(-scores, kind="stable")
-    ranks = sorted([*(np.flatnonzero(one.fixed[order]) + 1).tolist(), *one.missed_ranks])
+    ranks = sorted([*fixed_ranks(scores, one.fixed).tolist(), *one.missed_ranks])
     if not ranks or not one.relevant:
         return 0.0, 0.0
+    # in order, not by numpy: it rounds otherwise from eight ranks on, and a choice can hang on the last digit
     gain = sum(place / rank for place, rank in enumerate(ranks, start=1))
     return 1 / ranks[0], gain / one.relevant
