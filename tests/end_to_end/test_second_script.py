@@ -13,7 +13,7 @@ import torch
 from scripts import second
 from tests.end_to_end import toy
 from tests.reranking.tiny import write_encoder
-from tosloc import experiment
+from tosloc import ablation, experiment
 from tosloc.errors import ToslocError
 from tosloc.evaluation import evaluate_folder
 from tosloc.pipeline.pack import read_pack
@@ -117,15 +117,15 @@ def test_every_row_of_the_ablation_is_trained_once(ablated, packed, config, caps
     rows = json.loads(capsys.readouterr().out)
     assert begun == [ablated / "BCE-loss/work"]
     assert json.loads((ablated / "BCE-loss/found.json").read_text())["deep"] == json.loads(kept)["deep"]
-    assert [row["name"] for row in rows] == [variant.name for variant in second.VARIANTS]
+    assert [row["name"] for row in rows] == [variant.name for variant in ablation.VARIANTS]
     assert {row["epochs"] for row in rows} == {2}
     assert rows[0]["paper"] == {"mrr": 0.46, "map": 0.39}
     assert len({json.dumps(row["validation"]["stage one"]) for row in rows}) == 1
     for row in rows:
         assert sum(row["validation"]["fused"].values()) >= sum(row["validation"]["stage one"].values())
     scores = {
-        variant.name: second.Found.read(_found(ablated, variant.name), _key(ablated, variant.name))
-        for variant in second.VARIANTS
+        variant.name: ablation.Found.read(_found(ablated, variant.name), _key(ablated, variant.name))
+        for variant in ablation.VARIANTS
     }
     told = {json.dumps([s.tolist() for s in found.deep["test"]]) for found in scores.values()}
     assert len(told) == len(rows)  # each exchanged part changes something

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tosloc.report.depths import depths_figure
 from tosloc.report.drawing import svg
 from tosloc.report.growth import growth_figure
 from tosloc.report.lengths import lengths_figure
@@ -48,11 +47,3 @@ def test_lengths_against_what_an_encoder_reads():
     assert list(curve.get_xdata()) == [1, 10, 100, 600, 9000]  # a logarithm has no place for 0
     assert list(limit.get_xdata()) == [512, 512]
     assert axes.get_xlabel().startswith("length in words")
-
-
-def test_depths_a_panel_for_each_project():
-    series = {"MRR": [0.4, 0.5], "MAP": [0.3, 0.35]}
-    figure = depths_figure({"tomcat": ([10, 50], series), "jdt": ([10, 50], series)}, "mean")
-    assert [panel.get_title() for panel in figure.axes] == ["tomcat", "jdt"]
-    assert [list(line.get_ydata()) for line in figure.axes[1].lines] == [[0.4, 0.5], [0.3, 0.35]]
-    assert labels(figure) == ["MRR", "MAP"]

@@ -45,8 +45,13 @@ def write_pack(
     texts: Callable[[Sequence[str]], Iterable[tuple[str, str | None]]],
     longest: int,
     progress: Progress = silent,
+    *,
+    made_of: str = "",
 ) -> None:
-    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole."""
+    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole.
+
+    ``made_of`` is noted at its head, for ``origin_of``.
+    """
     path_of = {
         blob: name
         for reports in parts.values()
@@ -58,7 +63,7 @@ def write_pack(
         written_whole(path) as temporary,
         lzma.open(temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS) as file,
     ):
-        file.write(json.dumps({"format": FORMAT}) + "\n")
+        file.write(json.dumps({"format": FORMAT, "made of": made_of}) + "\n")
         for part, reports in parts.items():
             for one in reports:
                 file.write(json.dumps({"part": part, **_values(one)}) + "\n")
@@ -89,6 +94,16 @@ def read_pack(path: Path) -> Pack:
             f"{path}: no pack, or a damaged one ({error}); make it with: scripts/second.py pack"
         ) from None
     return Pack(parts, texts)
+
+
+def origin_of(path: Path) -> str | None:
+    """What a pack was made of, as its writer noted it, from its first line alone; None where there is no such pack."""
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            head = json.loads(next(file))
+    except (OSError, lzma.LZMAError, EOFError, StopIteration, ValueError):
+        return None
+    return head.get("made of") if isinstance(head, dict) and head.get("format") == FORMAT else None
 
 
 def _values(one: Candidates) -> dict[str, Any]:

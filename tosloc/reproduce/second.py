@@ -176,8 +176,8 @@ def _value(row: Mapping[str, Any], *keys: str) -> float:
 
 def _figure(drawn: Mapping[str, tuple[Sequence[int], Mapping[str, Sequence[float]]]], said: str) -> Callable[[], Any]:
     def draw() -> Any:
-        from tosloc.report.depths import depths_figure
+        from tosloc.report.candidates import Panel, candidates_figure
 
-        return depths_figure(drawn, said)
+        return candidates_figure([Panel(depths, series, project, said) for project, (depths, series) in drawn.items()])
 
     return draw
