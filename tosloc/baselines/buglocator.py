@@ -29,7 +29,7 @@ from tosloc.analysis.reading import Kind, Reading
 from tosloc.baselines.ground import Archive, Asked, Baseline, Cutoff, Ground, Known, Tree
 from tosloc.baselines.kernel import Counts, Space, count, min_max, simi, step_length_score
 from tosloc.baselines.settings import Settings
-from tosloc.baselines.texts import KEYWORDS, STOP_WORDS, code_words, nl_words, porter, stemmed, stopped, without_prefix
+from tosloc.baselines.texts import KEYWORDS, STOP_WORDS, code_words, nl_words, porter, report_text, stemmed, stopped
 from tosloc.config import Share, Words
 from tosloc.records import BugReport, FloatArray
 
@@ -78,7 +78,7 @@ class BugLocatorSettings(TextSettings):
 
 def report_terms(report: BugReport, stopping: Stopping = "plain") -> list[str]:
     """Stems of summary and description without stop words."""
-    words = nl_words(f"{without_prefix(report.summary)} {report.description}")
+    words = nl_words(report_text(report))
     if stopping == "mixed":
         return [stem for word in words if (stem := porter(word.lower())) not in _STEMMED_STOPS]
     return stemmed(stopped(words, STOP_WORDS))

@@ -36,23 +36,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Strict, field_validator
 from scipy import sparse
 
 from tosloc.analysis.reading import Reading
 from tosloc.baselines import learning
-from tosloc.baselines.ground import Asked, Baseline, Cutoff, Ground, Known
+from tosloc.baselines.ground import Asked, Cutoff, Ground, Known
 from tosloc.baselines.kernel import Counts, Space, count, min_max
+from tosloc.baselines.learning import Halves, Learned, Training
 from tosloc.baselines.settings import Profile, Settings
-from tosloc.baselines.texts import KEYWORDS, STOP_WORDS, porter, without_prefix
+from tosloc.baselines.texts import dropped, letter_parts, porter, report_text
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Progress, silent
 
 if TYPE_CHECKING:
     import torch
-
-Halves = npt.NDArray[np.float32]
 
 FILE: Final = "dnnloc.safetensors"
 WEIGHT_LIMIT: Final = 50.0
@@ -61,21 +59,18 @@ ROWS: Final = 4096
 """Files that the relevancy network sees together."""
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
 class DnnlocSettings(Settings):
-    """Settings of DNNLOC; the TOML file tells their sources."""
+    """Settings of DNNLOC; the TOML file tells their sources, ``LearningSettings`` those that others have too."""
 
     comments: bool = True
     """Whether the words of comments are read beside identifiers."""
     relevancy: bool = True
     """Whether there is phi1."""
     train_reports: NonNegativeInt = 600
-    """Training reports that are learned from; 0 for all."""
     choose: learning.Choice = "newest"
     validation_reports: PositiveInt = 100
-    """Validation reports, at even distances, whose MAP stops the training."""
     negatives: PositiveInt = 300
     report_terms: PositiveInt = 5_000
     code_terms: PositiveInt = 10_000
@@ -95,10 +90,8 @@ class DnnlocSettings(Settings):
     weight_decay: NonNegativeFloat = 1e-5
     """Of the combiner."""
     patience: NonNegativeInt = 3
-    """Epochs without a better MAP after which a training stops; 0: never."""
     device: Literal["auto", "cpu"] = "auto"
     threads: NonNegativeInt = 0
-    """Threads of torch; 0: as many as it likes."""
 
     @field_validator("profile")
     @classmethod
@@ -132,12 +125,12 @@ class Terms:
 
 def _cut(word: str) -> tuple[str, ...]:
     whole = word.lower()
-    if len(whole) < 2 or whole in STOP_WORDS or whole in KEYWORDS:
+    if dropped(whole):
         return ()
-    parts = [part.lower() for part in _PARTS.findall(word)]
+    parts = letter_parts(word)
     terms = [porter(whole)]
     if len(parts) > 1 or (parts and parts[0] != whole):
-        terms += [porter(part) for part in parts if len(part) > 1 and part not in STOP_WORDS and part not in KEYWORDS]
+        terms += [porter(part) for part in parts if not dropped(part)]
     return tuple(terms)
 
 
@@ -416,11 +409,10 @@ class Relevancy:
         return found
 
 
-class Dnnloc(Baseline):
+class Dnnloc(Learned):
     """DNNLOC (Lam et al. 2017)."""
 
     name: ClassVar[str] = "dnnloc"
-    learned: ClassVar[bool] = True
     Settings: ClassVar = DnnlocSettings
     upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
 
@@ -430,11 +422,6 @@ class Dnnloc(Baseline):
         super().__init__(settings, ground, seed)
         self._words = Terms()
         self._fitted: Fitted | None = None
-
-    @classmethod
-    def wanted(cls, settings: DnnlocSettings, train: Sequence[Case]) -> Sequence[Case]:
-        """The training reports that are learned from: the newest ones, unless the settings say otherwise."""
-        return learning.chosen(train, settings.train_reports, settings.choose)
 
     # What depends on the shelf and on the labelled reports alone
 
@@ -460,7 +447,7 @@ class Dnnloc(Baseline):
 
     def terms(self, report: BugReport) -> list[str]:
         """Terms of summary and description."""
-        return self._words(f"{without_prefix(report.summary)} {report.description}")
+        return self._words(report_text(report))
 
     def features(self, asked: Asked) -> FloatArray:
         """(F, 5) phi2 to phi6, not yet scaled."""
@@ -473,13 +460,12 @@ class Dnnloc(Baseline):
                 length_score(tree.to_files(counts.lengths)),
             )
         terms = self.terms(report)
-        text = f"{without_prefix(report.summary)} {report.description}"
         own_month = float(months(np.array([report.opened_seconds]))[0])
         return np.column_stack(
             [
                 tree.to_files(space[0].cosine(terms)) * space[1],
                 tree.from_paths(self.reports.filtering(known, terms)),
-                tree.to_files(self.names.cosine(text, tree.multiplicity)),
+                tree.to_files(self.names.cosine(report_text(report), tree.multiplicity)),
                 recency(own_month, tree.from_paths(self.reports.last(known))),
                 np.log1p(tree.from_paths(known.fixes)),
             ]
@@ -502,13 +488,10 @@ class Dnnloc(Baseline):
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
         """Learn projections, phi1 and combiner; a folder that holds them already is read."""
         settings = self.settings
-        device = learning.device_of(settings.device, settings.threads)
-        cases = list(self.wanted(settings, train))
-        judged = learning.spread([case for case in validation if case.fixed], settings.validation_reports)
-        cutoff = self.ground.cutoff
-        key = learning.key_of(self.name, settings, self.seed, cutoff, train, judged)
-        if self._load(folder / FILE, key, device):
+        training = self.training(train, validation, folder, progress)
+        if self._load(training):
             return
+        cases, judged = training.cases, training.judged
         if len(cases) < 2 or not judged:
             raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
         older = min(max(int(settings.relevancy_share * len(cases)), 1), len(cases) - 1)
@@ -517,36 +500,31 @@ class Dnnloc(Baseline):
         relevancy, first, shown = None, None, None
         learned = pairs
         if settings.relevancy:
-            relevancy = self._relevancy(train, cases, device, folder, key, progress)
-            self._fit_relevancy(relevancy, pairs[:older], full, folder, key, progress)
+            relevancy = self._relevancy(train, training)
+            self._fit_relevancy(relevancy, pairs[:older], full, training)
             learned = pairs[older:]
             first, shown = self._first(relevancy, learned), self._first(relevancy, full)
         tables = [_table(one.features, first, place) for place, one in enumerate(learned)]
         together = np.concatenate(tables)
         low, high = together.min(axis=0).astype(np.float64), together.max(axis=0).astype(np.float64)
-        combiner = learning.seeded(self.seed, lambda: _combiner(together.shape[1], settings.combiner_hidden)).to(device)
+        combiner = learning.seeded(self.seed, lambda: _combiner(together.shape[1], settings.combiner_hidden))
+        combiner = combiner.to(training.device)
         asked = [_scaled(_table(one.features, shown, place), low, high) for place, one in enumerate(full)]
 
         def judge() -> float:
             return learning.mean_average_precision(full, [_combined(combiner, table) for table in asked])
 
-        labels = _labels(learned)
-        learning.train(
+        training.learn(
             combiner,
-            folder / "combiner.safetensors",
-            _pass(combiner, _scaled(together, low, high), labels, settings.combiner_batch),
+            "combiner.safetensors",
+            _pass(combiner, _scaled(together, low, high), _labels(learned), settings.combiner_batch),
             judge,
-            key=key,
-            seed=self.seed,
             epochs=settings.combiner_epochs,
-            learning_rate=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            patience=settings.patience,
             what="combiner",
-            progress=progress,
+            weight_decay=settings.weight_decay,
         )
         self._fitted = Fitted(low, high, combiner, relevancy)
-        self._save(folder / FILE, key)
+        self._save(training)
 
     def _pairs(self, case: Case, progress: Progress, place: int, total: int) -> Pairs:
         asked = self.ground.asked(case.report, case.version)
@@ -569,57 +547,37 @@ class Dnnloc(Baseline):
         fixed = learning.places_of(asked, case.fixed)
         return Pairs(case.report, asked.tree.rows, features, fixed, len(case.fixed))
 
-    def _relevancy(
-        self,
-        train: Sequence[Case],
-        cases: Sequence[Case],
-        device: torch.device,
-        folder: Path,
-        key: str,
-        progress: Progress,
-    ) -> Relevancy:
+    def _relevancy(self, train: Sequence[Case], training: Training) -> Relevancy:
         """Vocabularies and projections, learned; the network above them is not."""
         settings = self.settings
         archive, shelf = self.ground.archive, self.ground.shelf
         of_reports = np.zeros(len(archive.cases), dtype=np.bool_)
         of_reports[[archive.place[case.report.id] for case in train]] = True
         of_code = np.zeros(len(shelf), dtype=np.bool_)
-        for case in (cases[0], cases[-1]):
+        for case in (training.cases[0], training.cases[-1]):
             rows = self.ground.tree(case.version).rows
             of_code[rows[rows >= 0]] = True
         report = Weights.of(self.reports.counts, of_reports, settings.report_terms)
         code = Weights.of(self.counts, of_code, settings.code_terms, 0.5)
-        network = _network(self.seed, settings, report.width, code.width).to(device)
-        # by blob id, so that the order on the shelf cannot matter
-        blobs = [shelf.row_of_blob[blob] for blob in sorted(shelf.row_of_blob) if of_code[shelf.row_of_blob[blob]]]
+        network = _network(self.seed, settings, report.width, code.width).to(training.device)
         sources = {
             "report": report.matrix(self.reports.counts)[np.flatnonzero(of_reports)],
-            "code": code.matrix(self.counts)[np.array(blobs, dtype=np.int64)],
+            "code": code.matrix(self.counts)[np.array(shelf.rows_by_blob(of_code), dtype=np.int64)],
         }
         for side, vectors in sources.items():
             coder = _autoencoder(self.seed, network[side])
-            learning.train(
+            training.learn(
                 coder,
-                folder / f"projection-{side}.safetensors",
+                f"projection-{side}.safetensors",
                 _restoring(coder, sparse.csr_array(vectors), settings.projection_batch),
                 None,
-                key=key,
-                seed=self.seed,
                 epochs=settings.projection_epochs,
-                learning_rate=settings.learning_rate,
                 what=f"projection of {side}s" if side == "report" else "projection of code",
-                progress=progress,
             )
-        return Relevancy(report, code, network, device)
+        return Relevancy(report, code, network, training.device)
 
     def _fit_relevancy(
-        self,
-        relevancy: Relevancy,
-        pairs: Sequence[Pairs],
-        full: Sequence[Pairs],
-        folder: Path,
-        key: str,
-        progress: Progress,
+        self, relevancy: Relevancy, pairs: Sequence[Pairs], full: Sequence[Pairs], training: Training
     ) -> None:
         import torch
 
@@ -634,35 +592,23 @@ class Dnnloc(Baseline):
         above = torch.nn.ModuleDict({name: network[name] for name in ("report_half", "code_half", "above")})
         loss_of = _loss(labels, relevancy.device)
 
-        def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
-            total = 0.0
-            for batch in _batches(rng.permutation(len(rows)), settings.relevancy_batch):
-                optimizer.zero_grad(set_to_none=True)
-                files = torch.from_numpy(rows[batch].astype(np.int64)).to(relevancy.device)
-                own = torch.from_numpy(reports[batch]).to(relevancy.device)
-                loss = loss_of(relevancy.pairs(asked[own], projected[files]), batch)
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                total += float(loss.detach()) * len(batch)
-            return total / max(len(rows), 1)
+        def loss(batch: LongArray) -> torch.Tensor:
+            files = torch.from_numpy(rows[batch].astype(np.int64)).to(relevancy.device)
+            own = torch.from_numpy(reports[batch]).to(relevancy.device)
+            return loss_of(relevancy.pairs(asked[own], projected[files]), batch)
 
         def judge() -> float:
             relevancy.forget()
             found = [relevancy.of_rows(judged[place], one.rows, self.counts) for place, one in enumerate(full)]
             return learning.mean_average_precision(full, found)
 
-        learning.train(
+        training.learn(
             above,
-            folder / "relevancy.safetensors",
-            epoch,
+            "relevancy.safetensors",
+            learning.in_batches(len(rows), settings.relevancy_batch, loss),
             judge,
-            key=key,
-            seed=self.seed,
             epochs=settings.relevancy_epochs,
-            learning_rate=settings.learning_rate,
-            patience=settings.patience,
             what="relevancy",
-            progress=progress,
         )
         relevancy.forget()
 
@@ -672,24 +618,21 @@ class Dnnloc(Baseline):
 
     # The fitted state on disk
 
-    def _save(self, path: Path, key: str) -> None:
+    def _save(self, training: Training) -> None:
         fitted = self._fitted
         assert fitted is not None
         arrays: dict[str, Any] = {"low": fitted.low, "high": fitted.high}
-        arrays |= {
-            f"combiner/{name}": value.detach().cpu().numpy() for name, value in fitted.combiner.named_parameters()
-        }
+        arrays |= learning.weights(fitted.combiner, "combiner/")
         record: dict[str, Any] = {"schema": 1, "relevancy": fitted.relevancy is not None}
         if fitted.relevancy is not None:
             relevancy = fitted.relevancy
-            named = relevancy.network.named_parameters()
-            arrays |= {f"relevancy/{name}": value.detach().cpu().numpy() for name, value in named}
+            arrays |= learning.weights(relevancy.network, "relevancy/")
             for side, weights in (("report", relevancy.report), ("code", relevancy.code)):
                 arrays |= {f"{side}/terms": learning.packed(weights.terms), f"{side}/idf": weights.idf}
-        learning.save(path, arrays, key, record)
+        training.save(FILE, arrays, record)
 
-    def _load(self, path: Path, key: str, device: torch.device) -> bool:
-        found = learning.load(path, key)
+    def _load(self, training: Training) -> bool:
+        found = training.load(FILE)
         if found is None:
             return False
         arrays, record = found
@@ -701,16 +644,12 @@ class Dnnloc(Baseline):
                 for side in ("report", "code")
             )
             network = _network(self.seed, settings, report.width, code.width)
-            learning.put(network, _under(arrays, "relevancy/"))
-            relevancy = Relevancy(report, code, network.to(device), device)
+            learning.put(network, arrays, "relevancy/")
+            relevancy = Relevancy(report, code, network.to(training.device), training.device)
         combiner = _combiner(len(arrays["low"]), settings.combiner_hidden)
-        learning.put(combiner, _under(arrays, "combiner/"))
-        self._fitted = Fitted(arrays["low"], arrays["high"], combiner.to(device), relevancy)
+        learning.put(combiner, arrays, "combiner/")
+        self._fitted = Fitted(arrays["low"], arrays["high"], combiner.to(training.device), relevancy)
         return True
-
-
-def _under(arrays: learning.Arrays, prefix: str) -> learning.Arrays:
-    return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
 
 
 def _combiner(features: int, hidden: int) -> torch.nn.Module:
@@ -753,18 +692,12 @@ def _restoring(coder: torch.nn.Module, vectors: sparse.csr_array, size: int) -> 
 
     device = next(coder.parameters()).device
 
-    def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
-        total = 0.0
-        for batch in _batches(rng.permutation(vectors.shape[0]), size):
-            wanted = torch.from_numpy(vectors[batch].toarray()).to(device)
-            optimizer.zero_grad(set_to_none=True)
-            loss = (coder(wanted) - wanted).square().mean()
-            loss.backward()
-            optimizer.step()
-            total += float(loss.detach()) * len(batch)
-        return total / max(vectors.shape[0], 1)
+    def loss(batch: LongArray) -> torch.Tensor:
+        wanted = torch.from_numpy(vectors[batch].toarray()).to(device)
+        mean: torch.Tensor = (coder(wanted) - wanted).square().mean()
+        return mean
 
-    return epoch
+    return learning.in_batches(vectors.shape[0], size, loss)
 
 
 def _pass(combiner: torch.nn.Module, table: Halves, labels: Halves, size: int) -> learning.Epoch:
@@ -775,17 +708,10 @@ def _pass(combiner: torch.nn.Module, table: Halves, labels: Halves, size: int) -
     loss_of = _loss(labels, device)
     values = torch.from_numpy(table).to(device)
 
-    def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
-        total = 0.0
-        for batch in _batches(rng.permutation(len(table)), size):
-            optimizer.zero_grad(set_to_none=True)
-            loss = loss_of(combiner(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            total += float(loss.detach()) * len(batch)
-        return total / max(len(table), 1)
+    def loss(batch: LongArray) -> torch.Tensor:
+        return loss_of(combiner(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
 
-    return epoch
+    return learning.in_batches(len(table), size, loss)
 
 
 def _loss(labels: Halves, device: torch.device) -> Callable[[torch.Tensor, LongArray], torch.Tensor]:
@@ -801,10 +727,6 @@ def _loss(labels: Halves, device: torch.device) -> Callable[[torch.Tensor, LongA
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted[places], pos_weight=weight)
 
     return loss
-
-
-def _batches(order: LongArray, size: int) -> list[LongArray]:
-    return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def _labels(pairs: Sequence[Pairs]) -> Halves:

@@ -44,18 +44,17 @@ from scipy import sparse
 
 from tosloc.analysis.reading import Reading
 from tosloc.baselines import learning
-from tosloc.baselines.ground import Archive, Asked, Baseline, Cutoff, Ground
+from tosloc.baselines.ground import Archive, Asked, Cutoff, Ground
 from tosloc.baselines.kernel import Counts, count
+from tosloc.baselines.learning import Halves, Learned, Training
 from tosloc.baselines.settings import Settings
-from tosloc.baselines.texts import KEYWORDS, STOP_WORDS, without_prefix
+from tosloc.baselines.texts import dropped, letter_parts, report_text, without_prefix
 from tosloc.data.splits import fix_order
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Progress, silent
 
 if TYPE_CHECKING:
     import torch
-
-Halves = npt.NDArray[np.float32]
 
 FILE: Final = "dreamloc.safetensors"
 WORDS_FILE: Final = "words.safetensors"
@@ -69,17 +68,17 @@ USUAL: Final = 50
 """Distinct words of a snippet, about."""
 
 _TOKEN = re.compile(r"[A-Za-z]+(?:_+[A-Za-z]+)*")
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
 class DreamLocSettings(Settings):
-    """Settings of DreamLoc; the TOML file tells their sources. The defaults are a profile for a processor, ours."""
+    """Settings of DreamLoc; the TOML file tells their sources, ``LearningSettings`` those that others have too.
+
+    The defaults are a profile for a processor, ours.
+    """
 
     train_reports: NonNegativeInt = 600
-    """Training reports that are learned from; 0 for all."""
     choose: learning.Choice = "newest"
     validation_reports: PositiveInt = 60
-    """Validation reports, at even distances, whose MAP stops the training."""
     embedding: PositiveInt = 100
     """Width of a word vector."""
     word2vec_epochs: PositiveInt = 5
@@ -103,10 +102,8 @@ class DreamLocSettings(Settings):
     learning_rate: PositiveFloat = 1e-3
     margin: PositiveFloat = 1.0
     patience: NonNegativeInt = 3
-    """Epochs without a better MAP after which the training stops; 0: never."""
     device: Literal["auto", "cpu"] = "auto"
     threads: NonNegativeInt = 0
-    """Threads of torch; 0: as many as it likes."""
     cache_mb: NonNegativeInt = 512
     """Memory for what report words gave files."""
 
@@ -127,14 +124,10 @@ def cut(token: str) -> tuple[str, tuple[str, ...]]:
     (('htmlparser', ('html', 'parser')), ('ab', ()), ('forseed', ('seed',)), ('', ()))
     """
     whole = token.lower()
-    parts = [part.lower() for part in _PARTS.findall(token)]
+    parts = letter_parts(token)
     compound = len(parts) > 1 and max(map(len, parts)) > 2
-    kept = tuple(part for part in parts if not _dropped(part)) if compound else ()
-    return "" if _dropped(whole) else whole, kept
-
-
-def _dropped(word: str) -> bool:
-    return len(word) < 2 or word in STOP_WORDS or word in KEYWORDS
+    kept = tuple(part for part in parts if not dropped(part)) if compound else ()
+    return "" if dropped(whole) else whole, kept
 
 
 class Cutter:
@@ -383,6 +376,16 @@ def raised(values: FloatArray, most: float) -> FloatArray:
     """sigmoid(x / most), but 0 where x is 0: a file that was ever fixed stands .5 above one that was not."""
     share = values / most if most > 0 else values
     found: FloatArray = np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
+    return found
+
+
+def in_columns(counts: Counts, words: Sequence[str], weights: FloatArray) -> FloatArray:
+    """(V,) weights of distinct words in the columns of counts; a word without a column is left out."""
+    found = np.zeros(counts.matrix.shape[1])
+    for word, weight in zip(words, weights.tolist(), strict=True):
+        column = counts.numbers.get(word)
+        if column is not None:
+            found[column] = weight
     return found
 
 
@@ -653,11 +656,10 @@ class Deep:
         return value
 
 
-class DreamLoc(Baseline):
+class DreamLoc(Learned):
     """DreamLoc (Qi et al. 2021)."""
 
     name: ClassVar[str] = "dreamloc"
-    learned: ClassVar[bool] = True
     needs_complexity: ClassVar[bool] = True
     Settings: ClassVar = DreamLocSettings
     upstream_cutoff: ClassVar[Cutoff] = "fix_order"
@@ -670,11 +672,6 @@ class DreamLoc(Baseline):
         self._scales: Scales | None = None
         self._vectors: Vectors | None = None
         self._deep: Deep | None = None
-
-    @classmethod
-    def wanted(cls, settings: DreamLocSettings, train: Sequence[Case]) -> Sequence[Case]:
-        """The training reports that are learned from: the newest ones, unless the settings say otherwise."""
-        return learning.chosen(train, settings.train_reports, settings.choose)
 
     @property
     def upstream(self) -> bool:
@@ -770,8 +767,7 @@ class DreamLoc(Baseline):
     def _text(self, report: BugReport) -> FloatArray:
         """(B,) cosine of term weights, in the report those of compounds and their parts raised."""
         scales = self._measured
-        summary = without_prefix(report.summary)
-        counted = Counter(self._cutter(f"{summary} {report.description}"))
+        counted = Counter(self._cutter(report_text(report)))
         words = sorted(counted)
         if not words:
             return np.zeros(len(self.ground.shelf))
@@ -780,17 +776,13 @@ class DreamLoc(Baseline):
         low, high = scales.keyword
         factor = 1.0 + np.clip((idf - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(words))
         if self.upstream:
-            parts = [set(compounds(summary)), set(compounds(report.description))]
+            parts = [set(compounds(without_prefix(report.summary))), set(compounds(report.description))]
             times = np.array([sum(word in part for part in parts) for word in words])
         else:
-            keywords = set(compounds(f"{summary} {report.description}"))
+            keywords = set(compounds(report_text(report)))
             times = np.array([int(word in keywords) for word in words])
         weights *= factor**times
-        asked = np.zeros(self.counts.matrix.shape[1])
-        for word, weight in zip(words, weights.tolist(), strict=True):
-            column = self.counts.numbers.get(word)
-            if column is not None:
-                asked[column] = weight
+        asked = in_columns(self.counts, words, weights)
         value: FloatArray = (self._weighted @ asked) / float(np.sqrt((weights**2).sum()))
         return value
 
@@ -803,11 +795,7 @@ class DreamLoc(Baseline):
         if not len(known) or not words:
             return value
         weights = np.array([counted[word] for word in words]) * self._measured.summary.idf(words)
-        asked = np.zeros(self.summaries.matrix.shape[1])
-        for word, weight in zip(words, weights.tolist(), strict=True):
-            column = self.summaries.numbers.get(word)
-            if column is not None:
-                asked[column] = weight
+        asked = in_columns(self.summaries, words, weights)
         together = sparse.csr_array(sparse.csr_array(touched[known].T) @ self.summaries.matrix[known])
         together.data *= self._summary_idf[together.indices]
         product = together @ asked
@@ -821,7 +809,7 @@ class DreamLoc(Baseline):
     def words(self, report: BugReport) -> Words:
         """The report as the deep part reads it."""
         assert self._vectors is not None
-        text = f"{without_prefix(report.summary)} {report.description}"
+        text = report_text(report)
         cutter = Cutter()  # its own: the parts of a word that training never saw are those written here
         read = shortened(cutter(text), compounds(text), self.settings.report_length)
         counted = Counter(read)
@@ -865,30 +853,25 @@ class DreamLoc(Baseline):
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
         """Learn word vectors, then the networks; a folder that holds them already is read."""
-        settings = self.settings
-        device = learning.device_of(settings.device, settings.threads)
-        cases = list(self.wanted(settings, train))
-        judged = learning.spread([case for case in validation if case.fixed], settings.validation_reports)
-        cutoff = self.ground.cutoff
-        key = learning.key_of(self.name, settings, self.seed, cutoff, train, judged)
-        model = network(settings, self.seed).to(device)
-        read = self._read_words(folder / WORDS_FILE, key)
-        done = learning.load(folder / FILE, key)
+        training = self.training(train, validation, folder, progress)
+        cases, judged = training.cases, training.judged
+        model = network(self.settings, self.seed).to(training.device)
+        read = self._read_words(training)
+        done = training.load(FILE)
         if done is not None and read:
             learning.put(model, done[0])
-            self._made(model, device)
+            self._made(model, training.device)
             return
         if not cases or not judged:
             raise ToslocError("DreamLoc needs a training report and one for validation whose fixed files exist")
         if not read:
             self._learn_words(train, cases, progress)
-            self._save_words(folder / WORDS_FILE, key)
-        self._made(model, device)
+            self._save_words(training)
+        self._made(model, training.device)
         pools = [self._pool(case, place, len(cases), progress) for place, case in enumerate(cases)]
         lists = [self._judged(case, place, len(judged), progress) for place, case in enumerate(judged)]
-        self._train(pools, lists, folder, key, progress)
-        arrays = {name: value.detach().cpu().numpy() for name, value in model.named_parameters()}
-        learning.save(folder / FILE, arrays, key, {"schema": 1})
+        self._train(pools, lists, training)
+        training.save(FILE, learning.weights(model), {"schema": 1})
 
     def _made(self, model: Any, device: torch.device) -> None:
         assert self._vectors is not None
@@ -912,9 +895,8 @@ class DreamLoc(Baseline):
         if self.upstream:
             most_fixes, most_recency = self.leaks.most
         reports = [case.report for case in (archive.cases if self.upstream else sorted(train, key=fix_order))]
-        texts = [f"{without_prefix(report.summary)} {report.description}" for report in reports]
-        # by name, so that the order on the shelf cannot matter
-        blobs = [shelf.row_of_blob[blob] for blob in sorted(shelf.row_of_blob) if used[shelf.row_of_blob[blob]]]
+        texts = [report_text(report) for report in reports]
+        blobs = shelf.rows_by_blob(used)
         cutter = Cutter()
         words = [cutter(text) for text in texts]
         limit = settings.word2vec_words or None
@@ -943,7 +925,7 @@ class DreamLoc(Baseline):
         self._vectors = Vectors.learned(corpus, cutter.parts, settings, self.seed)
         progress("learning word vectors", 1, 1)
 
-    def _save_words(self, path: Path, key: str) -> None:
+    def _save_words(self, training: Training) -> None:
         scales, vectors = self._measured, self._vectors
         assert vectors is not None
         arrays: dict[str, Any] = {"vectors": vectors.vectors, "words": learning.packed(vectors.words)}
@@ -955,10 +937,10 @@ class DreamLoc(Baseline):
             "fixes": scales.fixes,
             "recency": scales.recency,
         }
-        learning.save(path, arrays, key, record)
+        training.save(WORDS_FILE, arrays, record)
 
-    def _read_words(self, path: Path, key: str) -> bool:
-        found = learning.load(path, key)
+    def _read_words(self, training: Training) -> bool:
+        found = training.load(WORDS_FILE)
         if found is None:
             return False
         arrays, record = found
@@ -986,28 +968,17 @@ class DreamLoc(Baseline):
         progress("features for validation", place + 1, total)
         return Judged(self.words(case.report), asked.tree.rows, wide, fixed, len(case.fixed))
 
-    def _train(
-        self, pools: Sequence[Pool], lists: Sequence[Judged], folder: Path, key: str, progress: Progress
-    ) -> None:
-        settings, deep = self.settings, self._deep
+    def _train(self, pools: Sequence[Pool], lists: Sequence[Judged], training: Training) -> None:
+        settings, deep, progress = self.settings, self._deep, training.progress
         assert deep is not None
         triples = triples_of(pools)
-        if not len(triples):
+        number = len(triples)
+        if not number:
             raise ToslocError("DreamLoc has nothing to learn: no training report has both fixed and other files")
-        fixed_order = np.random.default_rng([self.seed, len(triples)]).permutation(len(triples))
+        fixed_order = np.random.default_rng([self.seed, number]).permutation(number) if self.upstream else None
 
-        def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
-            total = 0.0
-            order = fixed_order if self.upstream else rng.permutation(len(triples))
-            for start in range(0, len(order), settings.batch):
-                batch = triples[order[start : start + settings.batch]]
-                optimizer.zero_grad(set_to_none=True)
-                loss = loss_of(deep, pools, batch, settings.margin)
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                total += float(loss.detach()) * len(batch)
-                progress("triples", start + len(batch), len(order))
-            return total / len(order)
+        def loss(batch: LongArray) -> torch.Tensor:
+            return loss_of(deep, pools, triples[batch], settings.margin)
 
         def ranked() -> Iterator[FloatArray]:
             for place, one in enumerate(lists, start=1):
@@ -1018,18 +989,15 @@ class DreamLoc(Baseline):
             deep.forget()
             return learning.mean_average_precision(lists, ranked())
 
-        learning.train(
+        training.learn(
             deep.model,
-            folder / "training.safetensors",
-            epoch,
+            "training.safetensors",
+            learning.in_batches(
+                number, settings.batch, loss, fixed_order, lambda done: progress("triples", done, number)
+            ),
             judge,
-            key=key,
-            seed=self.seed,
             epochs=settings.epochs,
-            learning_rate=settings.learning_rate,
-            patience=settings.patience,
             what="dreamloc",
-            progress=progress,
         )
         deep.forget()
 

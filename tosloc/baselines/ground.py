@@ -83,6 +83,10 @@ class Shelf:
             progress("reading files", len(readings), len(wanted))
         return cls(readings, rows)
 
+    def rows_by_blob(self, wanted: BoolArray) -> list[int]:
+        """The rows that are ``wanted`` (B,), by blob id: an order that does not hang on what was read first."""
+        return [row for _, row in sorted(self.row_of_blob.items()) if wanted[row]]
+
     def counts(self, name: str, terms: Callable[[Reading], Sequence[str]]) -> Counts:
         """Term counts of all blobs by one way of cutting words, which ``name`` tells apart; made once."""
         if name not in self._counts:

@@ -1,4 +1,7 @@
-"""What the learned techniques share: which reports they learn from, a training that can be killed, weights on disk.
+"""What the learned techniques share: which reports they learn from, trainings that can be killed, weights on disk.
+
+``Learned`` is the base of such a technique. Its ``fit`` asks for a ``Training``, which knows the reports, the folder
+and how to learn; ``in_batches`` makes an epoch of a loss.
 
 Everything is kept in safetensors files whose header holds a JSON record: nothing that is read can run code. torch loads
 inside the functions that need it.
@@ -12,12 +15,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.baselines.ground import Asked
+from tosloc.baselines.ground import Asked, Baseline
 from tosloc.data.splits import fix_order
 from tosloc.errors import ToslocError
 from tosloc.files import write_text, written_whole
@@ -30,6 +33,27 @@ if TYPE_CHECKING:
 Choice: TypeAlias = Literal["newest", "spread"]
 """Which training reports are learned from when not all are: the last ones, or some over the whole time."""
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Halves: TypeAlias = npt.NDArray[np.float32]
+
+
+class LearningSettings(Protocol):
+    """Settings that every learned technique has, each with a default of its own.
+
+    They are declared where the technique's file has them and not inherited: what an interrupted run has kept is found
+    by the settings in the order of their declaration.
+    """
+
+    train_reports: int
+    """Training reports that are learned from; 0 for all."""
+    choose: Choice
+    validation_reports: int
+    """Validation reports, at even distances, whose MAP stops the training."""
+    learning_rate: float
+    patience: int
+    """Epochs without a better MAP after which a training stops; 0: never."""
+    device: Literal["auto", "cpu"]
+    threads: int
+    """Threads of torch; 0: as many as it likes."""
 
 
 def chosen(cases: Sequence[Case], number: int, how: Choice = "newest") -> list[Case]:
@@ -176,8 +200,7 @@ def train(
     import torch
 
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
-    names = [name for name, _ in model.named_parameters()]
-    state, best = _resumed(path, key, model, optimizer, names)
+    state, best = _resumed(path, key, model, optimizer)
     while state.epoch < epochs and not (patience and state.epoch - state.best_epoch >= patience):
         model.train()
         loss = epoch(optimizer, np.random.default_rng([seed, state.epoch]))
@@ -189,8 +212,8 @@ def train(
         state.curve.append({"epoch": state.epoch, "loss": loss, **({"map": score} if validate is not None else {})})
         if validate is None or score >= state.best:
             state.best, state.best_epoch = score, state.epoch
-            best = _weights(model)
-        arrays = {f"now/{name}": values for name, values in _weights(model).items()}
+            best = weights(model)
+        arrays = weights(model, "now/")
         arrays |= {f"best/{name}": values for name, values in best.items()}
         for name, parameter in model.named_parameters():
             for part, tensor in optimizer.state[parameter].items():
@@ -205,21 +228,22 @@ def train(
     return state
 
 
-def put(model: torch.nn.Module, weights: Arrays) -> None:
-    """Give a model its weights."""
+def put(model: torch.nn.Module, arrays: Arrays, under: str = "") -> None:
+    """Give a model its weights, whose names in ``arrays`` begin with ``under``."""
     import torch
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(np.array(weights[name])))
+            parameter.copy_(torch.from_numpy(np.array(arrays[under + name])))
 
 
-def _weights(model: torch.nn.Module) -> dict[str, npt.NDArray[Any]]:
-    return {name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
+def weights(model: torch.nn.Module, under: str = "") -> dict[str, npt.NDArray[Any]]:
+    """Copies of a model's weights by name, with ``under`` in front; ``put`` gives them back."""
+    return {under + name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
 
 
 def _resumed(
-    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer, names: Sequence[str]
+    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> tuple[State, dict[str, npt.NDArray[Any]]]:
     import torch
 
@@ -227,7 +251,8 @@ def _resumed(
     if found is None:
         return State(), {}
     arrays, record = found
-    put(model, {name: arrays[f"now/{name}"] for name in names})
+    names = [name for name, _ in model.named_parameters()]
+    put(model, arrays, "now/")
     told = optimizer.state_dict()
     told["state"] = {
         number: {
@@ -240,6 +265,35 @@ def _resumed(
     return State(**record), {name: arrays[f"best/{name}"] for name in names}
 
 
+def in_batches(
+    number: int,
+    size: int,
+    loss_of: Callable[[LongArray], torch.Tensor],
+    order: LongArray | None = None,
+    told: Callable[[int], None] | None = None,
+) -> Epoch:
+    """One pass over ``number`` examples, ``size`` at a time; ``loss_of`` gives the mean loss of those at some places.
+
+    The order is drawn anew for every epoch, unless one is given. ``told`` hears after each batch how many are done.
+    """
+
+    def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
+        total = 0.0
+        places = rng.permutation(number) if order is None else order
+        for start in range(0, number, size):
+            batch = places[start : start + size]
+            optimizer.zero_grad(set_to_none=True)
+            loss = loss_of(batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            total += float(loss.detach()) * len(batch)
+            if told is not None:
+                told(start + len(batch))
+        return total / max(number, 1)
+
+    return epoch
+
+
 def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
     """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
     import torch
@@ -247,3 +301,78 @@ def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What one technique learns from, and where it keeps what it has learned."""
+
+    settings: LearningSettings
+    seed: int
+    cases: Sequence[Case]
+    """Training reports that are learned from, in the order of their fixes."""
+    judged: Sequence[Case]
+    """Validation reports whose MAP stops the training."""
+    device: torch.device
+    folder: Path
+    key: str
+    """Of what is kept in the folder, only what was saved with it counts."""
+    progress: Progress
+
+    def learn(
+        self,
+        model: torch.nn.Module,
+        file: str,
+        epoch: Epoch,
+        validate: Callable[[], float] | None,
+        *,
+        epochs: int,
+        what: str,
+        weight_decay: float = 0.0,
+    ) -> State:
+        """``train`` with a file of the folder; without ``validate`` all epochs are gone through."""
+        return train(
+            model,
+            self.folder / file,
+            epoch,
+            validate,
+            key=self.key,
+            seed=self.seed,
+            epochs=epochs,
+            learning_rate=self.settings.learning_rate,
+            weight_decay=weight_decay,
+            patience=self.settings.patience,
+            what=what,
+            progress=self.progress,
+        )
+
+    def save(self, file: str, arrays: Arrays, record: Mapping[str, Any]) -> None:
+        """Keep arrays and a record, whole or not at all."""
+        save(self.folder / file, arrays, self.key, record)
+
+    def load(self, file: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+        """What was kept; None if there is nothing, something else, or half a file."""
+        return load(self.folder / file, self.key)
+
+
+class Learned(Baseline):
+    """A technique that learns from training reports and stops by validation reports."""
+
+    learned: ClassVar[bool] = True
+
+    settings: Any
+
+    @classmethod
+    def wanted(cls, settings: LearningSettings, train: Sequence[Case]) -> Sequence[Case]:
+        """The training reports that are learned from: the newest ones, unless the settings say otherwise."""
+        return chosen(train, settings.train_reports, settings.choose)
+
+    def training(
+        self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent
+    ) -> Training:
+        """The training that ``fit`` is asked for."""
+        settings = self.settings
+        device = device_of(settings.device, settings.threads)
+        judged = spread([case for case in validation if case.fixed], settings.validation_reports)
+        key = key_of(self.name, settings, self.seed, self.ground.cutoff, train, judged)
+        return Training(settings, self.seed, self.wanted(settings, train), judged, device, folder, key, progress)

@@ -13,6 +13,8 @@ from typing import Final
 import Stemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from tosloc.records import BugReport
+
 KEYWORDS: Final[frozenset[str]] = frozenset(
     """abstract assert boolean break byte case catch char class const continue default do double else enum extends final
     finally float for goto if implements import instanceof int interface long native new package private protected
@@ -55,6 +57,11 @@ def without_prefix(summary: str) -> str:
     return _PREFIX.sub("", summary)
 
 
+def report_text(report: BugReport) -> str:
+    """Summary, without the prefix of the data, and description."""
+    return f"{without_prefix(report.summary)} {report.description}"
+
+
 def nl_words(text: str) -> list[str]:
     """Runs of ASCII letters, digits and apostrophes, as they are written.
 
@@ -71,6 +78,24 @@ def code_words(text: str) -> list[str]:
     ['get', 'URL', 'For', 'HTML', 'Parser']
     """
     return [part for run in _LETTERS.findall(text) for part in _LETTER_PARTS.findall(run) if len(part) > 1]
+
+
+def letter_parts(word: str) -> list[str]:
+    """Runs of letters of a word, split before capitals, in lower case.
+
+    >>> letter_parts("HTMLParser2_x")
+    ['html', 'parser', 'x']
+    """
+    return [part.lower() for part in _LETTER_PARTS.findall(word)]
+
+
+def dropped(word: str) -> bool:
+    """Whether a word in lower case says nothing: one letter, a stop word or a keyword.
+
+    >>> [dropped(word) for word in ("x", "the", "null", "parser")]
+    [True, True, True, False]
+    """
+    return len(word) < 2 or word in STOP_WORDS or word in KEYWORDS
 
 
 def bluir_split(text: str) -> list[str]:
