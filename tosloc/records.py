@@ -152,6 +152,22 @@ class Snapshot:
         )
 
 
+def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
+    """Blob id -> the path at which it stands first, of every file of the versions; a blob of many stands there once.
+
+    >>> one, two = Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34", "c.py": "12"})
+    >>> first_paths([one, two])
+    {'12': 'a.py', '34': 'a.py'}
+    """
+    found: dict[str, str] = {}
+    for snapshot in snapshots:
+        for place in np.unique(snapshot.blob_ids, return_index=True)[1].tolist():
+            blob = snapshot.blob_names.names[snapshot.blob_ids[place]]
+            if blob not in found:
+                found[blob] = snapshot.path_names.names[snapshot.path_ids[place]]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One part of a file's score, for people: what was seen and how much it added."""

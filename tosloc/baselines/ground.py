@@ -35,6 +35,7 @@ from tosloc.records import (
     Progress,
     Ranking,
     Snapshot,
+    first_paths,
     silent,
 )
 from tosloc.retrieval.paths import PathTable, PathView
@@ -58,13 +59,10 @@ class Shelf:
     @classmethod
     def of(cls, repo: Repository, snapshots: Iterable[Snapshot], jobs: int = 1, progress: Progress = silent) -> Shelf:
         """Read every blob of the versions once; one that the repository lacks is left out."""
-        suffixes: dict[str, str] = {}
-        for snapshot in snapshots:
-            for place in np.unique(snapshot.blob_ids, return_index=True)[1].tolist():
-                blob = snapshot.blob_names.names[snapshot.blob_ids[place]]
-                if blob not in suffixes:
-                    path = snapshot.path_names.names[snapshot.path_ids[place]]
-                    suffixes[blob] = "." + path.rpartition("/")[2].rpartition(".")[2].lower()
+        suffixes = {
+            blob: "." + path.rpartition("/")[2].rpartition(".")[2].lower()
+            for blob, path in first_paths(snapshots).items()
+        }
         wanted = list(suffixes)
         parcels = (wanted[start : start + PARCEL] for start in range(0, len(wanted), PARCEL))
         calls = (

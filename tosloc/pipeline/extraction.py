@@ -32,6 +32,7 @@ from tosloc.records import (
     Progress,
     Ranking,
     Snapshot,
+    first_paths,
     silent,
 )
 from tosloc.retrieval import features
@@ -223,14 +224,7 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
     """Blob id -> suffix of every file of the versions."""
-    found: dict[str, str] = {}
-    for snapshot in snapshots:
-        new = np.unique(snapshot.blob_ids, return_index=True)[1].tolist()
-        for place in new:
-            blob = snapshot.blob_names.names[snapshot.blob_ids[place]]
-            if blob not in found:
-                found[blob] = suffix_of(snapshot.path_names.names[snapshot.path_ids[place]], suffixes)
-    return found
+    return {blob: suffix_of(path, suffixes) for blob, path in first_paths(snapshots).items()}
 
 
 def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> Corpus:
