@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from math import exp
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from tosloc.baselines.buglocator import Reports, report_terms
 from tosloc.baselines.ground import Ground
 from tosloc.baselines.history import FixCommits, recency
 from tosloc.baselines.kernel import min_max
-from tosloc.baselines.settings import load
 
 
 def amalgam(made: Ground, **values: Any) -> AmaLgam:
@@ -138,31 +136,14 @@ def test_upstream_mixes_text_by_the_length_of_the_query_with_history() -> None:
     assert amalgam(made).left_out(asked) == 0
 
 
-def make(made: Ground) -> AmaLgam:
-    return amalgam(made)
-
-
 def upstream(made: Ground) -> AmaLgam:
     return amalgam(made, profile="upstream")
-
-
-def test_it_sees_neither_future_nor_order_nor_labels() -> None:
-    assert not leaks.sees_the_fix_between(make)
-    assert not leaks.sees_what_comes_later(make)
-    assert not leaks.sees_the_order(make)
-    assert not leaks.sees_the_labels(make)
 
 
 def test_upstream_leaks_what_is_committed_before_the_fix() -> None:
     assert leaks.sees_the_fix_between(upstream)
     assert not leaks.sees_what_comes_later(upstream)
     assert not leaks.sees_the_order(upstream)
-
-
-def test_the_file_of_settings_says_the_defaults() -> None:
-    file = Path(__file__).parents[2] / "configs/baselines/amalgam.toml"
-    assert leaks.every_key(AmaLgamSettings, file) == AmaLgamSettings()
-    assert load(AmaLgamSettings, file).under("upstream") == AmaLgamSettings.model_validate({"profile": "upstream"})
 
 
 def test_a_report_that_says_nothing_is_zero_everywhere() -> None:

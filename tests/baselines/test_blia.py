@@ -3,13 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import exp, log, sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.baselines import leaks
 from tests.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.baselines.toy import Bug, Commit, ask, ground, scores
 from tosloc.analysis.reading import read
@@ -17,7 +15,6 @@ from tosloc.analysis.traces import frames
 from tosloc.baselines.blia import BLIA, PARTS, BLIASettings, Cutter, candidates, files_of_frame, fused, trace_scores
 from tosloc.baselines.ground import Ground
 from tosloc.baselines.kernel import Counts, min_max, step_length_score
-from tosloc.baselines.settings import load
 
 
 def blia(made: Ground, **values: Any) -> BLIA:
@@ -233,32 +230,3 @@ def test_whole_files_are_the_sum_of_their_parts() -> None:
     assert isinstance(whole, Counts)
     assert whole.lengths.tolist() == [float(sum(map(len, file))) for file in TERMS]
     assert PARTS == ("class", "method", "variable", "comment")
-
-
-def make(made: Ground) -> BLIA:
-    return blia(made)
-
-
-def upstream(made: Ground) -> BLIA:
-    return blia(made, profile="upstream", lose_similar=False)
-
-
-def test_it_sees_neither_future_nor_order_nor_labels() -> None:
-    assert not leaks.sees_the_fix_between(make)
-    assert not leaks.sees_what_comes_later(make)
-    assert not leaks.sees_the_order(make)
-    assert not leaks.sees_the_labels(make)
-
-
-def test_upstream_leaks_later_reports() -> None:
-    assert BLIA.upstream_cutoff == "fix_order"
-    assert leaks.sees_the_fix_between(upstream, "fix_order")
-    assert leaks.sees_what_comes_later(upstream, "fix_order")  # by the frequencies of words in all reports
-    assert not leaks.sees_the_order(upstream)
-    assert not leaks.sees_the_labels(upstream)
-
-
-def test_the_file_of_settings_says_the_defaults() -> None:
-    file = Path(__file__).parents[2] / "configs/baselines/blia.toml"
-    assert leaks.every_key(BLIASettings, file) == BLIASettings()
-    assert load(BLIASettings, file).under("upstream") == BLIASettings.model_validate({"profile": "upstream"})

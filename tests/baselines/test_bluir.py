@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 from math import log
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.baselines import leaks
 from tests.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.baselines.toy import Bug, Commit, ask, ground, report, scores
 from tosloc.analysis.reading import read
@@ -16,7 +14,6 @@ from tosloc.baselines.bluir import BLUiR, BLUiRSettings, asked_often, names_of, 
 from tosloc.baselines.buglocator import Reports, report_terms
 from tosloc.baselines.ground import Ground
 from tosloc.baselines.kernel import min_max
-from tosloc.baselines.settings import load
 
 
 def bluir(made: Ground, **values: Any) -> BLUiR:
@@ -156,24 +153,6 @@ def test_without_a_stemmer_forms_stay_apart() -> None:
     made = ground({"A.java": "class Parsers { }", "B.java": "class Bee { }"}, [Bug("1", "parser", 1, 2, ["A.java"])])
     assert scores(bluir(made), "1")["A.java"] > 0
     assert scores(bluir(made, stemmer="none"), "1")["A.java"] == 0
-
-
-@pytest.mark.parametrize("profile", ["clean", "upstream"])
-@pytest.mark.parametrize("similar", [False, True])
-def test_it_sees_neither_future_nor_order_nor_labels(profile: str, similar: bool) -> None:
-    def make(made: Ground) -> BLUiR:
-        return bluir(made, profile=profile, similar_bugs=similar)
-
-    assert not leaks.sees_the_fix_between(make)
-    assert not leaks.sees_what_comes_later(make)
-    assert not leaks.sees_the_order(make)
-    assert not leaks.sees_the_labels(make)
-
-
-def test_the_file_of_settings_says_the_defaults() -> None:
-    file = Path(__file__).parents[2] / "configs/baselines/bluir.toml"
-    assert leaks.every_key(BLUiRSettings, file) == BLUiRSettings()
-    assert load(BLUiRSettings, file).under("upstream") == BLUiRSettings.model_validate({"profile": "upstream"})
 
 
 def test_cookies_are_found_by_their_plural() -> None:

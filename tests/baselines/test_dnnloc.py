@@ -1,12 +1,8 @@
-"""DNNLOC: its features by hand, what it must not see, and trainings that are killed or finished."""
+"""DNNLOC: its features by hand, and what it learns."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.baselines import leaks
+from tests.baselines.techniques import SMALL, fitted, parts, project
 from tests.baselines.toy import Bug, ask, case, ground, scores
 from tosloc.analysis.reading import read
-from tosloc.baselines import learning
 from tosloc.baselines.dnnloc import (
     ClassNames,
     Dnnloc,
@@ -28,23 +24,10 @@ from tosloc.baselines.dnnloc import (
     months,
     recency,
 )
-from tosloc.baselines.ground import Ground, Shelf
 from tosloc.baselines.kernel import count
 from tosloc.baselines.settings import of
-from tosloc.errors import ConfigError, ToslocError
+from tosloc.errors import ConfigError
 
-SMALL = {
-    "negatives": 3,
-    "projection": 4,
-    "projection_epochs": 2,
-    "relevancy_hidden": (4, 3),
-    "relevancy_epochs": 3,
-    "combiner_hidden": 5,
-    "combiner_epochs": 4,
-    "patience": 0,
-    "device": "cpu",
-    "threads": 1,
-}
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
 FILES = {
     A: "class Apple { int seed; }",
@@ -54,23 +37,7 @@ FILES = {
 
 
 def settings(**values: object) -> DnnlocSettings:
-    return of(DnnlocSettings, {**SMALL, **values}, "test")
-
-
-def fitted(made: Ground, folder: Path, **values: object) -> Dnnloc:
-    """Learned from the first two reports of the leaks' project, stopped by the third."""
-    technique = Dnnloc(settings(**values), made)
-    technique.fit([case(made, "1"), case(made, "6")], [case(made, "2")], folder)
-    return technique
-
-
-def maker(tmp_path: Path) -> Callable[[Ground], Dnnloc]:
-    folders = iter(range(1000))
-    return lambda made: fitted(made, tmp_path / str(next(folders)))
-
-
-def test_every_setting_has_its_default_in_the_file() -> None:
-    assert leaks.every_key(DnnlocSettings, Path("configs/baselines/dnnloc.toml")) == DnnlocSettings()
+    return of(DnnlocSettings, {**SMALL["dnnloc"], **values}, "test")
 
 
 def test_there_is_no_upstream_profile() -> None:
@@ -162,32 +129,11 @@ def test_the_newest_reports_are_wanted() -> None:
     assert [one.report.id for one in spread] == ["2", "4", "6", "8"]
 
 
-class TestLeaks:
-    def test_later_reports(self, tmp_path: Path) -> None:
-        assert not leaks.sees_what_comes_later(maker(tmp_path))
-
-    def test_fixes_after_the_opening(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_fix_between(maker(tmp_path))
-
-    def test_the_order_of_the_data(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_order(maker(tmp_path))
-
-    def test_the_labels(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_labels(maker(tmp_path))
-
-    def test_the_order_on_the_shelf(self, tmp_path: Path) -> None:
-        made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
-        readings = made.shelf.readings[::-1]
-        rows = {blob: len(readings) - 1 - row for blob, row in made.shelf.row_of_blob.items()}
-        turned = replace(made, shelf=Shelf(readings, rows))
-        one, other = scores(fitted(made, tmp_path / "1"), "3"), scores(fitted(turned, tmp_path / "2"), "3")
-        assert one == pytest.approx(other, abs=1e-4)
-
-
 def test_every_file_gets_a_finite_score_and_the_relevancy_can_be_left_out(tmp_path: Path) -> None:
-    made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
+    made = project()
     for relevancy, features in ((True, 6), (False, 5)):
-        technique = fitted(made, tmp_path / str(relevancy), relevancy=relevancy)
+        technique = fitted("dnnloc", made, tmp_path / str(relevancy), relevancy=relevancy)
+        assert isinstance(technique, Dnnloc)
         found = scores(technique, "3")
         assert set(found) == set(leaks.FILES)
         assert np.isfinite(list(found.values())).all()
@@ -196,43 +142,13 @@ def test_every_file_gets_a_finite_score_and_the_relevancy_can_be_left_out(tmp_pa
 
 
 def test_another_seed_gives_another_network(tmp_path: Path) -> None:
-    made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
+    made = project()
     found: list[dict[str, float]] = []
     for seed in (7, 7, 8):
         technique = Dnnloc(settings(), made, seed)
-        technique.fit([case(made, "1"), case(made, "6")], [case(made, "2")], tmp_path / str(len(found)))
+        technique.fit(*parts(made), tmp_path / str(len(found)))
         found.append(scores(technique, "3"))
     assert found[0] == found[1] != found[2]
-
-
-def test_a_finished_folder_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
-    first = scores(fitted(made, tmp_path), "3")
-    monkeypatch.setattr(learning, "train", None)
-    assert scores(fitted(made, tmp_path), "3") == first
-    with pytest.raises(TypeError):  # other settings: what is there does not count
-        fitted(made, tmp_path, combiner_hidden=6)
-
-
-@pytest.mark.parametrize("stop", ["projection of code, epoch 1", "relevancy, epoch 2", "combiner, epoch 3"])
-def test_a_killed_training_goes_on_to_the_same_end(tmp_path: Path, stop: str) -> None:
-    made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
-    whole = scores(fitted(made, tmp_path / "whole"), "3")
-    told: list[str] = []
-
-    def kill(what: str, done: int, total: int) -> None:
-        told.append(what)
-        if what.startswith(stop):
-            raise KeyboardInterrupt
-
-    parts = ([case(made, "1"), case(made, "6")], [case(made, "2")], tmp_path / "killed")
-    with pytest.raises(KeyboardInterrupt):
-        Dnnloc(settings(), made).fit(*parts, kill)
-    again = Dnnloc(settings(), made)
-    later: list[str] = []
-    again.fit(*parts, lambda what, done, total: later.append(what))
-    assert scores(again, "3") == whole
-    assert not any(what.startswith(stop) for what in later)
 
 
 def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:
@@ -250,16 +166,3 @@ def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:
     for one in cases[25:]:
         found = scores(technique, one.report.id)
         assert max(found, key=found.__getitem__) == one.fixed[0]
-
-
-def test_it_has_to_be_fitted_and_needs_reports(tmp_path: Path) -> None:
-    made = ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
-    with pytest.raises(ToslocError, match="fitted"):
-        scores(Dnnloc(settings(), made), "3")
-    with pytest.raises(ToslocError, match="two training reports"):
-        Dnnloc(settings(), made).fit([case(made, "1")], [], tmp_path)
-
-
-def test_the_module_loads_no_torch() -> None:
-    program = "import sys, tosloc.baselines.dnnloc; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,12 +1,10 @@
-"""DreamLoc: its words, wide features and matching by hand, its leaks, and trainings that are killed or finished."""
+"""DreamLoc: its words, wide features and matching by hand, and its leaks."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,11 @@ import pytest
 import torch
 
 from tests.baselines import leaks
-from tests.baselines.toy import Bug, ask, case, ground, scores
+from tests.baselines.techniques import SMALL, fitted, maker, project
+from tests.baselines.toy import Bug, ask, ground, scores
 from tosloc.analysis.complexity import complexity
 from tosloc.analysis.reading import read
-from tosloc.baselines import dreamloc, learning
+from tosloc.baselines import dreamloc
 from tosloc.baselines.dreamloc import (
     Cutter,
     Deep,
@@ -42,54 +41,16 @@ from tosloc.baselines.dreamloc import (
     shortened,
     triples_of,
 )
-from tosloc.baselines.ground import Ground, Shelf
+from tosloc.baselines.ground import Ground
 from tosloc.baselines.settings import of
 from tosloc.errors import ConfigError, ToslocError
 
-SMALL = {
-    "embedding": 6,
-    "word2vec_epochs": 1,
-    "report_length": 8,
-    "snippet_length": 4,
-    "snippets": 4,
-    "match_hidden": 6,
-    "best_snippets": 2,
-    "wide_hidden": 4,
-    "fusion_hidden": 6,
-    "negatives": 3,
-    "epochs": 3,
-    "batch": 4,
-    "patience": 0,
-    "device": "cpu",
-    "threads": 1,
-}
-
 
 def settings(**values: object) -> DreamLocSettings:
-    return of(DreamLocSettings, {**SMALL, **values}, "test")
-
-
-def fitted(made: Ground, folder: Path, **values: object) -> DreamLoc:
-    """Learned from the first two reports of the leaks' project, stopped by the third."""
-    technique = DreamLoc(settings(**values), made)
-    technique.fit([case(made, "1"), case(made, "6")], [case(made, "2")], folder)
-    return technique
-
-
-def maker(tmp_path: Path, **values: object) -> Callable[[Ground], DreamLoc]:
-    folders = iter(range(1000))
-    return lambda made: fitted(made, tmp_path / str(next(folders)), **values)
-
-
-def project() -> Ground:
-    return ground(leaks.FILES, (*leaks.OLD, leaks.ASKED), leaks.COMMITS)
+    return of(DreamLocSettings, {**SMALL["dreamloc"], **values}, "test")
 
 
 # Words
-
-
-def test_every_setting_has_its_default_in_the_file() -> None:
-    assert leaks.every_key(DreamLocSettings, Path("configs/baselines/dreamloc.toml")) == DreamLocSettings()
 
 
 def test_more_best_snippets_than_snippets_are_refused() -> None:
@@ -400,81 +361,16 @@ def test_the_loss_is_the_margin_between_the_scores() -> None:
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-6)
 
 
-class TestLeaks:
-    def test_later_reports(self, tmp_path: Path) -> None:
-        assert not leaks.sees_what_comes_later(maker(tmp_path))
-
-    def test_fixes_after_the_opening(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_fix_between(maker(tmp_path))
-
-    def test_the_order_of_the_data(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_order(maker(tmp_path))
-
-    def test_the_labels(self, tmp_path: Path) -> None:
-        assert not leaks.sees_the_labels(maker(tmp_path))
-
-    def test_the_public_code_sees_the_labels_and_later_reports(self, tmp_path: Path) -> None:
-        assert leaks.sees_the_labels(maker(tmp_path / "1", profile="upstream"))
-        assert leaks.sees_what_comes_later(maker(tmp_path / "2", profile="upstream"))
-
-    def test_the_order_on_the_shelf(self, tmp_path: Path) -> None:
-        made = project()
-        readings = made.shelf.readings[::-1]
-        rows = {blob: len(readings) - 1 - row for blob, row in made.shelf.row_of_blob.items()}
-        turned = replace(made, shelf=Shelf(readings, rows))
-        one, other = scores(fitted(made, tmp_path / "1"), "3"), scores(fitted(turned, tmp_path / "2"), "3")
-        assert one == pytest.approx(other, abs=1e-4)
+def test_the_public_code_sees_the_labels_and_later_reports(tmp_path: Path) -> None:
+    assert leaks.sees_the_labels(maker("dreamloc", tmp_path / "1", profile="upstream"))
+    assert leaks.sees_what_comes_later(maker("dreamloc", tmp_path / "2", profile="upstream"))
 
 
 def test_every_file_gets_a_finite_score_and_the_same_again(tmp_path: Path) -> None:
     made = project()
-    technique = fitted(made, tmp_path)
+    technique = fitted("dreamloc", made, tmp_path)
     found = scores(technique, "3")
     assert set(found) == set(leaks.FILES)
     assert np.isfinite(list(found.values())).all()
     assert len(set(found.values())) > 1
     assert scores(technique, "3") == found
-
-
-def test_a_finished_folder_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = project()
-    first = scores(fitted(made, tmp_path), "3")
-    monkeypatch.setattr(learning, "train", None)
-    assert scores(fitted(made, tmp_path), "3") == first
-    with pytest.raises(TypeError):  # other settings: what is there does not count
-        fitted(made, tmp_path, fusion_hidden=8)
-
-
-@pytest.mark.parametrize("stop", ["features for training", "dreamloc, epoch 1", "dreamloc, epoch 3"])
-def test_a_killed_training_goes_on_to_the_same_end(tmp_path: Path, stop: str) -> None:
-    made = project()
-    whole = scores(fitted(made, tmp_path / "whole"), "3")
-
-    def kill(what: str, done: int, total: int) -> None:
-        if what.startswith(stop):
-            raise KeyboardInterrupt
-
-    parts = ([case(made, "1"), case(made, "6")], [case(made, "2")], tmp_path / "killed")
-    with pytest.raises(KeyboardInterrupt):
-        DreamLoc(settings(), made).fit(*parts, kill)
-    later: list[str] = []
-    again = DreamLoc(settings(), made)
-    again.fit(*parts, lambda what, done, total: later.append(what))
-    assert scores(again, "3") == whole
-    assert (
-        not any(what.startswith(("learning word vectors", "dreamloc, epoch 1")) for what in later)
-        or "epoch" not in stop
-    )
-
-
-def test_it_has_to_be_fitted_and_needs_reports(tmp_path: Path) -> None:
-    made = project()
-    with pytest.raises(ToslocError, match="fitted"):
-        scores(DreamLoc(settings(), made), "3")
-    with pytest.raises(ToslocError, match="one for validation"):
-        DreamLoc(settings(), made).fit([case(made, "1")], [], tmp_path)
-
-
-def test_the_module_loads_neither_torch_nor_gensim() -> None:
-    program = "import sys, tosloc.baselines.dreamloc; sys.exit('torch' in sys.modules or 'gensim' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
