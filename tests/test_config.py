@@ -32,6 +32,7 @@ def test_every_shipped_file_loads() -> None:
     assert zones == {
         "default": "UTC",
         "paper": "UTC",
+        "second": "UTC",
         "smoke": "UTC",
         "tomcat": "UTC",
         "swt": "America/New_York",
@@ -51,6 +52,10 @@ def test_a_file_changes_only_what_it_holds() -> None:
     assert (two.training.learning_rate, two.training.pairs, two.training.epochs) == (1e-5, 100, 20)
     assert paper.stage_one.features == ("text", "trace", "history", "complexity")
     assert paper.stage_one.evolution.bounds == (0.0, 1.0)
+
+
+def test_the_second_stage_that_was_measured_is_the_default_one() -> None:
+    assert load_config(CONFIGS / "second.toml") == Config()
 
 
 def test_settings_survive_json() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tosloc.config import load_config
 from tosloc.errors import ConfigError
-from tosloc.reproduce.expected import MEASURED, Tolerance, read_expected
+from tosloc.reproduce.expected import MEASURED, Second, Tolerance, read_expected
 from tosloc.reproduce.sheets import Cell, Outcome, Sheet, checked
 
 HEAD = """# A comment that stays.
@@ -105,6 +106,11 @@ def test_an_update_writes_what_was_measured_and_keeps_the_rest(file):
         (HEAD.replace("0.3", '"much"'), "[paper]: MAP.a system.one should be a number, not 'much'"),
         (HEAD.replace('["one", "two"]', "[1]"), "projects should be a list of texts"),
         ("title = ", "not valid TOML"),
+        ("second = 1\n" + HEAD, "second is a section, [second]"),
+        (HEAD + "[second]\nreports = 4", "[second]: unknown key 'reports', did you mean 'train_reports'?"),
+        (HEAD + "[second]\ntrain_reports = -1", "train_reports should be a whole number, 0 for all, not -1"),
+        (HEAD + "[second]\ncandidates = []", "candidates should be a list of whole numbers, 1 or more, not []"),
+        (HEAD + "[second]\ncandidates = [0]", "candidates should be a list of whole numbers, 1 or more, not [0]"),
     ],
 )
 def test_a_wrong_file_is_one_sentence(file, text, said):
@@ -113,6 +119,14 @@ def test_a_wrong_file_is_one_sentence(file, text, said):
         read_expected(file)
     assert said in str(error.value)
     assert str(error.value).startswith(str(file))
+
+
+def test_what_an_experiment_with_the_second_stage_is_made_with(file):
+    assert read_expected(file).second == Second(None, 0, (10, 20, 50))
+    file.write_text(HEAD + '[second]\nconfig = "../two.toml"\ntrain_reports = 400\ncandidates = [50, 10, 50]\n')
+    assert read_expected(file).second == Second(file.parent / "../two.toml", 400, (10, 50))
+    read_expected(file).update({("MAP", "a system", "one"): 0.5})
+    assert read_expected(file).second.train_reports == 400
 
 
 def test_no_file_is_one_sentence(tmp_path):
@@ -130,3 +144,4 @@ def test_the_project_s_own_files_are_right(path):
     assert path.stem in TABLES
     assert expected.command.startswith(f"tosloc reproduce {path.stem} ")
     assert all(len(key) > 1 for key in (*expected.paper, *expected.ours))
+    assert expected.second.config is None or not load_config(expected.second.config).stage_two.code_encoder

@@ -50,14 +50,22 @@ def reproduce(
         typer.Option("--settings", help="Folder of NAME.toml, a technique's own.", show_default="the defaults"),
     ] = None,
     encoder: Annotated[
-        str, typer.Option("--encoder", help="Count table 2 in this encoder's tokens.", show_default="words")
+        str,
+        typer.Option(
+            "--encoder",
+            metavar="NAME",
+            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
+            show_default="words; the configuration's",
+        ),
     ] = "",
     versions: Annotated[
         int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
     ] = 0,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="DIR", help="Results of scripts/second.py.", show_default="OUT/second"),
+        typer.Option(
+            "--from", metavar="DIR", help="Train nothing for table 6 and figure 6: read results of scripts/second.py."
+        ),
     ] = None,
     expected: Annotated[
         Path, typer.Option("--expected", help="Folder of TABLE.toml, the expected numbers.")
@@ -90,7 +98,7 @@ def reproduce(
     from tosloc.reproduce.workplace import Workplace
 
     one = reproduction(table)
-    _check_places(out, runs, docs, figures, as_json and as_markdown)
+    _check_places(out, runs, source, docs, figures, as_json and as_markdown)
     if not expected.is_dir():
         raise ConfigError(
             f"{expected} is no folder; run it in TosLoc's own folder, or name its numbers with --expected"
@@ -110,6 +118,7 @@ def reproduce(
         systems=tuple(_names(systems)),
         encoder=encoder,
         source=source,
+        second=wanted.second,
         versions=versions,
     )
     if dry_run:
@@ -142,9 +151,13 @@ def _names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _check_places(out: Path, runs: Path | None, docs: Path | None, figures: Path | None, two_forms: bool) -> None:
+def _check_places(
+    out: Path, runs: Path | None, source: Path | None, docs: Path | None, figures: Path | None, two_forms: bool
+) -> None:
     if two_forms:
         raise ToslocError("--json and --markdown: choose one of them")
+    if source is not None and not source.is_dir():
+        raise ToslocError(f"--from: there is no folder {source}")
     for option, folder in (("--out", out), ("--figures", figures)):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise ToslocError(f"{option}: {folder} is a file; name a folder")

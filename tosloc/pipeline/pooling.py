@@ -42,6 +42,11 @@ def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequenc
     write_text(work / LISTING, json.dumps(record, indent=1) + "\n")
 
 
+def keeps_tables(folder: Path) -> bool:
+    """Whether a training folder keeps its feature tables, for ``Kept.read``."""
+    return (folder / "work" / LISTING).is_file()
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """The kept feature tables of one training folder."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -25,7 +25,9 @@ VERDICTS: Final[tuple[Verdict, ...]] = ("ok", "new", "near", "differs")
 """From best to worst."""
 MEASURED: Final = '# Measured; "tosloc reproduce TABLE --update" writes what follows.'
 ROUNDING: Final = 1e-9
-_KEYS: Final = ("title", "command", "source", "projects", "split", "space", "left_out", "tolerance", "paper", "ours")
+_KEYS: Final = (
+    "title", "command", "source", "projects", "split", "space", "left_out", "second", "tolerance", "paper", "ours",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,18 @@ class Tolerance:
         return "near" if off <= self.near * unit + ROUNDING else "differs"
 
 
+@dataclass(frozen=True, slots=True)
+class Second:
+    """``[second]``: what an experiment with the second stage is made with."""
+
+    config: Path | None = None
+    """Its settings, for projects whose own name no encoder."""
+    train_reports: int = 0
+    """How many of the training reports, the newest, it learns from; 0 for all."""
+    candidates: tuple[int, ...] = (10, 20, 50)
+    """Numbers of files that are read again, ascending, where they are varied."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """The content of a file, under the name of its table."""
@@ -73,6 +87,7 @@ class Expected:
     tolerance: Tolerance
     paper: Mapping[Key, float]
     ours: Mapping[Key, float]
+    second: Second = field(default_factory=Second)
 
     def check(self, measured: Mapping[Key, float]) -> list[Check]:
         """Every measured number beside the paper's and the expected one."""
@@ -121,6 +136,7 @@ def read_expected(path: Path) -> Expected:
         tolerance=_tolerance(values.get("tolerance", {}), where),
         paper=dict(_numbers(values.get("paper", {}), (), f"{where} [paper]")),
         ours=dict(_numbers(values.get("ours", {}), (), f"{where} [ours]")),
+        second=_second(values.get("second", {}), path),
     )
 
 
@@ -131,6 +147,24 @@ def worst(verdicts: Iterator[Verdict]) -> Verdict | None:
     'near'
     """
     return max(verdicts, key=VERDICTS.index, default=None)
+
+
+def _second(values: Any, path: Path) -> Second:
+    where = f"{path} [second]"
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: second is a section, [second]")
+    check_keys(values, ("config", "train_reports", "candidates"), where)
+    config = text_of(values, "config", where, "")
+    reports, candidates = values.get("train_reports", 0), values.get("candidates", list(Second().candidates))
+    if not _is_whole(reports, 0):
+        raise ConfigError(f"{where}: train_reports should be a whole number, 0 for all, not {reports!r}")
+    if not isinstance(candidates, list) or not candidates or not all(_is_whole(one, 1) for one in candidates):
+        raise ConfigError(f"{where}: candidates should be a list of whole numbers, 1 or more, not {candidates!r}")
+    return Second(path.absolute().parent / config if config else None, reports, tuple(sorted(set(candidates))))
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _tolerance(values: Any, where: str) -> Tolerance:

@@ -1,8 +1,9 @@
 """Table 6 and figures 5 and 6: what the parts of the second stage are worth, and how many files it should read.
 
-The models of table 6 and figure 6 are trained by ``scripts/second.py`` (ablate, sweep), away from the repository if
-need be; what it printed with ``--json`` is read here from the files ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``.
-Figure 5 needs stage one alone, so that it is made of the finished runs.
+The models of table 6 and figure 6 are trained from a pack of a training that keeps its features; both lie under
+``OUT/second``, with the results as ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``. The same files, printed with
+``--json`` by ``scripts/second.py`` (ablate, sweep) away from the repository, are read with ``--from``. Figure 5 needs
+stage one alone, so that it is made of the finished runs.
 """
 
 from __future__ import annotations
@@ -10,17 +11,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from tosloc.errors import RunError, ToslocError
+from tosloc.config import Config, load_config
+from tosloc.errors import CheckpointError, ConfigError, RunError, ToslocError
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import Measure
+from tosloc.files import write_text
+from tosloc.pipeline.pack import origin_of
 from tosloc.records import Progress, silent
 from tosloc.reproduce.accuracy import place_of_run
 from tosloc.reproduce.expected import Expected
 from tosloc.reproduce.projects import Site
 from tosloc.reproduce.sheets import Cell, Outcome, Sheet, Step
-from tosloc.reproduce.workplace import Workplace, by_project
+from tosloc.reproduce.workplace import Workplace, by_project, told
+
+if TYPE_CHECKING:
+    from tosloc.ablation import Workbench  # torch, only where something is trained
+
+Kind: TypeAlias = Literal["ablate", "sweep"]
 
 ABLATE: Final = "ablate"
 SWEEP: Final = "sweep"
@@ -30,7 +39,7 @@ DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
 """Candidates of figure 5."""
 
 
-def result_path(work: Workplace, kind: str, project: str) -> Path:
+def result_path(work: Workplace, kind: Kind, project: str) -> Path:
     """Where the results of an experiment with the second stage are looked for."""
     return (work.source or work.out / "second") / f"{kind}-{project}.json"
 
@@ -52,17 +61,112 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _plan(kind: str) -> Callable[[Workplace], list[Step]]:
-    def plan(work: Workplace) -> list[Step]:
-        places = {site.name: result_path(work, kind, site.name) for site in work.sites}
-        return [
-            Step(
-                f"{name}: scripts/second.py {kind} {name}.pack two.toml --out FOLDER --json > {place}",
-                place,
-                "finished" if place.exists() else "missing",
+# The experiments
+
+
+def is_made(work: Workplace, site: Site) -> bool:
+    """Whether the project's experiments are made here; without an encoder finished results are read."""
+    return work.make and work.source is None and bool(settings_of(work, site).stage_two.code_encoder)
+
+
+def settings_of(work: Workplace, site: Site) -> Config:
+    """With what the project's second stages are trained: its own settings, if they name an encoder, else the table's.
+
+    An encoder that the command names takes the place of the configured one. Raises ConfigError.
+    """
+    config, file = site.settings, work.second.config
+    if file is not None and (config.stage_two.reader != "encoder" or not config.stage_two.code_encoder):
+        if not file.is_file():
+            raise ConfigError(
+                f"{file}: the settings of the second stage are not there; run it in TosLoc's own folder, or name the"
+                " file in [second] of the expected numbers"
             )
-            for name, place in places.items()
-        ]
+        config = load_config(file)
+    place = Path(work.encoder).expanduser()
+    named = str(place.resolve()) if place.is_dir() else work.encoder  # the same folder, from wherever it is named
+    changes = {"reader": "encoder"} | ({"code_encoder": named} if work.encoder else {})
+    return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
+
+
+def depth_of(work: Workplace, site: Site, kind: Kind) -> int:
+    """Candidates that the experiment's pack holds of a report."""
+    return max(work.second.candidates) if kind == SWEEP else settings_of(work, site).stage_two.candidates
+
+
+def workbench(work: Workplace, site: Site, kind: Kind, progress: Progress = silent) -> Workbench:
+    """Where the experiment is made, with a pack that may not be there yet."""
+    from tosloc.ablation import Workbench
+
+    config, depth, folder = settings_of(work, site), depth_of(work, site, kind), work.out / "second"
+    name = site.name if depth == config.stage_two.candidates else f"{site.name}-{depth}"
+    vectors = folder / f"{site.name}.vectors.sqlite"
+    return Workbench(folder / f"{name}.pack", config, folder / name, vectors, told(progress, site))
+
+
+def is_packed(work: Workplace, site: Site, kind: Kind, run: Path, pack: Path) -> bool:
+    """Whether a file is the pack that the experiment needs, of this training."""
+    from tosloc.ablation import pack_key
+
+    key = pack_key(run, site.reports, candidates=depth_of(work, site, kind), train_reports=work.second.train_reports)
+    return origin_of(pack) == key
+
+
+def results(work: Workplace, site: Site, kind: Kind, progress: Progress = silent) -> list[dict[str, Any]]:
+    """The experiment's results, of which what is missing is made now.
+
+    Raises ToslocError where that cannot be: no encoder, or a training that keeps no features.
+    """
+    path = result_path(work, kind, site.name)
+    if not is_made(work, site):
+        if work.make and work.source is None and not path.exists():
+            raise RunError(
+                f"{site.name}: no encoder to train on is named; name a folder, or a name on the hub, with --encoder,"
+                f" or with --from a folder with {path.name}, which python scripts/second.py {kind} prints with --json"
+            )
+        return read_results(path)
+    from tosloc.ablation import pack_training
+
+    bench = workbench(work, site, kind, progress)
+    _ = bench.encoders  # a wrong one is said before hours of work
+    run = training_of(work, site, progress)
+    if not is_packed(work, site, kind, run, bench.pack):
+        pack_training(
+            run,
+            site.repo,
+            site.reports,
+            bench.pack,
+            candidates=depth_of(work, site, kind),
+            train_reports=work.second.train_reports,
+            progress=told(progress, site),
+        )
+    rows = bench.ablation() if kind == ABLATE else bench.sweep(work.second.candidates)
+    write_text(path, json.dumps(rows, indent=1) + "\n")
+    return rows
+
+
+def training_of(work: Workplace, site: Site, progress: Progress = silent) -> Path:
+    """The folder of a training that keeps its features; made now if there is no training. Raises RunError."""
+    place = work.with_features(site)
+    if place is None:
+        trained = work.trained(site)
+        if trained is not None:
+            raise RunError(without_features(work, site, trained))
+        place = work.train(site, progress)
+    work.judged(site, place)  # of the same reports
+    return place
+
+
+def without_features(work: Workplace, site: Site, trained: Path) -> str:
+    """What to do about a training that keeps no features, in a sentence."""
+    elsewhere = f", or leave out --runs to have it trained in {work.out / site.name}" if work.runs is not None else ""
+    return (
+        f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features{elsewhere}"
+    )
+
+
+def _plan(kind: Kind) -> Callable[[Workplace], list[Step]]:
+    def plan(work: Workplace) -> list[Step]:
+        return [step for site in work.sites for step in _steps(work, site, kind)]
 
     return plan
 
@@ -71,11 +175,56 @@ plan_ablation = _plan(ABLATE)
 plan_sweep = _plan(SWEEP)
 
 
+def _steps(work: Workplace, site: Site, kind: Kind) -> list[Step]:
+    place = result_path(work, kind, site.name)
+    if not is_made(work, site):
+        how = f"scripts/second.py {kind} {site.name}.pack two.toml --out FOLDER --json > {place}"
+        needs = " (no encoder is named)" if work.make and work.source is None else ""
+        return [Step(f"{site.name}: {how}{needs}", place, "finished" if place.exists() else "missing")]
+    from tosloc.ablation import CONFIGURED, VARIANTS
+
+    bench = workbench(work, site, kind)
+    steps = []
+    try:
+        _ = bench.encoders
+    except CheckpointError as error:
+        steps.append(Step(f"{site.name}: {error}", Path(bench.config.stage_two.code_encoder), "missing"))
+    run, trained = work.with_features(site), work.trained(site)
+    if run is None and trained is not None:
+        steps.append(Step(f"{site.name}: {without_features(work, site, trained)}", trained, "missing"))
+    else:
+        made: Literal["finished", "to be made"] = "to be made" if run is None else "finished"
+        steps.append(Step(f"{site.name}: TosLoc, stage one", run or work.out / site.name, made))
+    packed = run is not None and is_packed(work, site, kind, run, bench.pack)
+    steps.append(Step(f"{site.name}: pack candidates", bench.pack, "finished" if packed else "to be made"))
+    known = packed and all(step.state != "missing" for step in steps)
+    for variant in VARIANTS if kind == ABLATE else [CONFIGURED]:
+        found = known and bench.kept(variant) is not None
+        what = f"{site.name}: train {variant.name}"
+        steps.append(Step(what, bench.place(variant), "finished" if found else "to be made"))
+    return steps
+
+
+def _made_with(work: Workplace) -> list[str]:
+    """What the experiments that are made here were made with, as notes."""
+    said = []
+    for site in work.sites:
+        if is_made(work, site):
+            encoder = Path(settings_of(work, site).stage_two.code_encoder).name
+            number = work.second.train_reports
+            learned = f"the {number:,} newest training reports" if number else "all training reports"
+            said.append(f"{site.name}: encoder {encoder}, trained on {learned}")
+    return said
+
+
+# The tables
+
+
 def ablation(work: Workplace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Table 6."""
     sheets = []
-    for site in work.sites:
-        rows = read_results(result_path(work, ABLATE, site.name))
+    for site in by_project(work.sites, "projects", progress):
+        rows = results(work, site, ABLATE, progress)
         for order, said in ORDERS.items():
             lines: list[list[str | Cell]] = []
             if order == "fused":
@@ -83,7 +232,8 @@ def ablation(work: Workplace, expected: Expected, progress: Progress = silent) -
             for row in rows:
                 lines.append(_line(row, str(row.get("name")), order, (site.name, said), expected))
             sheets.append(Sheet([f"{site.name}, {said}", *MEASURES], lines))
-    return Outcome(sheets, ["the deep order alone is comparable with the paper's; both stages are mixed by validation"])
+    note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
+    return Outcome(sheets, [note, *_made_with(work)])
 
 
 def _line(
@@ -102,8 +252,8 @@ def sweep(work: Workplace, expected: Expected, progress: Progress = silent) -> O
     """Figure 6."""
     sheets = []
     drawn: dict[str, tuple[list[int], dict[str, list[float]]]] = {}
-    for site in work.sites:
-        rows = read_results(result_path(work, SWEEP, site.name))
+    for site in by_project(work.sites, "projects", progress):
+        rows = results(work, site, SWEEP, progress)
         lines: list[list[str | Cell]] = []
         series: dict[str, list[float]] = {f"{name}, {said}": [] for name in MEASURES for said in ORDERS.values()}
         for row in rows:
@@ -118,7 +268,7 @@ def sweep(work: Workplace, expected: Expected, progress: Progress = silent) -> O
         heads = [f"{name}, {said}" for said in ORDERS.values() for name in MEASURES]
         sheets.append(Sheet([f"{site.name}: files read again", *heads], lines))
         drawn[site.name] = [int(str(row.get("candidates"))) for row in rows], series
-    return Outcome(sheets, [], {"figure-6": _figure(drawn, "test reports, mean")})
+    return Outcome(sheets, _made_with(work), {"figure-6": _figure(drawn, "test reports, mean")})
 
 
 def plan_coverage(work: Workplace) -> list[Step]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tosloc import experiment, systems
 from tosloc.errors import RunError, ToslocError
 from tosloc.evaluation.places import Judged, read_judged
 from tosloc.experiment import STAGE_ONE, fingerprint
+from tosloc.pipeline.pooling import keeps_tables
 from tosloc.records import Progress, silent
+from tosloc.reproduce.expected import Second
 from tosloc.reproduce.projects import Site
 
 BASELINES = "baselines"
@@ -39,6 +41,8 @@ class Workplace:
     encoder: str = ""
     source: Path | None = None
     """Finished results of the second stage's experiments."""
+    second: Second = field(default_factory=Second)
+    """What those experiments are made with."""
     versions: int = 0
 
     def find(self, name: Path, ready: Callable[[Path], bool]) -> Path | None:
@@ -49,6 +53,10 @@ class Workplace:
     def trained(self, site: Site) -> Path | None:
         """The folder of a finished training of the project."""
         return self.find(Path(site.name), is_trained)
+
+    def with_features(self, site: Site) -> Path | None:
+        """The folder of a finished training of the project that keeps its feature tables."""
+        return self.find(Path(site.name), lambda place: is_trained(place) and keeps_tables(place))
 
     def both_stages(self, site: Site, ready: Callable[[Path], bool]) -> Path | None:
         """The folder of both stages: the training's, if it has two, or one of its own."""
