@@ -136,7 +136,7 @@ def test_before_anything_is_made_a_dry_run_says_what_would_be(reproduce, place):
     code, out, _ = reproduce("table-6", "--dry-run", "--json", encoder=False)
     [(what, state)] = steps_of(out)
     assert (code, state) == (0, "missing")
-    assert "no encoder is named" in what
+    assert "no encoder to train on is named; name a folder" in what
     code, out, _ = reproduce("table-6", "--dry-run", "--json", "--encoder", str(place / "none"), encoder=False)
     assert [what for what, state in steps_of(out) if state == "missing"] == [
         next(what for what, _ in steps_of(out) if "no encoder can be loaded" in what)

@@ -119,10 +119,7 @@ def results(work: Workplace, site: Site, kind: Kind, progress: Progress = silent
     path = result_path(work, kind, site.name)
     if not is_made(work, site):
         if work.make and work.source is None and not path.exists():
-            raise RunError(
-                f"{site.name}: no encoder to train on is named; name a folder, or a name on the hub, with --encoder,"
-                f" or with --from a folder with {path.name}, which python scripts/second.py {kind} prints with --json"
-            )
+            raise RunError(without_encoder(site, kind, path))
         return read_results(path)
     from tosloc.ablation import pack_training
 
@@ -156,6 +153,14 @@ def training_of(work: Workplace, site: Site, progress: Progress = silent) -> Pat
     return place
 
 
+def without_encoder(site: Site, kind: Kind, path: Path) -> str:
+    """What to do where neither an encoder is named nor results are there, in a sentence."""
+    return (
+        f"{site.name}: no encoder to train on is named; name a folder, or a name on the hub, with --encoder, or"
+        f" with --from a folder of {path.name}, which python scripts/second.py {kind} prints with --json"
+    )
+
+
 def without_features(work: Workplace, site: Site, trained: Path) -> str:
     """What to do about a training that keeps no features, in a sentence."""
     elsewhere = f", or leave out --runs to have it trained in {work.out / site.name}" if work.runs is not None else ""
@@ -178,9 +183,12 @@ plan_sweep = _plan(SWEEP)
 def _steps(work: Workplace, site: Site, kind: Kind) -> list[Step]:
     place = result_path(work, kind, site.name)
     if not is_made(work, site):
+        if place.exists():
+            return [Step(f"{site.name}: results of scripts/second.py {kind}", place, "finished")]
+        if work.make and work.source is None:
+            return [Step(without_encoder(site, kind, place), place, "missing")]
         how = f"scripts/second.py {kind} {site.name}.pack two.toml --out FOLDER --json > {place}"
-        needs = " (no encoder is named)" if work.make and work.source is None else ""
-        return [Step(f"{site.name}: {how}{needs}", place, "finished" if place.exists() else "missing")]
+        return [Step(f"{site.name}: {how}", place, "missing")]
     from tosloc.ablation import CONFIGURED, VARIANTS
 
     bench = workbench(work, site, kind)
