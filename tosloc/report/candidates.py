@@ -70,7 +70,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
             markersize=4.5,
             label=name,
         )
-    axes.set(xscale="log", xlabel="files read again (logarithmic)")
+    axes.set(xscale="log", xlabel="candidates (logarithmic)")
     axes.set_title(panel.title, fontsize="medium")
     axes.xaxis.set_minor_locator(NullLocator())
     ticks = labelled(panel.candidates)

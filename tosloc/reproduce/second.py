@@ -311,7 +311,7 @@ def coverage(work: Workplace, expected: Expected, progress: Progress = silent) -
         project: (list(DEPTHS), {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
         for project, one in found.items()
     }
-    return Outcome([Sheet(["candidates", *heads], rows)], [], {"figure-5": _figure(drawn, "share of the test reports")})
+    return Outcome([Sheet(["candidates", *heads], rows)], [], {"figure-5": _figure(drawn, "share, on test")})
 
 
 def _stage_one(work: Workplace, site: Site, progress: Progress) -> Evaluation:
