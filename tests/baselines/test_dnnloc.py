@@ -151,6 +151,16 @@ def test_another_seed_gives_another_network(tmp_path: Path) -> None:
     assert found[0] == found[1] != found[2]
 
 
+def test_wrong_files_are_the_hardest_or_drawn_by_the_seed(tmp_path: Path) -> None:
+    made = project()
+    found: list[dict[str, float]] = []
+    for place, wrong in enumerate(("hardest", "random", "random")):
+        technique = Dnnloc(settings(negatives=1, wrong_files=wrong), made)
+        technique.fit(*parts(made), tmp_path / str(place))
+        found.append(scores(technique, "3"))
+    assert found[0] != found[1] == found[2]
+
+
 def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:
     # the class that a report names is the one that is fixed
     names = ["Apple", "Banana", "Cherry", "Damson", "Elder"]

@@ -16,7 +16,8 @@ here are ours. The public re-implementation lacks phi1 and samples both candidat
 is no ``upstream`` profile; ``relevancy = false`` gives its five features, computed for every file.
 
 Learned from: the newest (by default) ``train_reports`` of the training reports, each with its fixed files and the
-``negatives`` other files of its version that are most similar by phi2. The older ``relevancy_share`` of them teaches
+``negatives`` other files of its version that are most similar by phi2 (or, to see what that choice does, with others
+drawn at random: ``wrong_files``). The older ``relevancy_share`` of them teaches
 phi1, the newer rest the combiner, which would otherwise trust a phi1 that has seen its answers. Both stop by MAP over
 all files of ``validation_reports`` reports. Report terms and their weights come from all training reports, code terms
 from the first and the last training version. The projections are not learned further with phi1.
@@ -72,6 +73,8 @@ class DnnlocSettings(Settings):
     choose: learning.Choice = "newest"
     validation_reports: PositiveInt = 100
     negatives: PositiveInt = 300
+    wrong_files: Literal["hardest", "random"] = "hardest"
+    """Which other files of a report's version the combiner learns from."""
     report_terms: PositiveInt = 5_000
     code_terms: PositiveInt = 10_000
     projection: PositiveInt = 600
@@ -530,7 +533,11 @@ class Dnnloc(Learned):
         asked = self.ground.asked(case.report, case.version)
         features = self.features(asked)
         fixed = learning.places_of(asked, case.fixed)
-        chosen = np.concatenate([fixed, hardest(features[:, 0], fixed, self.settings.negatives)])
+        if self.settings.wrong_files == "hardest":
+            similarity = features[:, 0]
+        else:
+            similarity = np.random.default_rng([self.seed, place]).random(len(features))
+        chosen = np.concatenate([fixed, hardest(similarity, fixed, self.settings.negatives)])
         progress("features for training", place, total)
         return Pairs(
             case.report,
