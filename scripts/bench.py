@@ -39,6 +39,12 @@ two stages / stage one + one text
 encoding / encoder alone
     Chunks a second from blobs to kept vectors (reading, cutting, encoding, writing), against those of the encoder on
     the same batches, ready made. Here more is better.
+
+With ``--checkpoint FOLDER``, one whose second stage is of term vectors:
+
+two stages, terms / stage one
+    Processor time of one ranking by both stages of the checkpoint, the terms of the first files known, against one by its
+    stage one. This reader needs no encoder.
 """
 
 from __future__ import annotations
@@ -410,11 +416,47 @@ class Bench:
                 rows.append(Row("memory: evaluate test", peak, 4 * GIB))
         return rows
 
-    def stage_two(self, encoder: Path | None) -> list[Row]:
-        """Both stages, and encoding, against what only the encoder takes."""
+    def stage_two(self, encoder: Path | None, checkpoint: Path | None) -> list[Row]:
+        """Both stages, by each reader that is named."""
+        rows = []
         if encoder is None:
-            say("no encoder is named with --encoder: no rows of stage two")
-            return []
+            say("no encoder is named with --encoder: no rows of it")
+        else:
+            rows += self.by_encoder(encoder)
+        if checkpoint is None:
+            say("no checkpoint is named with --checkpoint: no row of term vectors")
+        else:
+            rows.append(self.by_terms(checkpoint))
+        return rows
+
+    def by_terms(self, checkpoint: Path) -> Row:
+        """Ranking one report by both stages, the first files' terms known, against stage one of the same checkpoint."""
+        from tosloc.pipeline.wording import Rewording
+
+        learned = Localizer.load(checkpoint)
+        wording, whole = learned.wording_, self.whole
+        if wording is None or not wording.mix:
+            raise ToslocError(f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one")
+        words = Rewording.of(wording, whole.place.text.corpus, whole.evidence, len(whole.place.paths.table))
+        ground = replace(whole, rewording=words)
+        say(f"ranking {len(self.reports)} reports by both stages of {checkpoint}, {ROUNDS} times")
+        for report in self.reports:
+            learned.answer(report, ground)
+        times = np.array(
+            [
+                in_turns(
+                    [
+                        lambda r=report: learned.answer(r, whole),  # type: ignore[misc]
+                        lambda r=report: learned.answer(r, ground),  # type: ignore[misc]
+                    ]
+                )
+                for report in self.reports
+            ]
+        ).mean(axis=0)
+        return Row("two stages, terms / stage one", float(times[1]), float(times[0]))
+
+    def by_encoder(self, encoder: Path) -> list[Row]:
+        """Both stages, and encoding, against what only the encoder takes."""
         import torch  # which takes seconds, and no other part needs
 
         from tosloc.reranking.checkpoint import SecondStage
@@ -739,6 +781,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--config", type=Path, help="TOML file of settings")
     made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
     made.add_argument("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
+    made.add_argument("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
     made.add_argument("--rankings", type=int, default=RANKINGS, help=f"rankings to evaluate; default: {RANKINGS}")
     made.add_argument("--files", type=int, default=FILES, help=f"files of each of them; default: {FILES}")
@@ -771,7 +814,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
                 "stage one": bench.stage_one,
                 "growth": bench.growth,
                 "memory": lambda: bench.memory(arguments.reports, arguments.config),
-                "stage two": lambda: bench.stage_two(arguments.encoder),
+                "stage two": lambda: bench.stage_two(arguments.encoder, arguments.checkpoint),
             }
         return [row for part in wanted for row in parts[part]()]
 

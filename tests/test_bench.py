@@ -11,6 +11,7 @@ from tests.conftest import GitRepository
 from tests.reranking.tiny import write_encoder
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
+SHIPPED = Path(__file__).parents[1] / "checkpoints"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
 MEMORY = Path("/proc/self/status").exists()
 EVALUATION = ["evaluate TREC files / ir-measures", "evaluate JSON lines / ir-measures"]
@@ -58,9 +59,23 @@ def test_rows_of_a_second_stage(repository: GitRepository, tmp_path: Path) -> No
     done = run(*where, "--json")
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
     assert "--encoder" in done.stderr
+    assert "--checkpoint" in done.stderr
     done = run(*where, "--encoder", str(tmp_path))
     assert done.returncode == 2
     assert "no encoder can be loaded from there" in done.stderr
+
+
+def test_row_of_term_vectors(repository: GitRepository) -> None:
+    repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in ("Door", "Key")}, "first")
+    where = ["--repo", str(repository.path), "--only", "stage two", "--json", "--checkpoint"]
+    done = run(*where, str(SHIPPED / "swt"))
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)
+    assert row["name"] == "two stages, terms / stage one"
+    assert row["value"] > row["reference"] / 2 > 0
+    done = run(*where, str(SHIPPED / "tomcat"))
+    assert done.returncode == 2
+    assert "no second stage of term vectors" in done.stderr
 
 
 @pytest.mark.parametrize(
