@@ -43,8 +43,8 @@ encoding / encoder alone
 With ``--checkpoint FOLDER``, one whose second stage is of term vectors:
 
 two stages, terms / stage one
-    Processor time of one ranking by both stages of the checkpoint, the terms of the first files known, against one by its
-    stage one. This reader needs no encoder.
+    Processor time of one ranking by both stages of the checkpoint, the terms of the first files known, against one by
+    its stage one. This reader needs no encoder.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ import numpy as np
 
 from tosloc.config import StageOneSettings
 from tosloc.pipeline.extraction import Table
-from tosloc.ranks import fixed_ranks as fixed_ranks
-from tosloc.ranks import precision_and_rank as precision_and_rank
+from tosloc.ranks import fixed_ranks, precision_and_rank
 from tosloc.records import Progress, silent
 from tosloc.retrieval.fusion import Examples, ListQuality, fit_evolution, fit_listwise
 from tosloc.retrieval.ranker import HeadRanker, Heads, head_rows

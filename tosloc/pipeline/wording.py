@@ -22,8 +22,8 @@ from tosloc.config import TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.pipeline.extraction import Labelled, Table, suffix_of
-from tosloc.pipeline.fitting import fixed_ranks, precision_and_rank
 from tosloc.pipeline.touches import Touches
+from tosloc.ranks import fixed_ranks, precision_and_rank
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
 from tosloc.reranking.terms import Bags, Lexicon, Shelf, Singles, principal, report_counts
 from tosloc.reranking.towers import Towers, WordList
