@@ -286,3 +286,36 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
         assert ranked.ranking(report).paths == wanted.ranking(report).paths
         moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
     assert moved  # else the rule would not be seen
+
+
+def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs").mkdir()
+    shutil.copytree(out, tmp_path / "runs" / "oak-two")
+    (tmp_path / "projects.toml").write_text(
+        f'[oak]\nrepo = "{project.git.path}"\nreports = "{project.folder / "out.jsonl"}"\nstore = "{project.store}"\n'
+    )
+    asked: dict[bool, list[BugReport]] = {True: [], False: []}
+    answer = Localizer.answer
+
+    def noted(self, report, ground):
+        asked[ground.rewording is not None].append(report)
+        return answer(self, report, ground)
+
+    monkeypatch.setattr(Localizer, "answer", noted)
+    where = [
+        "--projects",
+        str(tmp_path / "projects.toml"),
+        "--runs",
+        str(tmp_path / "runs"),
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    options = ["--finished", "--versions", "1", "--systems", "both-stages", "--only", "oak", "--json"]
+    code = main(["reproduce", "table-5", *where, *options])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    [times] = json.loads(said.out)["times"]["oak"]
+    assert times["processor seconds"].keys() == {"stage-one", "both-stages"}
+    assert asked[True]
+    assert {one.id for one in asked[True]} == {one.id for one in asked[False]}
+    assert min(one.opened_seconds for one in asked[True]) >= record_of(out)["learned_until"]

@@ -27,7 +27,8 @@ from tosloc.data.git import Repository
 from tosloc.data.splits import Splits
 from tosloc.experiment import Laboratory, fingerprint
 from tosloc.files import write_text
-from tosloc.pipeline.localizer import SECOND, Localizer
+from tosloc.pipeline.localizer import SECOND, TERMS, Localizer
+from tosloc.pipeline.wording import RECORD
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
 from tosloc.reproduce.accuracy import title_of
 from tosloc.reproduce.expected import Expected, Key
@@ -48,9 +49,12 @@ FITTED: Final = (16, 1)
 """Reports that a technique is fitted on, and stopped by, before it is timed."""
 STAGE_ONE: Final = "stage-one"
 BOTH_STAGES: Final = "both-stages"
-DEFAULT: Final = ("dreamloc",)
+DEFAULT: Final = ("dreamloc", "buglocator", "brtracer", "bluir", "amalgam", "blia")
 RATIO: Final = "ratio to stage one"
 GROWTH: Final = "growth"
+DRAWN: Final = (*DEFAULT[:1], STAGE_ONE, BOTH_STAGES)
+"""Systems of the figure, as in the paper's table, where there are too many for one."""
+FEW: Final = 4
 POOLED: Final = "all"
 """In the place of a project: the versions of all of them."""
 
@@ -135,6 +139,7 @@ def whole_path(work: Workplace, site: Site, checkpoint: Path, chosen: Sequence[C
     told = [
         fingerprint(trained / "weights.json"),
         (trained / SECOND).exists(),
+        fingerprint(trained / TERMS / RECORD) if (trained / TERMS).exists() else "",
         [[one.name, one.settings.model_dump(mode="json")] for one in chosen],
         fingerprint(site.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
@@ -160,6 +165,7 @@ def table(found: Mapping[str, Sequence[Timed]], techniques: Sequence[str], expec
     present = {system for timed in found.values() for one in timed for system in one.seconds}
     systems = [name for name in (*techniques, STAGE_ONE, BOTH_STAGES) if name in present]
     beside = [name for name in systems if name != STAGE_ONE]
+    drawn = systems if len(systems) <= FEW else [name for name in systems if name in DRAWN]
     paper = expected.paper
     ratios: list[list[str | Cell]] = []
     for system in beside:
@@ -191,7 +197,7 @@ def table(found: Mapping[str, Sequence[Timed]], techniques: Sequence[str], expec
     return Outcome(
         sheets if ratios else sheets[1:],
         _notes(pooled),
-        {"table-5": _figure(found, systems)} if pooled else {},
+        {"table-5": _figure(found, drawn)} if pooled else {},
         {
             "times": {
                 project: [
@@ -251,8 +257,8 @@ def time_project(
         laboratory = Laboratory.set_up(config, repo, site.reports, site.store, tell, facts=False)
         try:
             cases = spread_cases(laboratory.dataset.cases, work.versions or VERSIONS)
-            asked = [laboratory.part("test")[place] for place in _places(len(laboratory.part("test")), REPORTS)]
-            reports = [case.report for case in asked]
+            known = known_later(localizer, [case.report for case in laboratory.part("test")])
+            reports = [known[place] for place in _places(len(known), REPORTS)]
             for number, case in enumerate(cases):
                 tell("versions timed", number, len(cases))
                 path = whole.with_name(f"{whole.stem}-{case.version[:12]}.json")
@@ -270,6 +276,12 @@ def time_project(
     write_text(whole, json.dumps([asdict(one) for one in made], indent=1) + "\n")
     shutil.rmtree(folder / "work", ignore_errors=True)
     return made
+
+
+def known_later(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
+    """The reports opened after the last fix that term vectors learned from, which both stages answer; else all."""
+    wording = localizer.wording_
+    return [one for one in reports if wording is None or wording.knew_by(one.opened_seconds)] or list(reports)
 
 
 def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
@@ -298,9 +310,10 @@ def _time(
     localizer.open(project, case.version, progress)
     ground = localizer.ground_
     assert ground is not None
-    alone = replace(ground, rereading=None)
+    alone = replace(ground, rereading=None, rewording=None)
     answers: dict[str, Answer] = {STAGE_ONE: lambda report: localizer.answer(report, alone)}
-    if ground.rereading is not None:
+    reworded = localizer.wording_ is not None and localizer.wording_.mix > 0
+    if ground.rereading is not None or reworded:
         answers[BOTH_STAGES] = lambda report: localizer.answer(report, ground)
     answers |= techniques_on(chosen, config, laboratory, case, snapshot, work, progress)
     seconds = {name: list[float]() for name in answers}
