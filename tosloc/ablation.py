@@ -206,7 +206,9 @@ class Workbench:
         """What a training of the variant depends on."""
         settings = variant.settings(self.config.stage_two)
         made_with = [VERSION] if variant.word_vectors else self.encoders
-        told = [self.digest, settings.model_dump(mode="json"), self.config.run.seed, made_with]
+        # an encoder is what its weights are, not where it lies
+        values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
+        told = [self.digest, values, self.config.run.seed, made_with]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def place(self, variant: Variant) -> Path:

@@ -188,7 +188,7 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     assert [(line[2], line[4]) for line in lines] == [("(.34)", "(.26)")] * 2
 
 
-def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place):
+def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place, tmp_path):
     tables = {table: reproduce(table, "--json") for table in ("table-6", "figure-6")}
     monkeypatch.setattr(experiment, "train", refuse)
     monkeypatch.setattr(Trainer, "fit", refuse)
@@ -200,6 +200,10 @@ def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place)
     # the folder of an encoder is the same from wherever it is named
     monkeypatch.chdir(place)
     assert reproduce("table-6", "--json", "--encoder", "encoder", encoder=False) == tables["table-6"]
+    # nor does it matter where a copy of it lies
+    shutil.copytree(place / "encoder", tmp_path / "copy")
+    copied = json.loads(reproduce("table-6", "--json", "--encoder", str(tmp_path / "copy"), encoder=False)[1])
+    assert copied["numbers"] == json.loads(tables["table-6"][1])["numbers"]
     # what was made is read without an encoder, and from elsewhere
     numbers = numbers_of(tables["table-6"][1])
     for options in (["--finished"], ["--from", str(made / "second")], []):
