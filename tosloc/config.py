@@ -151,6 +151,7 @@ class TermsSettings(Section):
     content_terms: Annotated[int, Field(ge=1)] = 160
     history_terms: Annotated[int, Field(ge=1)] = 64
     history_years: Annotated[float, Field(gt=0)] = 2.0
+    train_reports: Annotated[int, Field(ge=0)] = 0
     depth: Annotated[int, Field(ge=2)] = 150
     positives: Annotated[int, Field(ge=1)] = 12
     negatives: Annotated[int, Field(ge=1)] = 20

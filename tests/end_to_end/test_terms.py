@@ -26,6 +26,7 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.pipeline.localizer import Localizer
 from tosloc.records import BugReport
+from tosloc.reranking import tower_training
 
 torch.set_num_threads(1)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -133,6 +134,22 @@ def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ra
     assert mine.ranking(first) == theirs.ranking(first)
     judged = [read_run(folder / "validation/run.jsonl.gz") for folder in (out, other)]
     assert list(judged[0].rankings()) == list(judged[1].rankings())
+
+
+def test_only_the_newest_reports_teach_where_the_settings_say_so(out, project, monkeypatch):
+    fit, taught = tower_training.fit, list[int]()
+
+    def noted(settings, start, reports, contents, histories, lists, **options):
+        taught.append(len(lists))
+        assert [one.report for one in lists] == list(range(len(reports)))
+        return fit(settings, start, reports, contents, histories, lists, **options)
+
+    monkeypatch.setattr(tower_training, "fit", noted)
+    few = record_of(train(project, "few", config(train_reports=6, refit=False), carry=False))
+    whole = record_of(train(project, "whole", config(refit=False), carry=False))
+    assert taught[0] == 6 < taught[1]
+    assert few["learned_until"] == whole["learned_until"]
+    assert set(few["terms"]) < set(whole["terms"])
 
 
 def test_the_labels_of_validation_change_no_vector_before_the_refit(out, project):

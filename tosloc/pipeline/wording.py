@@ -374,12 +374,12 @@ def learn(
 ) -> Learned:
     """Learn on train, choose the mix on validation, and where the settings say so learn again on both.
 
-    Terms, their rarity and the start vectors are those of train. Raises ToslocError where no training report can teach
-    anything.
+    Terms, their rarity and the start vectors are those of train, of which only the newest reports count where the
+    settings say how many. Raises ToslocError where no training report can teach anything.
     """
     from tosloc.reranking.tower_training import fit  # torch, only where it is needed
 
-    firsts, counts = learning(settings, stage, material, train)
+    firsts, counts = (part[-settings.train_reports :] for part in learning(settings, stage, material, train))
     progress("bags of terms", 0, 2)
     newest = newest_files(firsts)
     words = material.words(lexicon_of(settings, material, firsts, newest, counts), settings)
