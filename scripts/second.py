@@ -60,6 +60,7 @@ def pack(options: argparse.Namespace) -> int:
             options.out,
             candidates=options.candidates,
             train_reports=options.train_reports,
+            judged_reports=options.judged_reports,
             letters=options.letters,
             progress=progress,
         )
@@ -230,6 +231,14 @@ def numbers(text: str) -> tuple[int, ...]:
     return found
 
 
+def count(text: str) -> int:
+    """A number of reports, 0 or more."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; the exit code."""
     parser = argparse.ArgumentParser(description="Train a second stage away from the repository.")
@@ -240,7 +249,8 @@ def main(arguments: list[str] | None = None) -> int:
     packing.add_argument("--reports", type=Path, required=True)
     packing.add_argument("--out", type=Path, required=True)
     packing.add_argument("--candidates", type=int, default=CANDIDATES)
-    packing.add_argument("--train-reports", type=int, default=0, help="only so many, the newest; 0: all")
+    packing.add_argument("--train-reports", type=count, default=0, help="only so many, the newest; 0: all")
+    packing.add_argument("--judged-reports", type=count, default=0, help="the same for validation and for test")
     packing.add_argument("--letters", type=int, default=LETTERS, help="letters kept of each file")
     packing.set_defaults(run_command=pack)
     training = commands.add_parser("train", help="train on a pack")

@@ -87,15 +87,24 @@ def pack_training(
     *,
     candidates: int = CANDIDATES,
     train_reports: int = 0,
+    judged_reports: int = 0,
     letters: int = LETTERS,
     progress: Progress = silent,
 ) -> dict[str, int]:
     """Write the first files of a training folder's reports, with their texts; how many reports each part has.
 
-    ``train_reports`` are the newest so many, 0 for all. Raises ToslocError when the folder keeps no feature tables.
+    ``train_reports`` are the newest so many of train, ``judged_reports`` of validation and of test; 0 for all. Raises
+    ToslocError when the folder keeps no feature tables.
     """
     kept, localizer = Kept.read(run), Localizer.load(run)
-    made_of = pack_key(run, reports, candidates=candidates, train_reports=train_reports, letters=letters)
+    made_of = pack_key(
+        run,
+        reports,
+        candidates=candidates,
+        train_reports=train_reports,
+        judged_reports=judged_reports,
+        letters=letters,
+    )
     suffixes = frozenset(localizer.config.data.suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
@@ -110,20 +119,25 @@ def pack_training(
             )
             for part in PARTS
         }
-        if train_reports:
-            parts["train"] = parts["train"][-train_reports:]
+        parts = {part: one[-(train_reports if part == "train" else judged_reports) :] for part, one in parts.items()}
         write_pack(out, parts, texts_of(named), letters, progress, made_of=made_of)
     return {part: len(made) for part, made in parts.items()}
 
 
 def pack_key(
-    run: Path, reports: Path, *, candidates: int = CANDIDATES, train_reports: int = 0, letters: int = LETTERS
+    run: Path,
+    reports: Path,
+    *,
+    candidates: int = CANDIDATES,
+    train_reports: int = 0,
+    judged_reports: int = 0,
+    letters: int = LETTERS,
 ) -> str:
     """What a pack of the training folder is made of; another one for another training, reports or numbers."""
     kept, trained = Kept.read(run), run / "checkpoint"
     read = [trained / name for name in ("config.json", "weights.json", "ranker.txt")]
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (*read, reports) if path.exists()]
-    told = [digests, kept.features, kept.blocks, candidates, train_reports, letters]
+    told = [digests, kept.features, kept.blocks, candidates, train_reports, judged_reports, letters]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

@@ -69,6 +69,18 @@ def test_a_pack_holds_what_training_needs(packed):
     assert list(pack.read(["gone"])) == [("gone", None)]
 
 
+def test_a_pack_of_the_newest_reports(packed, project, tmp_path, capsys):
+    where = ["--repo", str(project.git.path), "--reports", str(project.folder / "reports.jsonl")]
+    few = ["--train-reports", "5", "--judged-reports", "2", "--candidates", "8", "--out", str(tmp_path / "few.pack")]
+    assert second.main(["pack", str(project.folder / "out"), *where, *few]) == 0
+    assert "5 train, 2 validation, 2 test reports" in capsys.readouterr().out
+    whole, made = read_pack(packed), read_pack(tmp_path / "few.pack")
+    for part, reports in made.parts.items():
+        assert [one.report for one in reports] == [one.report for one in whole.parts[part][-len(reports) :]]
+    with pytest.raises(SystemExit):
+        second.main(["pack", str(project.folder / "out"), *where, *few, "--judged-reports", "-1"])
+
+
 def test_training_from_a_pack(packed, config, project, capsys):
     out = project.folder / "two"
     capsys.readouterr()

@@ -379,7 +379,8 @@ def learn(
     """
     from tosloc.reranking.tower_training import fit  # torch, only where it is needed
 
-    firsts, counts = (part[-settings.train_reports :] for part in learning(settings, stage, material, train))
+    firsts, counts = learning(settings, stage, material, train)
+    firsts, counts = firsts[-settings.train_reports :], counts[-settings.train_reports :]
     progress("bags of terms", 0, 2)
     newest = newest_files(firsts)
     words = material.words(lexicon_of(settings, material, firsts, newest, counts), settings)
