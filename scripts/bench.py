@@ -692,7 +692,7 @@ def peak_memory(arguments: Sequence[str]) -> float | None:
     if not Path("/proc/self/status").exists():
         say("memory is read from /proc, which this system lacks: no row")
         return None
-    command = [sys.executable, "-m", "tosloc.cli", *arguments]
+    command = [sys.executable, "-m", "tosloc", *arguments]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
         largest = 0

@@ -26,6 +26,7 @@ FLOORS = {
     "systems": 7,
     "reproduce": 8,
     "cli": 9,
+    "__main__": 10,
     "scripts": 10,
 }
 GROUND = {name for name, floor in FLOORS.items() if floor == 0}

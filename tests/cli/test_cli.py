@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
+from tosloc import __main__ as entry
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.errors import StoreError
@@ -326,9 +327,24 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([name, "--help"]) == 0
 
 
+def test_an_interruption_while_the_command_loads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "tosloc.cli":
+                raise KeyboardInterrupt
+
+    for name in [name for name in sys.modules if name.split(".")[:2] == ["tosloc", "cli"]]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    assert entry.main() == 130
+    assert capsys.readouterr().err == "tosloc: interrupted; nothing was begun\n"
+
+
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     write_split(tmp_path / "test")
-    command = [sys.executable, "-m", "tosloc.cli", "evaluate", str(tmp_path), "--json"]
+    command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]
     reader, writer = os.pipe()
     os.close(reader)
     closed = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
@@ -339,7 +355,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_under_the_output(tmp_path: Path) -> None:
     write_split(tmp_path / "test")
-    command = [sys.executable, "-m", "tosloc.cli", "evaluate", str(tmp_path), "--json"]
+    command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"tosloc: {FULL}\n")
