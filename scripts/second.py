@@ -35,7 +35,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tosloc.ablation import CANDIDATES, JUDGED, LETTERS, PARTS, Workbench, judged, pack_training
+from tosloc.ablation import JUDGED, PARTS, Packing, Workbench, judged, pack_training
 from tosloc.cli.guard import guarded
 from tosloc.cli.markdown import table as markdown
 from tosloc.cli.progress import shown
@@ -52,18 +52,9 @@ from tosloc.reranking.vectors import VectorStore
 
 def pack(options: argparse.Namespace) -> int:
     """Write the candidates of a training folder that keeps its features, with their texts."""
+    packing = Packing(options.candidates, options.train_reports, options.judged_reports, options.letters)
     with shown(None) as progress:
-        reports = pack_training(
-            options.run,
-            options.repo,
-            options.reports,
-            options.out,
-            candidates=options.candidates,
-            train_reports=options.train_reports,
-            judged_reports=options.judged_reports,
-            letters=options.letters,
-            progress=progress,
-        )
+        reports = pack_training(options.run, options.repo, options.reports, options.out, packing, progress)
     megabytes = options.out.stat().st_size / 2**20
     print(", ".join(f"{number:,} {part}" for part, number in reports.items()) + f" reports, {megabytes:.1f} MiB")
     return 0
@@ -248,10 +239,10 @@ def main(arguments: list[str] | None = None) -> int:
     packing.add_argument("--repo", type=Path, required=True)
     packing.add_argument("--reports", type=Path, required=True)
     packing.add_argument("--out", type=Path, required=True)
-    packing.add_argument("--candidates", type=int, default=CANDIDATES)
+    packing.add_argument("--candidates", type=int, default=Packing.candidates)
     packing.add_argument("--train-reports", type=count, default=0, help="only so many, the newest; 0: all")
     packing.add_argument("--judged-reports", type=count, default=0, help="the same for validation and for test")
-    packing.add_argument("--letters", type=int, default=LETTERS, help="letters kept of each file")
+    packing.add_argument("--letters", type=int, default=Packing.letters, help="letters kept of each file")
     packing.set_defaults(run_command=pack)
     training = commands.add_parser("train", help="train on a pack")
     training.add_argument("pack", type=Path)

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
@@ -39,10 +39,6 @@ from tosloc.retrieval.arrays import evidence_from, load
 
 PARTS: Final = ("train", "validation", "test")
 JUDGED: Final = PARTS[1:]
-CANDIDATES: Final = 50
-"""Files of a report that a pack holds, unless another number is asked for."""
-LETTERS: Final = 40_000
-"""Letters that are kept of each file."""
 
 
 @dataclass(frozen=True)
@@ -79,32 +75,31 @@ VARIANTS: Final = (
 )
 
 
+@dataclass(frozen=True)
+class Packing:
+    """How much of a training a pack holds; 0 reports are all of them, another number the newest so many."""
+
+    candidates: int = 50
+    """Files of a report."""
+    train_reports: int = 0
+    judged_reports: int = 0
+    """Of validation, and of test."""
+    letters: int = 40_000
+    """Kept of each file."""
+
+    def reports(self, part: str) -> int:
+        """Reports of train, validation or test."""
+        return self.train_reports if part == "train" else self.judged_reports
+
+
 def pack_training(
-    run: Path,
-    repository: Path,
-    reports: Path,
-    out: Path,
-    *,
-    candidates: int = CANDIDATES,
-    train_reports: int = 0,
-    judged_reports: int = 0,
-    letters: int = LETTERS,
-    progress: Progress = silent,
+    run: Path, repository: Path, reports: Path, out: Path, packing: Packing, progress: Progress = silent
 ) -> dict[str, int]:
     """Write the first files of a training folder's reports, with their texts; how many reports each part has.
 
-    ``train_reports`` are the newest so many of train, ``judged_reports`` of validation and of test; 0 for all. Raises
-    ToslocError when the folder keeps no feature tables.
+    Raises ToslocError when the folder keeps no feature tables.
     """
     kept, localizer = Kept.read(run), Localizer.load(run)
-    made_of = pack_key(
-        run,
-        reports,
-        candidates=candidates,
-        train_reports=train_reports,
-        judged_reports=judged_reports,
-        letters=letters,
-    )
     suffixes = frozenset(localizer.config.data.suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
@@ -115,29 +110,23 @@ def pack_training(
         labelled = Labelled(named, suffixes, {case.report.id: case for case in dataset.cases})
         parts = {
             part: list(
-                candidates_of(kept.tables(part), labelled, localizer.stage_one, candidates, train=part == "train")
-            )
+                candidates_of(
+                    kept.tables(part), labelled, localizer.stage_one, packing.candidates, train=part == "train"
+                )
+            )[-packing.reports(part) :]
             for part in PARTS
         }
-        parts = {part: one[-(train_reports if part == "train" else judged_reports) :] for part, one in parts.items()}
-        write_pack(out, parts, texts_of(named), letters, progress, made_of=made_of)
+        made_of = pack_key(run, reports, packing)
+        write_pack(out, parts, texts_of(named), packing.letters, progress, made_of=made_of)
     return {part: len(made) for part, made in parts.items()}
 
 
-def pack_key(
-    run: Path,
-    reports: Path,
-    *,
-    candidates: int = CANDIDATES,
-    train_reports: int = 0,
-    judged_reports: int = 0,
-    letters: int = LETTERS,
-) -> str:
-    """What a pack of the training folder is made of; another one for another training, reports or numbers."""
+def pack_key(run: Path, reports: Path, packing: Packing) -> str:
+    """What a pack of the training folder is made of; another one for another training, reports or packing."""
     kept, trained = Kept.read(run), run / "checkpoint"
     read = [trained / name for name in ("config.json", "weights.json", "ranker.txt")]
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (*read, reports) if path.exists()]
-    told = [digests, kept.features, kept.blocks, candidates, train_reports, judged_reports, letters]
+    told = [digests, kept.features, kept.blocks, asdict(packing)]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

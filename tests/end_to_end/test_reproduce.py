@@ -25,17 +25,6 @@ from tosloc.records import FloatArray
 from tosloc.reproduce import lengths, speed
 from tosloc.reproduce.expected import read_expected
 
-CONFIG = """
-[data]
-train = 0.6
-validation = 0.2
-[stage_one]
-sampled_negatives = 12
-[stage_one.ranker]
-enabled = false
-[run]
-jobs = 1
-"""
 EXPECTED = """title = "toys"
 command = "tosloc reproduce {table}"
 source = "nobody's paper"
@@ -100,7 +89,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, toy.Toy]:
 def place(toys: dict[str, toy.Toy]) -> Path:
     """The folder of the file of projects and of the expected numbers."""
     folder = next(iter(toys.values())).folder.parent
-    (folder / "small.toml").write_text(CONFIG)
+    (folder / "small.toml").write_text(toy.SETTINGS)
     (folder / "projects.toml").write_text(
         "".join(
             f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\nconfig = "small.toml"\n'

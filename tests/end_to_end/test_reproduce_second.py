@@ -22,17 +22,6 @@ from tosloc.reproduce.workplace import Workplace
 from tosloc.reranking.training import Trainer
 
 torch.set_num_threads(1)
-CONFIG = """
-[data]
-train = 0.6
-validation = 0.2
-[stage_one]
-sampled_negatives = 12
-[stage_one.ranker]
-enabled = false
-[run]
-jobs = 1
-"""
 TWO = """
 [stage_two]
 chunks = 2
@@ -69,7 +58,7 @@ Run = Callable[..., tuple[int, str, str]]
 def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
     grown = toy.grow(tmp_path_factory.mktemp("grown") / "elm", bugs=20, themes=8)
     folder = grown.folder.parent
-    (folder / "terms.toml").write_text(CONFIG + '[stage_two]\nreader = "terms"\n')
+    (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreader = "terms"\n')
     (folder / "two.toml").write_text(TWO)
     (folder / "expected").mkdir()
     for table in ("table-6", "figure-6"):

@@ -68,16 +68,7 @@ def record_of(out: Path) -> dict[str, Any]:
 
 
 def test_rankings_are_whole_and_only_the_head_moves(out):
-    moved = 0
-    for split in ("validation", "test"):
-        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
-        assert both.orders.keys() == first.orders.keys()
-        for report in both.orders:
-            new, old = both.ranking(report).paths, first.ranking(report).paths
-            assert sorted(new) == sorted(old)
-            assert new[HEAD:] == old[HEAD:]
-            moved += new != old
-    assert moved > 8
+    assert toy.only_the_head_moves(out, HEAD) > 8
 
 
 def test_words_help_a_stage_that_hears_none(out):

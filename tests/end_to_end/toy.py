@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
+from tosloc.evaluation import read_run
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -29,6 +30,33 @@ SMALL: Mapping[str, Any] = {
     "ranker": {"enabled": False},
     "evolution": {"generations": 3, "population": 4, "train_reports": 20},
 }
+
+SETTINGS = """
+[data]
+train = 0.6
+validation = 0.2
+[stage_one]
+sampled_negatives = 12
+[stage_one.ranker]
+enabled = false
+[run]
+jobs = 1
+"""
+"""Settings as a file has them."""
+
+
+def only_the_head_moves(out: Path, head: int) -> int:
+    """Number of rankings that stage two changed; asserts that all hold the same files, in one order past the head."""
+    moved = 0
+    for split in ("validation", "test"):
+        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
+        assert both.orders.keys() == first.orders.keys()
+        for report in both.orders:
+            new, old = both.ranking(report).paths, first.ranking(report).paths
+            assert sorted(new) == sorted(old)
+            assert new[head:] == old[head:]
+            moved += new != old
+    return moved
 
 
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:

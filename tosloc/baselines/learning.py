@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -26,6 +26,7 @@ from tosloc.errors import ToslocError
 from tosloc.files import write_text, written_whole
 from tosloc.ranks import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+from tosloc.reranking.state import State
 
 if TYPE_CHECKING:
     import torch
@@ -160,19 +161,6 @@ def load(path: Path, key: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, A
         return None
 
 
-@dataclass(slots=True)
-class State:
-    """How far a training has come."""
-
-    epoch: int = 0
-    """Epochs that are finished."""
-    best: float = -math.inf
-    """Best MAP on validation."""
-    best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    """One entry an epoch: loss on train, MAP on validation."""
-
-
 Epoch: TypeAlias = Callable[["torch.optim.Optimizer", np.random.Generator], float]
 """One pass over the training data with randomness of its own; its mean loss."""
 
@@ -201,7 +189,7 @@ def train(
 
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
     state, best = _resumed(path, key, model, optimizer)
-    while state.epoch < epochs and not (patience and state.epoch - state.best_epoch >= patience):
+    while state.epoch < epochs and not (patience and state.waited >= patience):
         model.train()
         loss = epoch(optimizer, np.random.default_rng([seed, state.epoch]))
         if not math.isfinite(loss):

@@ -26,8 +26,9 @@ from tosloc.records import BugReport, FloatArray, IntArray, Progress, Ranking, S
 from tosloc.reranking.candidates import CandidateList, Judgeable, Library, for_training, values_of
 from tosloc.reranking.checkpoint import SecondStage
 from tosloc.reranking.encoding import CodeEncoding, Cut, Texts, best_device, encode
+from tosloc.reranking.state import State
 from tosloc.reranking.texts import queries
-from tosloc.reranking.training import State, Trainer, score_lists
+from tosloc.reranking.training import Trainer, score_lists
 from tosloc.reranking.vectors import Halves, VectorStore
 from tosloc.retrieval.fusion import Rows
 from tosloc.retrieval.ranker import raised

@@ -27,7 +27,7 @@ from tosloc.reproduce.sheets import Cell, Outcome, Sheet, Step
 from tosloc.reproduce.workplace import Workplace, by_project, told
 
 if TYPE_CHECKING:
-    from tosloc.ablation import Workbench  # torch, only where something is trained
+    from tosloc.ablation import Packing, Workbench  # torch, only where something is trained
 
 Kind: TypeAlias = Literal["ablate", "sweep"]
 
@@ -103,12 +103,18 @@ def workbench(work: Workplace, site: Site, kind: Kind, progress: Progress = sile
     return Workbench(folder / f"{name}.pack", config, folder / name, vectors, told(progress, site))
 
 
+def packing_of(work: Workplace, site: Site, kind: Kind) -> Packing:
+    """What the experiment's pack holds."""
+    from tosloc.ablation import Packing
+
+    return Packing(candidates=depth_of(work, site, kind), train_reports=work.second.train_reports)
+
+
 def is_packed(work: Workplace, site: Site, kind: Kind, run: Path, pack: Path) -> bool:
     """Whether a file is the pack that the experiment needs, of this training."""
     from tosloc.ablation import pack_key
 
-    key = pack_key(run, site.reports, candidates=depth_of(work, site, kind), train_reports=work.second.train_reports)
-    return origin_of(pack) == key
+    return origin_of(pack) == pack_key(run, site.reports, packing_of(work, site, kind))
 
 
 def results(work: Workplace, site: Site, kind: Kind, progress: Progress = silent) -> list[dict[str, Any]]:
@@ -127,15 +133,7 @@ def results(work: Workplace, site: Site, kind: Kind, progress: Progress = silent
     _ = bench.encoders  # a wrong one is said before hours of work
     run = training_of(work, site, progress)
     if not is_packed(work, site, kind, run, bench.pack):
-        pack_training(
-            run,
-            site.repo,
-            site.reports,
-            bench.pack,
-            candidates=depth_of(work, site, kind),
-            train_reports=work.second.train_reports,
-            progress=told(progress, site),
-        )
+        pack_training(run, site.repo, site.reports, bench.pack, packing_of(work, site, kind), told(progress, site))
     rows = bench.ablation() if kind == ABLATE else bench.sweep(work.second.candidates)
     write_text(path, json.dumps(rows, indent=1) + "\n")
     return rows

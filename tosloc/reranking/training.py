@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,10 @@ from tosloc.records import FloatArray, Progress, silent
 from tosloc.reranking.candidates import Batch, CandidateList, Library, batch_of, batches, for_training, values_of
 from tosloc.reranking.losses import LISTWISE, in_batch
 from tosloc.reranking.reader import Reader
+from tosloc.reranking.state import State
 
 STATE = "state.pt"
 """Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
-
-
-@dataclass(slots=True)
-class State:
-    """How far training has come."""
-
-    epoch: int = 0
-    """Epochs that are finished."""
-    best: float = -math.inf
-    """Best MRR + MAP on validation."""
-    best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    """One entry an epoch: loss on train, MRR and MAP of the deep order on validation."""
-
-    @property
-    def waited(self) -> int:
-        """Epochs since the best one."""
-        return self.epoch - self.best_epoch
 
 
 class Trainer:
