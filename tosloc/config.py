@@ -159,6 +159,7 @@ class TermsSettings(Section):
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     reports: Annotated[int, Field(ge=1)] = 64
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    averaged: Annotated[int, Field(ge=1)] = 4
     refit: bool = True
 
 

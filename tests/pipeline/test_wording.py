@@ -9,6 +9,7 @@ import pytest
 
 from tosloc.config import TermsSettings
 from tosloc.errors import CheckpointError
+from tosloc.pipeline.fitting import MARGIN
 from tosloc.pipeline.wording import MIXES, RECORD, Wording, chosen_mix
 from tosloc.reranking.terms import Lexicon
 from tosloc.reranking.towers import Towers
@@ -29,6 +30,13 @@ def test_the_mix_is_the_smallest_of_the_best():
     assert chosen_mix(tried) == 0
     assert chosen_mix(tried | {0.4: (0.5, 0.3), 0.6: (0.55, 0.25)}) == 0.4
     assert chosen_mix(None) == 0
+
+
+def test_a_mix_must_lead_by_a_margin_and_lower_neither_measure():
+    tried = dict.fromkeys(MIXES, (0.5, 0.25))
+    assert chosen_mix(tried | {0.4: (0.5 + MARGIN, 0.25)}) == 0
+    assert chosen_mix(tried | {0.4: (0.5 + MARGIN + 1e-6, 0.25)}) == 0.4
+    assert chosen_mix(tried | {0.4: (0.499, 0.3), 0.6: (0.51, 0.25), 0.8: (0.6, 0.249)}) == 0.6
 
 
 def test_only_the_head_moves(wording):

@@ -12,7 +12,7 @@ from tosloc.config import TermsSettings
 from tosloc.errors import ToslocError
 from tosloc.reranking.losses import spread
 from tosloc.reranking.terms import Bags
-from tosloc.reranking.tower_training import drawn, fit
+from tosloc.reranking.tower_training import LearningTowers, averaged, drawn, fit
 from tosloc.reranking.towers import Towers, WordList
 
 torch.set_num_threads(1)
@@ -89,6 +89,32 @@ def test_the_same_seed_gives_the_same_towers():
     one, two, other = (fit(settings, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=seed) for seed in (1, 1, 2))
     assert one.digest == two.digest != other.digest
     assert one.gains == two.gains
+
+
+def test_the_vectors_are_the_mean_of_several_trainings():
+    settings = SETTINGS.model_copy(update={"dropout": 0.5, "epochs": 3})
+    told = list[tuple[int, int]]()
+
+    def fitted(number: int) -> Towers:
+        more = settings.model_copy(update={"averaged": number})
+        return fit(
+            more, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1, progress=lambda _, *at: told.append(at)
+        )
+
+    one, two = fitted(1), fitted(2)
+    assert told == [(step, 3) for step in range(1, 4)] + [(step, 6) for step in range(1, 7)]
+    other = {side: 2.0 * two.tables[side].astype(float) - one.tables[side] for side in one.tables}
+    # what the second one learned differs, and begins from the same vectors
+    moved = {side: np.abs(other[side] - one.tables[side].astype(float)).max() for side in other}
+    assert all(0.01 < most < 1 for most in moved.values())
+    models = [LearningTowers(start()) for _ in range(2)]
+    with torch.no_grad():
+        models[1].moved["content"] += 1.0
+        models[1].gains["history"] += 1.0
+    mean = averaged(models)
+    assert mean.tables["content"] == pytest.approx(start() + 0.5, abs=2e-3)
+    assert mean.tables["report"] == pytest.approx(start(), abs=2e-3)
+    assert mean.gains == {"content": 1.0, "history": 1.5}
 
 
 def test_a_score_does_not_depend_on_what_else_is_scored():

@@ -22,6 +22,7 @@ from tosloc.config import TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.pipeline.extraction import Labelled, Table, suffix_of
+from tosloc.pipeline.fitting import MARGIN
 from tosloc.pipeline.touches import Touches
 from tosloc.ranks import fixed_ranks, precision_and_rank
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
@@ -508,5 +509,8 @@ def tried_mixes(
 
 
 def chosen_mix(tried: Mapping[float, tuple[float, float]] | None) -> float:
-    """The mix with the best MRR + MAP, the smallest of equals."""
-    return max(tried or {0.0: (0.0, 0.0)}, key=lambda mix: (round(sum((tried or {}).get(mix, (0.0,))), 9), -mix))
+    """The mix with the best MRR + MAP, the smallest of equals; 0 unless that leads by a margin and neither is lower."""
+    alone = np.array((tried or {}).get(0.0, (0.0, 0.0)))
+    gains = {mix: np.round(np.array(pair) - alone, 9) for mix, pair in (tried or {}).items()}
+    better = {mix: float(gain.sum()) for mix, gain in gains.items() if gain.min() >= 0 and gain.sum() > MARGIN}
+    return max(better, key=lambda mix: (better[mix], -mix), default=0.0)

@@ -1,11 +1,14 @@
 """How the towers learn: a softmax over each report's own candidates, on top of what stage one says of them.
 
+They learn several times from the same start, with other draws, and their vectors are averaged (Wortsman et al. 2022, "Model
+soups"): as good as averaging their scores, at the cost of one.
+
 Letters in shapes: B reports of a step, C candidates of the longest list, U different bags of a step, V terms, d width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -37,17 +40,13 @@ class LearningTowers(nn.Module):
         weights = torch.from_numpy(bags.weights)
         if dropout:
             weights = weights * (torch.rand(weights.shape, generator=generator) > dropout)
-        table_Vd = self.get_buffer("start_Vd") + self.moved[side]
         terms = torch.from_numpy(bags.terms).long()
-        summed = functional.embedding_bag(terms, table_Vd, per_sample_weights=weights, mode="sum")
+        summed = functional.embedding_bag(terms, self.table(side), per_sample_weights=weights, mode="sum")
         return functional.normalize(summed, dim=-1)
 
-    def towers(self) -> Towers:
-        """What was learned, in half precision."""
-        start = self.get_buffer("start_Vd")
-        with torch.no_grad():
-            tables = {side: (start + self.moved[side]).half().numpy() for side in SIDES}
-            return Towers(tables, {side: float(self.gains[side]) for side in SIDES[1:]})
+    def table(self, side: str) -> Tensor:
+        """(V, d) the vectors of one side."""
+        return self.get_buffer("start_Vd") + self.moved[side]
 
 
 def drawn(one: WordList, settings: TermsSettings, rng: np.random.Generator) -> LongArray:
@@ -76,9 +75,41 @@ def fit(
     useful = [one for one in lists if one.fixed.any() and not one.fixed.all()]
     if not useful:
         raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
+    rounds = [int(np.random.SeedSequence([seed, turn]).generate_state(1)[0]) for turn in range(settings.averaged)]
+    steps = -(-len(useful) // settings.reports) * settings.epochs
+
+    def learned(turn: int) -> LearningTowers:
+        def moved_on(step: int) -> None:
+            progress("term vectors", turn * steps + step, len(rounds) * steps)
+
+        return fit_once(settings, start, reports, contents, histories, useful, seed=rounds[turn], moved_on=moved_on)
+
+    return averaged([learned(turn) for turn in range(len(rounds))])
+
+
+def averaged(models: Sequence[LearningTowers]) -> Towers:
+    """The mean of what was learned, in half precision."""
+    with torch.no_grad():
+        tables = {side: torch.stack([model.table(side) for model in models]).mean(dim=0) for side in SIDES}
+        gains = {side: float(torch.stack([model.gains[side] for model in models]).mean()) for side in SIDES[1:]}
+        return Towers({side: table.half().numpy() for side, table in tables.items()}, gains)
+
+
+def fit_once(
+    settings: TermsSettings,
+    start: Singles,
+    reports: Bags,
+    contents: Bags,
+    histories: Bags,
+    lists: Sequence[WordList],
+    *,
+    seed: int,
+    moved_on: Callable[[int], None],
+) -> LearningTowers:
+    """One training on lists of fixed and wrong files; ``moved_on`` is told how many steps are done."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     model = LearningTowers(start)
-    steps = -(-len(useful) // settings.reports)
+    steps = -(-len(lists) // settings.reports)
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     total = steps * settings.epochs
     # fewer than ten steps have no warm-up of a tenth
@@ -88,9 +119,9 @@ def fit(
         else None
     )
     for epoch in range(settings.epochs):
-        order = rng.permutation(len(useful))
+        order = rng.permutation(len(lists))
         for step in range(steps):
-            some = [useful[place] for place in order[step * settings.reports : (step + 1) * settings.reports]]
+            some = [lists[place] for place in order[step * settings.reports : (step + 1) * settings.reports]]
             places = [drawn(one, settings, rng) for one in some]
             asked_Bd = model.vectors(
                 "report", reports.take(np.array([one.report for one in some])), settings.dropout, generator
@@ -110,8 +141,8 @@ def fit(
             optimizer.step()
             if schedule is not None:
                 schedule.step()
-            progress("term vectors", epoch * steps + step + 1, total)
-    return model.towers()
+            moved_on(epoch * steps + step + 1)
+    return model
 
 
 def padded(lists: Sequence[WordList], places: Sequence[LongArray], name: str, empty: float = 0.0) -> FloatArray:
