@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.end_to_end import toy
 from tests.reranking.tiny import write_encoder
 from tosloc import experiment
 from tosloc.config import Config
+from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
@@ -192,7 +194,7 @@ def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkey
 
 
 def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
-    def knowing(reader, library, lists, accelerator=None):
+    def knowing(reader, library, lists, **options):
         return (np.where(one.fixed, 1.0, -1.0) for one in lists)
 
     monkeypatch.setattr("tosloc.pipeline.rereading.score_lists", knowing)
@@ -202,6 +204,41 @@ def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
     train(project, "knowing", Config.of(weak, "weak"))
     assert evaluate_folder(project.folder / "knowing", "test").mrr == 1
     assert evaluate_folder(project.folder / "knowing" / "stage_one", "test").mrr < 0.5
+
+
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(project, encoder, tmp_path):
+    """A reader that learned from a later fix must not rank the report, which keeps stage one's order."""
+    out = project.folder / "deep learned"
+    train(project, out.name, config(encoder, final="deep"))
+    record = json.loads((out / "checkpoint/second/second.json").read_text())
+    with Repository(project.git.path) as repo:
+        cases = load_dataset(repo, project.reports(), zone="UTC", suffixes=frozenset({".java"})).cases
+    tested = read_run(out / "test/run.jsonl.gz").orders
+    learned = [case for case in cases if case.fixed][:24]
+    assert record["learned_until"] == max(int(case.fixed_at) for case in learned)
+    later = [case for case in cases if case.report.id in tested]
+    middle = int(later[len(later) // 2].report.opened_seconds)
+    shutil.copytree(out / "checkpoint", tmp_path / "checkpoint")
+    place = tmp_path / "checkpoint/second/second.json"
+    place.write_text(json.dumps(record | {"learned_until": middle}))
+    experiment.rank_reports(
+        tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
+    )
+    ranked, both, first = (
+        read_run(folder / "test/run.jsonl.gz") for folder in (tmp_path / "ranked", out, out / "stage_one")
+    )
+    moved = 0
+    for case in later:
+        report = case.report.id
+        wanted = both if case.report.opened_seconds >= middle else first
+        assert ranked.ranking(report).paths == wanted.ranking(report).paths
+        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
+    assert moved  # else the rule would not be seen
+    early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
+    localizer = Localizer.load(tmp_path / "checkpoint")
+    answer = localizer.localize(early)
+    localizer.ground_.rereading = None
+    assert answer.ranking == localizer.localize(early).ranking
 
 
 def test_deep_alone_orders_the_head_by_the_reader(project, encoder):

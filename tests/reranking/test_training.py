@@ -61,6 +61,22 @@ def test_it_learns(tmp_path: Path) -> None:
         assert (made(batch).argmax(-1) == batch.fixed_BC.to(int).argmax(-1)).all()
 
 
+def test_validation_keeps_stage_ones_order_of_a_report_opened_before_what_was_learned(tmp_path: Path) -> None:
+    library, lists = world(60, 1)
+    made, trainer, _ = trained(tmp_path)
+    early = [replace(one, opened=99.0 if place % 2 else 100.0) for place, one in enumerate(lists[45:])]
+    both, knowing, first = (
+        Trainer(made, library, SETTINGS, tmp_path, seed=3, learned_until=until).validate(early)
+        for until in (100, 99, 101)
+    )
+    assert knowing == trainer.validate(lists[45:])
+    by_stage_one = [1 / (1 + int(one.fixed.argmax())) for one in early]
+    assert first == pytest.approx((np.mean(by_stage_one), np.mean(by_stage_one)))
+    read = [1.0 if place % 2 == 0 else value for place, value in enumerate(by_stage_one)]
+    assert first[0] < both[0] < knowing[0]
+    assert both[0] == pytest.approx(np.mean(read), abs=0.05)
+
+
 def test_without_gain_the_first_parameters_stay(tmp_path: Path) -> None:
     library, lists = world(60, 1)
     upside_down = [replace(one, fixed=~one.fixed) for one in lists[45:]]

@@ -5,6 +5,7 @@ Shapes: C candidates of a report, K features.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -36,6 +37,10 @@ class Candidates:
     """Ranks of the fixed files beyond the candidates, which keep their places."""
     relevant: int = 0
     """All fixed files of the report."""
+    opened: float = math.inf
+    """Seconds since 1970 when it was opened."""
+    fixed_at: int = 0
+    """The same of its fix; 0 for a report that nobody has fixed."""
 
 
 def candidates_of(
@@ -66,6 +71,8 @@ def candidates_of(
             features=features_of(table.rows[rows], scores[rows]),
             missed_ranks=ranks,
             relevant=len(case.fixed),
+            opened=case.report.opened_seconds,
+            fixed_at=int(case.fixed_at),
         )
 
 

@@ -20,7 +20,7 @@ from tosloc.files import written_whole
 from tosloc.pipeline.candidates import Candidates
 from tosloc.records import Progress, silent
 
-FORMAT = "tosloc-pack/1"
+FORMAT = "tosloc-pack/2"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
 """A window that holds many versions of a file."""
 
@@ -118,6 +118,8 @@ def _values(one: Candidates) -> dict[str, Any]:
         "features": [[float(format(value, ".5g")) for value in row] for row in one.features.tolist()],
         "missed_ranks": one.missed_ranks,
         "relevant": one.relevant,
+        "opened": one.opened,
+        "fixed_at": one.fixed_at,
     }
 
 
@@ -135,4 +137,6 @@ def _candidates(value: Mapping[str, Any]) -> Candidates:
         np.array(value["features"], dtype=np.float64).reshape(len(fixed), -1),
         tuple(value["missed_ranks"]),
         value["relevant"],
+        float(value["opened"]),
+        int(value["fixed_at"]),
     )

@@ -124,6 +124,8 @@ class Rereading:
                     features=one.features if settings.stage_one_features else None,
                     missed_ranks=one.missed_ranks,
                     relevant=one.relevant,
+                    opened=one.opened,
+                    fixed_at=one.fixed_at,
                 )
             )
         return made
@@ -170,19 +172,27 @@ class Rereading:
         learned, judged = lists[: len(train)], lists[len(train) :]
         state = None
         if settings.training.epochs:
-            key = fingerprint(settings, learned, second.code.fingerprint, second.report.fingerprint, seed)
-            trainer = Trainer(second.reader, library, settings.training, folder, seed=seed, key=key)
+            encoders = second.code.fingerprint, second.report.fingerprint
+            second.learned_until = until = max((one.fixed_at for one in train), default=0)
+            key = fingerprint(settings, learned, *encoders, seed, until)
+            trainer = Trainer(
+                second.reader, library, settings.training, folder, seed=seed, key=key, learned_until=until
+            )
             state = trainer.fit(learned, judged, progress)
             second.learned()
             library, judged = self.ready(validation, progress)
-        deep = list(score_lists(second.reader.to(self.device), library, judged))
+        deep = list(self._scores(library, judged))
         second.mix, second.tried = choose_mix(judged, deep, settings.final)
         return state
 
     def deep(self, lists: Sequence[CandidateList], progress: Progress = silent) -> Iterator[FloatArray]:
         """(C,) deep scores of each list."""
         library, asked = self.ready(lists, progress)
-        return score_lists(self.second.reader.to(self.device), library, asked)
+        return self._scores(library, asked)
+
+    def _scores(self, library: Library, lists: Sequence[CandidateList]) -> Iterator[FloatArray]:
+        reader = self.second.reader.to(self.device)
+        return score_lists(reader, library, lists, learned_until=self.second.learned_until)
 
     def rankings(
         self, tables: Iterable[Table], labelled: Labelled, stage: StageOne, progress: Progress = silent
@@ -195,11 +205,14 @@ class Rereading:
         while block := list(islice(rest, BLOCK)):
             lists = self.lists(candidates_of(block, labelled, stage, depth))
             for table, one, deep in zip(block, lists, self.deep(lists, progress), strict=True):
-                yield table.ranking(self.scores(stage.scores(table.rows), one, deep), paths)
+                scores = stage.scores(table.rows)
+                yield table.ranking(
+                    self.scores(scores, one, deep) if self.second.knew_by(one.opened) else scores, paths
+                )
 
     def reread(self, report: BugReport, snapshot: Snapshot, table: Rows, scores: FloatArray) -> FloatArray:
         """(F,) final scores of a version's files for a new report, from stage one's (F, K) features and (F,) scores."""
-        if not self.second.mix:
+        if not self.second.mix or not self.second.knew_by(report.opened_seconds):
             return scores
         rows = np.argsort(-scores, kind="stable")[: self.second.settings.candidates]
         head = Candidates(

@@ -6,6 +6,7 @@ U chunks that a batch needs, L tokens of the longest, d width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
@@ -76,6 +77,10 @@ class CandidateList:
     """Ranks of the fixed files beyond the list, which keep their places."""
     relevant: int = 0
     """All fixed files of the report."""
+    opened: float = math.inf
+    """Seconds since 1970 when the report was opened."""
+    fixed_at: int = 0
+    """The same of its fix."""
 
 
 @dataclass(frozen=True, eq=False)

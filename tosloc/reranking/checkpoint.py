@@ -43,6 +43,12 @@ class SecondStage:
     """Points of the deep score for one of stage one's, chosen on validation; infinite for the deep order alone."""
     tried: Mapping[str, tuple[float, float]] | None = None
     """What validation saw: MRR and MAP by name."""
+    learned_until: int = 0
+    """When the last of the reports that it learned from was fixed, seconds since 1970."""
+
+    def knew_by(self, opened: float) -> bool:
+        """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
+        return opened >= self.learned_until
 
     @classmethod
     def fresh(cls, settings: StageTwoSettings, features: int = 0, seed: int = 7) -> Self:
@@ -118,6 +124,7 @@ class SecondStage:
             "encoders": encoders,
             "mix": self.mix if self.mix != float("inf") else None,
             "validation": self.tried,
+            "learned_until": self.learned_until,
         }
         write_text(folder / RECORD, json.dumps(record, indent=1) + "\n")
         for old in [*folder.glob("matcher-*"), *folder.glob("code-*"), *folder.glob("report-*")]:
@@ -141,7 +148,7 @@ class SecondStage:
             matcher = Matcher(**record["matcher"])
             values = safetensors.torch.load_file(folder / str(record["weights"]))
             mix = record["mix"] if record["mix"] is not None else float("inf")
-            tried = record["validation"]
+            tried, learned_until = record["validation"], int(record["learned_until"])
         except CheckpointError:
             raise
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
@@ -160,7 +167,7 @@ class SecondStage:
             raise CheckpointError(
                 f"{folder}: made for an encoder of width {matcher.settings['width']}, but {code.name} has {code.width}"
             )
-        return cls(settings, code, report, matcher, float(mix), tried)
+        return cls(settings, code, report, matcher, float(mix), tried, learned_until)
 
 
 def matcher_of(settings: StageTwoSettings, width: int, features: int = 0) -> Matcher:

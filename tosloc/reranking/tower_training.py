@@ -1,7 +1,7 @@
 """How the towers learn: a softmax over each report's own candidates, on top of what stage one says of them.
 
-They learn several times from the same start, with other draws, and their vectors are averaged (Wortsman et al. 2022, "Model
-soups"): as good as averaging their scores, at the cost of one.
+They learn several times from the same start, with other draws, and their vectors are averaged (Wortsman et al. 2022,
+"Model soups"): as good as averaging their scores, at the cost of one.
 
 Letters in shapes: B reports of a step, C candidates of the longest list, U different bags of a step, V terms, d width.
 """

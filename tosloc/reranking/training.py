@@ -30,8 +30,10 @@ STATE = "state.pt"
 class Trainer:
     """Trains the parts of a reader that require gradients, and keeps the best by MRR + MAP on validation.
 
-    Learns from ``train``; ``validation`` decides when to stop and which epoch is kept. The folder holds the state of
-    an interrupted training, and every epoch begins from its own seed, so that going on ends where never stopping does.
+    Learns from ``train``; ``validation`` decides when to stop and which epoch is kept, where those of its reports that
+    were opened before ``learned_until``, the last fix learned from, keep stage one's order. The folder holds the state
+    of an interrupted training, and every epoch begins from its own seed, so that going on ends where never stopping
+    does.
     """
 
     def __init__(
@@ -43,10 +45,11 @@ class Trainer:
         *,
         seed: int,
         key: str = "",
+        learned_until: float = 0,
         accelerator: Accelerator | None = None,
     ) -> None:
         self.reader, self.library, self.settings, self.folder, self.seed = reader, library, settings, folder, seed
-        self.key = key
+        self.learned_until, self.key = learned_until, key
         """What the training is of: a state of another key is not gone on with."""
         self.accelerator = accelerator or Accelerator(
             mixed_precision=None if settings.precision == "float32" else "bf16", cpu=settings.device == "cpu"
@@ -140,7 +143,7 @@ class Trainer:
 
     def validate(self, lists: Sequence[CandidateList]) -> tuple[float, float]:
         """MRR and MAP of the deep order over all reports; fixed files beyond the lists keep their ranks."""
-        scored = score_lists(self.reader, self.library, lists, self.accelerator)
+        scored = score_lists(self.reader, self.library, lists, self.accelerator, self.learned_until)
         values = [values_of(one, scores) for one, scores in zip(lists, scored, strict=True)]
         number = max(len(values), 1)
         return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
@@ -181,16 +184,23 @@ class Trainer:
 
 @torch.inference_mode()
 def score_lists(
-    reader: Reader, library: Library, lists: Sequence[CandidateList], accelerator: Accelerator | None = None
+    reader: Reader,
+    library: Library,
+    lists: Sequence[CandidateList],
+    accelerator: Accelerator | None = None,
+    learned_until: float = 0,
 ) -> Iterator[FloatArray]:
-    """(C,) scores of each list, one list at a time, so that padding cannot matter and memory stays one list's."""
+    """(C,) scores of each list, one list at a time, so that padding cannot matter and memory stays one list's.
+
+    Of a report that was opened before ``learned_until`` the reader may say nothing: its scores are all 0.
+    """
     device = accelerator.device if accelerator is not None else next(reader.parameters()).device
     was_training = reader.training
     reader.eval()
     try:
         for one in lists:
-            if not one.blobs:
-                yield np.zeros(0)
+            if not one.blobs or one.opened < learned_until:
+                yield np.zeros(len(one.blobs))
                 continue
             scores = reader(batch_of([one], library).to(device))
             yield scores[0].float().cpu().numpy().astype(np.float64)
