@@ -46,7 +46,8 @@ class LearningTowers(nn.Module):
 
     def table(self, side: str) -> Tensor:
         """(V, d) the vectors of one side."""
-        return self.get_buffer("start_Vd") + self.moved[side]
+        moved_Vd: Tensor = self.get_buffer("start_Vd") + self.moved[side]
+        return moved_Vd
 
 
 def drawn(one: WordList, settings: TermsSettings, rng: np.random.Generator) -> LongArray:
