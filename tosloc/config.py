@@ -160,6 +160,7 @@ class TermsSettings(Section):
     reports: Annotated[int, Field(ge=1)] = 64
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     averaged: Annotated[int, Field(ge=1)] = 4
+    mix: Annotated[float, Field(gt=0)] = 0.4
     refit: bool = True
 
 

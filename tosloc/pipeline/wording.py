@@ -39,7 +39,7 @@ from tosloc.retrieval.stage_one import StageOne
 SCHEMA: Final = 1
 RECORD: Final = "terms.json"
 MIXES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-"""Points of the towers' score for one of stage one's that validation chooses from; 0 is stage one alone."""
+"""Points of the towers' score for one of stage one's that validation measures; 0 is stage one alone."""
 LOADED = 4000
 """Files whose facts are in memory together when many are made into bags."""
 JOINED = 10
@@ -373,7 +373,7 @@ def learn(
     seed: int,
     progress: Progress = silent,
 ) -> Learned:
-    """Learn on train, choose the mix on validation, and where the settings say so learn again on both.
+    """Learn on train, ask validation whether it gains, and where the settings say so learn again on both.
 
     Terms, their rarity and the start vectors are those of train, of which only the newest reports count where the
     settings say how many. Raises ToslocError where no training report can teach anything.
@@ -395,8 +395,8 @@ def learn(
         return fit(settings, start, reports, words.contents, words.histories, lists, seed=seed, progress=progress)
 
     judged = Wording(settings, words.lexicon, fitted(reports, lists), learned_until=last_fix(firsts))
-    judged = replace(judged, tried=tried_mixes(judged, validation(), stage, words, material))
-    judged = replace(judged, mix=chosen_mix(judged.tried))
+    tried = tried_mixes(judged, validation(), stage, words, material)
+    judged = replace(judged, tried=tried, mix=chosen_mix(tried, settings.mix))
     if not settings.refit or not judged.mix:
         return Learned(judged, judged, stage, words, material)
     later, more = learning(settings, stage, material, validation())
@@ -491,8 +491,9 @@ def start_of(
 def tried_mixes(
     wording: Wording, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
 ) -> dict[float, tuple[float, float]]:
-    """MRR and MAP of each mix."""
-    sums, reports = {mix: np.zeros(2) for mix in MIXES}, 0
+    """MRR and MAP of each mix, the one in the settings among them."""
+    mixes = sorted({*MIXES, wording.settings.mix})
+    sums, reports = {mix: np.zeros(2) for mix in mixes}, 0
     for table in tables:
         first = first_files(table, stage.scores(table.rows), material, wording.settings.candidates, missed=False)
         deep = np.zeros(len(first.files))
@@ -500,7 +501,7 @@ def tried_mixes(
             [one] = lists_of([first], words, material)
             deep = wording.deep(words, counts_of(Question(first.case.report)), one)
         reports += 1
-        for mix in MIXES:
+        for mix in mixes:
             ranks = np.array(
                 [*fixed_ranks(first.scores + mix * deep, first.fixed), *first.missed_ranks], dtype=np.int64
             )
@@ -508,9 +509,10 @@ def tried_mixes(
     return {mix: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for mix, pair in sums.items()}
 
 
-def chosen_mix(tried: Mapping[float, tuple[float, float]] | None) -> float:
-    """The mix with the best MRR + MAP, the smallest of equals; 0 unless that leads by a margin and neither is lower."""
-    alone = np.array((tried or {}).get(0.0, (0.0, 0.0)))
-    gains = {mix: np.round(np.array(pair) - alone, 9) for mix, pair in (tried or {}).items()}
-    better = {mix: float(gain.sum()) for mix, gain in gains.items() if gain.min() >= 0 and gain.sum() > MARGIN}
-    return max(better, key=lambda mix: (better[mix], -mix), default=0.0)
+def chosen_mix(tried: Mapping[float, tuple[float, float]], mix: float) -> float:
+    """``mix`` where MRR + MAP gain by more than a margin and neither is lower, else 0.
+
+    One mix for every project and a yes or no of its own: some hundred reports cannot tell the best of several.
+    """
+    gain = np.round(np.subtract(tried[mix], tried[0.0]), 9)
+    return mix if gain.min() >= 0 and gain.sum() > MARGIN else 0.0
