@@ -42,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
             found = evaluate_folder(folder, part)
             print(f"| {part} | {stages} | {found.mrr:.4f} | {found.map:.4f} |")
     tried = localizer.wording_.tried or {}
-    print(f"mix {localizer.wording_.mix:g}; " + ", ".join(f"{m:g}: {a:.4f} {b:.4f}" for m, (a, b) in tried.items()))
+    told = ", ".join(f"{name}: {mrr:.4f} {map_:.4f}" for name, (mrr, map_) in tried.items())
+    print(f"{'both stages' if localizer.wording_.mix else 'stage one'} taken; validation {told}")
     return 0
 
 

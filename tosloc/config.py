@@ -160,7 +160,8 @@ class TermsSettings(Section):
     reports: Annotated[int, Field(ge=1)] = 64
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     averaged: Annotated[int, Field(ge=1)] = 4
-    mix: Annotated[float, Field(gt=0)] = 0.4
+    mix: Annotated[float, Field(gt=0)] = 0.2
+    last_layer: Annotated[float, Field(ge=0)] = 1.0
     refit: bool = True
 
 

@@ -82,8 +82,8 @@ def test_validation_is_ranked_by_what_has_not_seen_it(out, project):
     record = record_of(out)
     assert record["learned_on"] == ["train", "validation"]
     both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
-    assert record["validation"][f"{record['mix']:g}"] == pytest.approx([both.mrr, both.map])
-    assert record["validation"]["0"] == pytest.approx([first.mrr, first.map])
+    assert record["validation"]["both stages"] == pytest.approx([both.mrr, both.map])
+    assert record["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
     seen = {
         part: read_run(out / part / "run.jsonl.gz").header["stage two learned on"] for part in ("validation", "test")
     }

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tosloc.config import TermsSettings
+from tosloc.config import RankerSettings, TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.pipeline.fitting import MARGIN
-from tosloc.pipeline.wording import MIXES, RECORD, Wording, chosen_mix
+from tosloc.pipeline.last_layer import last_rows
+from tosloc.pipeline.wording import BOTH, RECORD, STAGE_ONE, Wording, final_scores, gains
 from tosloc.reranking.terms import Lexicon
 from tosloc.reranking.towers import Towers
+from tosloc.retrieval.ranker import HeadRanker, Heads
+
+
+def trees() -> HeadRanker:
+    """A last layer over one feature, which goes by the towers' contents."""
+    rng = np.random.default_rng(1)
+    parts = rng.standard_normal((40, 2))
+    heads = Heads(last_rows(np.zeros((40, 1), dtype=np.float32), parts), parts[:, 0] > 1, [40])
+    return HeadRanker(RankerSettings(rounds=3, min_leaf=2), mix=0.5).fit(heads)
 
 
 @pytest.fixture
@@ -21,39 +32,58 @@ def wording() -> Wording:
     tables = {side: rng.standard_normal((3, 2)).astype(np.float16) for side in ("report", "content", "history")}
     lexicon = Lexicon(("", "cooki", "größe"), *rng.random((4, 3)))
     return Wording(
-        TermsSettings(width=2), lexicon, Towers(tables, {"content": 1.5, "history": 0.5}), 0.3, {0.0: (0.5, 0.25)}
+        TermsSettings(width=2),
+        lexicon,
+        Towers(tables, {"content": 1.5, "history": 0.5}),
+        0.3,
+        trees(),
+        {STAGE_ONE: (0.5, 0.25)},
     )
 
 
-def test_the_mix_is_taken_where_it_gains_by_a_margin_and_lowers_neither_measure():
-    tried = dict.fromkeys(MIXES, (0.5, 0.25)) | {0.6: (0.9, 0.9)}
-    assert chosen_mix(tried, 0.4) == 0
-    assert chosen_mix(tried | {0.4: (0.5 + MARGIN, 0.25)}, 0.4) == 0
-    assert chosen_mix(tried | {0.4: (0.5 + MARGIN + 1e-6, 0.25)}, 0.4) == 0.4
-    assert chosen_mix(tried | {0.4: (0.499, 0.3)}, 0.4) == chosen_mix(tried | {0.4: (0.6, 0.249)}, 0.4) == 0
+def test_both_stages_are_taken_where_they_gain_by_a_margin_and_lose_in_neither_measure():
+    def taken(mrr: float, map_: float) -> bool:
+        return gains({STAGE_ONE: (0.5, 0.25), BOTH: (mrr, map_), "vectors x 0.4": (0.9, 0.9)})
+
+    assert not gains(None)
+    assert not taken(0.5, 0.25)
+    assert not taken(0.5 + MARGIN, 0.25)
+    assert taken(0.5 + MARGIN + 1e-6, 0.25)
+    assert not taken(0.499, 0.3)
+    assert not taken(0.6, 0.249)
 
 
-def test_only_the_head_moves(wording):
+def test_points_are_of_the_towers_and_of_the_trees(wording):
+    parts, features = np.array([[1.0, 0.5], [0.0, -1.0]]), np.zeros((2, 1), dtype=np.float32)
+    alone = replace(wording, last=None).points(parts, features)
+    assert alone == pytest.approx([0.45, -0.3])
+    points = wording.last.points(last_rows(features, parts))
+    assert points[0] != points[1]
+    assert wording.points(parts, features) == pytest.approx(alone + 0.5 * points)
+
+
+def test_only_the_head_moves():
     scores = np.array([0.1, 0.9, 0.5, 0.7])
-    final = wording.final(scores, np.array([0.0, 2.0]))
-    # file 3 by .7 + .3 x 2 before file 1; the others below, in their order
+    final = final_scores(scores, np.array([0.0, 0.6]))
+    # file 3 by .7 + .6 before file 1; the others below, in their order
     assert np.argsort(-final, kind="stable").tolist() == [3, 1, 2, 0]
     assert final[1] == pytest.approx(0.9)
     assert final[3] == pytest.approx(1.3)
-    sunk = wording.final(scores, np.array([-9.0, 0.0]))
+    sunk = final_scores(scores, np.array([-2.7, 0.0]))
     assert np.argsort(-sunk, kind="stable").tolist() == [3, 1, 2, 0]
 
 
 def test_what_is_kept_comes_back(wording, tmp_path):
     wording.save(tmp_path)
     wording.save(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
     back = Wording.load(tmp_path)
     assert back.settings == wording.settings
     assert back.lexicon.terms == wording.lexicon.terms
     assert np.array_equal(back.lexicon.in_commits, wording.lexicon.in_commits)
     assert back.towers.digest == wording.towers.digest
     assert back.towers.gains == wording.towers.gains
+    assert (back.last.mix_, back.last.text()) == (wording.last.mix_, wording.last.text())
     assert (back.mix, back.tried, back.learned_on) == (wording.mix, wording.tried, wording.learned_on)
 
 

@@ -232,8 +232,8 @@ class Localizer:
         """Learn a second stage of term vectors on the first files of stage one; also what ranks validation."""
         from tosloc.pipeline.wording import learn
 
-        settings, seed = self.config.stage_two.terms, self.config.run.seed
-        learned = learn(settings, self.stage_one, material, train, validation, seed=seed, progress=progress)
+        settings, trees, seed = self.config.stage_two.terms, self.config.stage_one.ranker, self.config.run.seed
+        learned = learn(settings, trees, self.stage_one, material, train, validation, seed=seed, progress=progress)
         self.wording_ = learned.final
         return learned
 
@@ -341,7 +341,7 @@ class Localizer:
         if ground.rereading is not None:
             first, scores = scores, ground.rereading.reread(report, ground.snapshot, table, scores)
         elif ground.rewording is not None:
-            first, scores = scores, ground.rewording.reread(scene, scores)
+            first, scores = scores, ground.rewording.reread(scene, table, stage.linear(table), scores)
         ranking = Ranking.from_scores(report.id, ground.snapshot.paths, scores)
         notes = list(ground.notes)
         if not len(scene.text_terms[0]) and not len(ground.place.paths.table.known(question.weights)[0]):

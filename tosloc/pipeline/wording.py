@@ -5,6 +5,7 @@ Shapes: F files of a version, C candidates, V terms with the padding, n files as
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +19,12 @@ from scipy import sparse
 
 from tosloc.analysis.facts import language_of
 from tosloc.analysis.store import FactStore, FactTable
-from tosloc.config import TermsSettings
+from tosloc.config import RankerSettings, TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.pipeline.extraction import Labelled, Table, suffix_of
 from tosloc.pipeline.fitting import MARGIN
+from tosloc.pipeline.last_layer import chained, fit_last, last_rows
 from tosloc.pipeline.touches import Touches
 from tosloc.ranks import fixed_ranks, precision_and_rank
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
@@ -31,15 +33,18 @@ from tosloc.reranking.towers import Towers, WordList
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.evidence import Evidence, Moment
+from tosloc.retrieval.fusion import Rows
 from tosloc.retrieval.question import Question
-from tosloc.retrieval.ranker import raised
+from tosloc.retrieval.ranker import HeadRanker, raised
 from tosloc.retrieval.scene import Scene
 from tosloc.retrieval.stage_one import StageOne
 
 SCHEMA: Final = 1
 RECORD: Final = "terms.json"
-MIXES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-"""Points of the towers' score for one of stage one's that validation measures; 0 is stage one alone."""
+MIXES: Final = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+"""Points of the towers' score for one of stage one's that validation measures too, without the last layer."""
+STAGE_ONE: Final = "stage one"
+BOTH: Final = "both stages"
 LOADED = 4000
 """Files whose facts are in memory together when many are made into bags."""
 JOINED = 10
@@ -158,10 +163,22 @@ class First:
     """(C,) numbers of their blobs."""
     fixed: BoolArray
     scores: FloatArray
+    features: Rows
+    """(C, K + 2) of ``features_at``."""
     missed_ranks: tuple[int, ...]
 
 
-def first_files(table: Table, scores: FloatArray, material: Material, depth: int, *, missed: bool) -> First:
+def features_at(table: Rows, linear: FloatArray, rows: LongArray) -> Rows:
+    """(C, K + 2) some rows of a feature table (F, K), as ``head_rows`` has them: with their linear score and rank."""
+    ranks = np.empty(len(linear), dtype=np.int64)
+    ranks[np.argsort(-linear, kind="stable")] = np.arange(1, len(linear) + 1)
+    below = linear[rows] - linear.max(initial=-np.inf)
+    return np.column_stack([table[rows], below, np.log1p(ranks[rows])]).astype(np.float32)
+
+
+def first_files(
+    table: Table, scores: FloatArray, linear: FloatArray, material: Material, depth: int, *, missed: bool
+) -> First:
     """The first ``depth`` files by ``scores``; with ``missed`` every fixed file beyond them too."""
     case = material.labelled.cases[table.report]
     order = np.argsort(-scores, kind="stable")
@@ -174,7 +191,8 @@ def first_files(table: Table, scores: FloatArray, material: Material, depth: int
     by_path = np.argsort(snapshot.path_ids)
     files = table.path_ids[rows]
     places = by_path[np.searchsorted(snapshot.path_ids, files, sorter=by_path)]
-    return First(case, files, snapshot.blob_ids[places], table.fixed[rows], scores[rows], ranks)
+    features = features_at(table.rows, linear, rows)
+    return First(case, files, snapshot.blob_ids[places], table.fixed[rows], scores[rows], features, ranks)
 
 
 def counts_of(question: Question) -> dict[str, float]:
@@ -204,14 +222,17 @@ def lists_of(firsts: Sequence[First], words: FileWords, material: Material) -> l
 
 @dataclass(frozen=True, eq=False)
 class Wording:
-    """A learned second stage: the terms that count, their vectors, and how much the towers say beside stage one."""
+    """A learned second stage: the terms that count, their vectors, the last layer, and how much they say."""
 
     settings: TermsSettings
     lexicon: Lexicon
     towers: Towers
     mix: float = 0.0
-    tried: Mapping[float, tuple[float, float]] | None = None
-    """What validation saw: MRR and MAP by mix."""
+    """Points of the towers for one of stage one's; 0 leaves all to stage one."""
+    last: HeadRanker | None = None
+    """The last layer, and in its ``mix_`` the same of it."""
+    tried: Mapping[str, tuple[float, float]] | None = None
+    """What validation saw: MRR and MAP by name."""
     learned_on: tuple[str, ...] = ("train",)
     learned_until: int = 0
     """When the last of the reports that it learned from was fixed, seconds since 1970."""
@@ -224,21 +245,23 @@ class Wording:
         for table in tables:
             scores = stage.scores(table.rows)
             if self.mix and self.knew_by(material.labelled.cases[table.report].report.opened_seconds):
-                first = first_files(table, scores, material, self.settings.candidates, missed=False)
+                linear, depth = stage.linear(table.rows), self.settings.candidates
+                first = first_files(table, scores, linear, material, depth, missed=False)
                 [one] = lists_of([first], words, material)
-                scores = self.final(scores, self.deep(words, counts_of(Question(first.case.report)), one))
+                parts = self.parts(words, counts_of(Question(first.case.report)), one)
+                scores = final_scores(scores, self.points(parts, first.features))
             yield table.ranking(scores, paths)
 
-    def deep(self, words: FileWords, counts: Mapping[str, float], one: WordList) -> FloatArray:
-        """(C,) what the towers say of a report's candidates."""
-        return self.towers.scores(
+    def parts(self, words: FileWords, counts: Mapping[str, float], one: WordList) -> FloatArray:
+        """(C, 2) what the towers say of a report's candidates, by content and by history."""
+        return self.towers.parts(
             words.reports([counts]), words.contents.take(one.contents), words.histories.take(one.histories)
         )
 
-    def final(self, scores: FloatArray, deep: FloatArray) -> FloatArray:
-        """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
-        order = np.argsort(-scores, kind="stable")[: len(deep)]
-        return raised(scores, order, scores[order] + self.mix * deep)
+    def points(self, parts: FloatArray, features: Rows) -> FloatArray:
+        """(C,) what the second stage adds to stage one's scores, from ``parts`` and ``features_at``."""
+        added: FloatArray = self.mix * parts.sum(axis=1)
+        return added if self.last is None else added + self.last.mix_ * self.last.points(last_rows(features, parts))
 
     def knew_by(self, opened: float) -> bool:
         """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
@@ -257,20 +280,25 @@ class Wording:
         rare = {name: getattr(self.lexicon, name).astype(np.float64) for name in IDFS}
         with written_whole(folder / weights) as temporary:
             safetensors.numpy.save_file({**self.towers.arrays(), **rare}, temporary)
+        trees = None if self.last is None else self.last.text()
+        last = None if trees is None else f"last-{hashlib.sha256(trees.encode()).hexdigest()[:16]}.txt"
+        if trees is not None:
+            write_text(folder / str(last), trees)
         record = {
             "schema": SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "weights": weights,
             "gains": dict(self.towers.gains),
             "mix": self.mix,
-            "validation": None if self.tried is None else {f"{mix:g}": value for mix, value in self.tried.items()},
+            "last": None if self.last is None else {"trees": last, "mix": self.last.mix_},
+            "validation": self.tried,
             "learned_on": self.learned_on,
             "learned_until": self.learned_until,
             "terms": self.lexicon.terms,
         }
         write_text(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        for old in folder.glob("vectors-*"):
-            if old.name != weights:
+        for old in [*folder.glob("vectors-*"), *folder.glob("last-*")]:
+            if old.name not in (weights, last):
                 old.unlink()
 
     @classmethod
@@ -285,13 +313,15 @@ class Wording:
             lexicon = Lexicon(tuple(record["terms"]), **{name: arrays[name] for name in IDFS})
             if {len(lexicon), towers.shape[0]} != {len(arrays[name]) for name in IDFS}:
                 raise ValueError("terms and vectors differ in number")
-            tried = record["validation"]
+            tried, last = record["validation"], record["last"]
+            trees = None if last is None else (folder / str(last["trees"])).read_text(encoding="utf-8")
             return cls(
                 TermsSettings.model_validate(record["settings"]),
                 lexicon,
                 towers,
                 float(record["mix"]),
-                None if tried is None else {float(mix): (mrr, map_) for mix, (mrr, map_) in tried.items()},
+                None if trees is None else HeadRanker.from_text(trees, RankerSettings(), float(last["mix"])),
+                None if tried is None else {name: (mrr, map_) for name, (mrr, map_) in tried.items()},
                 tuple(record["learned_on"]),
                 int(record["learned_until"]),
             )
@@ -316,15 +346,16 @@ class Rewording:
         """On a version that is in memory; ``evidence`` numbers so many paths."""
         return cls(wording, FileWords(wording.lexicon, wording.settings, in_corpus(corpus), evidence, paths))
 
-    def reread(self, scene: Scene, scores: FloatArray) -> FloatArray:
-        """(F,) final scores of the version's files from stage one's (F,)."""
+    def reread(self, scene: Scene, table: Rows, linear: FloatArray, scores: FloatArray) -> FloatArray:
+        """(F,) final scores of the version's files from stage one's features (F, K), linear and final scores (F,)."""
         wording = self.wording
         if not wording.mix or not len(scores) or not wording.knew_by(scene.moment.opened):
             return scores
         rows = np.argsort(-scores, kind="stable")[: wording.settings.candidates]
         contents, histories = self._rows(scene, rows)
         one = WordList(0, contents, histories, np.zeros(len(rows), dtype=np.bool_), scores[rows])
-        return wording.final(scores, wording.deep(self.words, counts_of(scene.question), one))
+        parts = wording.parts(self.words, counts_of(scene.question), one)
+        return final_scores(scores, wording.points(parts, features_at(table, linear, rows)))
 
     def _rows(self, scene: Scene, rows: LongArray) -> tuple[LongArray, LongArray]:
         snapshot = scene.place.text.snapshot
@@ -363,8 +394,15 @@ class Learned:
         return wording.rankings(tables, self.stage, self.words, self.material)
 
 
+def final_scores(scores: FloatArray, points: FloatArray) -> FloatArray:
+    """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
+    order = np.argsort(-scores, kind="stable")[: len(points)]
+    return raised(scores, order, scores[order] + points)
+
+
 def learn(
     settings: TermsSettings,
+    trees: RankerSettings,
     stage: StageOne,
     material: Material,
     train: Iterable[Table],
@@ -376,7 +414,8 @@ def learn(
     """Learn on train, ask validation whether it gains, and where the settings say so learn again on both.
 
     Terms, their rarity and the start vectors are those of train, of which only the newest reports count where the
-    settings say how many. Raises ToslocError where no training report can teach anything.
+    settings say how many; ``trees`` are how the last layer learns, which sees no validation. Raises ToslocError where
+    no training report can teach anything.
     """
     from tosloc.reranking.tower_training import fit  # torch, only where it is needed
 
@@ -388,22 +427,45 @@ def learn(
     progress("bags of terms", 1, 2)
     lists = lists_of(firsts, words, material)
     reports = words.reports(counts)
-    start = start_of(settings, words, material, newest, lists, reports, seed)
     progress("bags of terms", 2, 2)
 
-    def fitted(reports: Bags, lists: Sequence[WordList]) -> Towers:
+    def started(number: int) -> Singles:
+        some = newest_files(firsts[:number])
+        return start_of(settings, words, material, some, lists[:number], reports.take(np.arange(number)), seed)
+
+    def fitted(start: Singles, reports: Bags, lists: Sequence[WordList]) -> Towers:
         return fit(settings, start, reports, words.contents, words.histories, lists, seed=seed, progress=progress)
 
-    judged = Wording(settings, words.lexicon, fitted(reports, lists), learned_until=last_fix(firsts))
-    tried = tried_mixes(judged, validation(), stage, words, material)
-    judged = replace(judged, tried=tried, mix=chosen_mix(tried, settings.mix))
+    def asked(towers: Towers, one: WordList) -> FloatArray:
+        report = reports.take(np.array([one.report]))
+        return towers.parts(report, words.contents.take(one.contents), words.histories.take(one.histories))
+
+    last = None
+    if settings.last_layer:
+        earlier = chained(
+            lists, [first.case for first in firsts], lambda n: fitted(started(n), reports, lists[:n]), asked
+        )
+        features = [first.features for first in firsts]
+        last = fit_last(trees, lists, features, earlier, seed=seed, weight=settings.last_layer)
+    start = started(len(firsts))
+    judged = Wording(
+        settings,
+        words.lexicon,
+        fitted(start, reports, lists),
+        mix=settings.mix,
+        last=last,
+        learned_until=last_fix(firsts),
+    )
+    judged = replace(judged, tried=tried_mixes(judged, validation(), stage, words, material))
+    if not gains(judged.tried):
+        judged = replace(judged, mix=0.0, last=None)
     if not settings.refit or not judged.mix:
         return Learned(judged, judged, stage, words, material)
     later, more = learning(settings, stage, material, validation())
     lists += [replace(one, report=len(counts) + one.report) for one in lists_of(later, words, material)]
     final = replace(
         judged,
-        towers=fitted(words.reports([*counts, *more]), lists),
+        towers=fitted(start, words.reports([*counts, *more]), lists),
         learned_on=(*judged.learned_on, "validation"),
         learned_until=max(judged.learned_until, last_fix(later)),
     )
@@ -415,9 +477,10 @@ def learning(
 ) -> tuple[list[First], list[dict[str, float]]]:
     """What is learned from: the first files by the linear score, with every fixed file, and the reports' terms."""
     firsts = [
-        first_files(table, stage.linear(table.rows), material, settings.depth, missed=True)
+        first_files(table, linear, linear, material, settings.depth, missed=True)
         for table in tables
         if table.fixed.any()
+        for linear in [stage.linear(table.rows)]
     ]
     return firsts, [counts_of(Question(first.case.report)) for first in firsts]
 
@@ -490,29 +553,32 @@ def start_of(
 
 def tried_mixes(
     wording: Wording, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
-) -> dict[float, tuple[float, float]]:
-    """MRR and MAP of each mix, the one in the settings among them."""
-    mixes = sorted({*MIXES, wording.settings.mix})
-    sums, reports = {mix: np.zeros(2) for mix in mixes}, 0
+) -> dict[str, tuple[float, float]]:
+    """MRR and MAP of stage one, of both stages, and of some mixes of the towers without the last layer."""
+    sums: dict[str, FloatArray] = {}
+    reports = 0
     for table in tables:
-        first = first_files(table, stage.scores(table.rows), material, wording.settings.candidates, missed=False)
-        deep = np.zeros(len(first.files))
+        scores, linear = stage.scores(table.rows), stage.linear(table.rows)
+        first = first_files(table, scores, linear, material, wording.settings.candidates, missed=False)
+        parts, points = np.zeros((len(first.files), 2)), np.zeros(len(first.files))
         if wording.knew_by(first.case.report.opened_seconds):
             [one] = lists_of([first], words, material)
-            deep = wording.deep(words, counts_of(Question(first.case.report)), one)
+            parts = wording.parts(words, counts_of(Question(first.case.report)), one)
+            points = wording.points(parts, first.features)
         reports += 1
-        for mix in mixes:
-            ranks = np.array(
-                [*fixed_ranks(first.scores + mix * deep, first.fixed), *first.missed_ranks], dtype=np.int64
-            )
-            sums[mix] += precision_and_rank(ranks)
-    return {mix: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for mix, pair in sums.items()}
+        towers = {f"vectors x {mix:g}": mix * parts.sum(axis=1) for mix in MIXES}
+        for name, added in {STAGE_ONE: np.zeros(len(points)), BOTH: points, **towers}.items():
+            ranks = np.array([*fixed_ranks(first.scores + added, first.fixed), *first.missed_ranks], dtype=np.int64)
+            sums[name] = sums.get(name, np.zeros(2)) + precision_and_rank(ranks)
+    return {name: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for name, pair in sums.items()}
 
 
-def chosen_mix(tried: Mapping[float, tuple[float, float]], mix: float) -> float:
-    """``mix`` where MRR + MAP gain by more than a margin and neither is lower, else 0.
+def gains(tried: Mapping[str, tuple[float, float]] | None) -> bool:
+    """Whether both stages gain on stage one in MRR + MAP by more than a margin, and lose in neither.
 
     One mix for every project and a yes or no of its own: some hundred reports cannot tell the best of several.
     """
-    gain = np.round(np.subtract(tried[mix], tried[0.0]), 9)
-    return mix if gain.min() >= 0 and gain.sum() > MARGIN else 0.0
+    if not tried:
+        return False
+    gain = np.round(np.subtract(tried[BOTH], tried[STAGE_ONE]), 9)
+    return bool(gain.min() >= 0 and gain.sum() > MARGIN)

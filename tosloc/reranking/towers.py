@@ -75,12 +75,19 @@ class Towers:
 
     def scores(self, report: Bags, contents: Bags, histories: Bags) -> FloatArray:
         """(C,) scores of files for one report: its cosine with their contents and histories, each times its gain."""
+        scores: FloatArray = self.parts(report, contents, histories).sum(axis=1)
+        return scores
+
+    def parts(self, report: Bags, contents: Bags, histories: Bags) -> FloatArray:
+        """(C, 2) the two that make a score, by content and by history."""
         asked = self.vectors("report", report)[0]
-        total = np.zeros(len(contents))
-        for side, bags in (("content", contents), ("history", histories)):
-            # row by row, so that a score does not depend on what else is scored
-            total += self.gains[side] * (self.vectors(side, bags) * asked).sum(axis=1, dtype=np.float64)
-        return total
+        # row by row, so that a score does not depend on what else is scored
+        return np.column_stack(
+            [
+                self.gains[side] * (self.vectors(side, bags) * asked).sum(axis=1, dtype=np.float64)
+                for side, bags in (("content", contents), ("history", histories))
+            ]
+        )
 
     def matches(self, report: Bags, content: Bags, history: Bags, number: int) -> list[WordMatch]:
         """The terms of a report that bring one file most, each with the file's term that answers it best."""

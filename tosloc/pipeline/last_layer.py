@@ -1,0 +1,88 @@
+"""The last layer over term vectors: where the towers' scores meet stage one's features.
+
+LambdaMART over both, learned from the training reports. What the towers would have said of a training report is asked
+of towers that learned from earlier reports alone (forward chaining): of those that they learned from they say too much.
+
+Shapes: C candidates, K features of stage one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from tosloc.config import RankerSettings
+from tosloc.errors import ToslocError
+from tosloc.records import Case, FloatArray
+from tosloc.reranking.towers import Towers, WordList
+from tosloc.retrieval.fusion import Rows
+from tosloc.retrieval.ranker import HeadRanker, Heads
+
+SHARES: Final = (0.4, 0.55, 0.7, 0.85, 1.0)
+"""Shares of the training reports after which new towers learn; of the first share nothing is asked."""
+
+Teach = Callable[[int], Towers]
+"""Towers that learned from the first so many training reports. Raises ToslocError where these teach nothing."""
+Ask = Callable[[Towers, WordList], FloatArray]
+"""(C, 2) what towers say of a report's candidates, by content and by history."""
+
+
+def last_rows(features: Rows, parts: FloatArray) -> Rows:
+    """(C, K + 3) rows for the last layer: features, both towers' scores, and how far their sum is below the best's."""
+    total = parts.sum(axis=1)
+    below = total - total.max(initial=-np.inf)
+    return np.column_stack([features, parts, below]).astype(np.float32)
+
+
+def unknown(number: int) -> FloatArray:
+    """(C, 2) of towers that may say nothing."""
+    return np.full((number, 2), np.nan)
+
+
+def chained(lists: Sequence[WordList], cases: Sequence[Case], teach: Teach, ask: Ask) -> list[FloatArray]:
+    """(C, 2) for each training report, in the order of their fixes, what earlier towers say of its candidates.
+
+    Unknown for the first reports, and for those opened before the last fix that the towers learned from.
+    """
+    fixed_at = [int(case.fixed_at) for case in cases]
+    found = [unknown(len(one.contents)) for one in lists]
+    for start, end in pairwise(int(share * len(lists)) for share in SHARES):
+        last = max(fixed_at[:start], default=0)
+        asked = [place for place in range(start, end) if cases[place].report.opened_seconds >= last]
+        if not start or not asked:
+            continue
+        try:
+            towers = teach(start)
+        except ToslocError:
+            continue
+        for place in asked:
+            found[place] = ask(towers, lists[place])
+    return found
+
+
+def fit_last(
+    settings: RankerSettings,
+    lists: Sequence[WordList],
+    features: Sequence[Rows],
+    parts: Sequence[FloatArray],
+    *,
+    seed: int,
+    weight: float,
+) -> HeadRanker | None:
+    """The last layer of the first ``depth`` candidates of each list; None where no list holds a fixed file there."""
+    heads = [
+        (last_rows(rows, part)[: settings.depth], one.fixed[: settings.depth])
+        for one, rows, part in zip(lists, features, parts, strict=True)
+        if one.fixed[: settings.depth].any()
+    ]
+    if not heads:
+        return None
+    every = Heads(
+        np.concatenate([rows for rows, _ in heads]),
+        np.concatenate([fixed for _, fixed in heads]),
+        [len(fixed) for _, fixed in heads],
+    )
+    return HeadRanker(settings, seed, weight).fit(every)
