@@ -143,7 +143,7 @@ class TrainingSettings(Section):
 class TermsSettings(Section):
     """``[stage_two.terms]``: two towers of term vectors, learned from the project's own fixed reports."""
 
-    candidates: Annotated[int, Field(ge=1)] = 200
+    candidates: Annotated[int, Field(ge=1)] = 100
     width: Annotated[int, Field(ge=2)] = 64
     min_files: Annotated[int, Field(ge=1)] = 3
     min_reports: Annotated[int, Field(ge=1)] = 2

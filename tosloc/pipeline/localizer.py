@@ -106,6 +106,14 @@ class Localization:
         weights = dict(zip(self.stage_one.features, self.stage_one.weights.tolist(), strict=True))
         return Explainer(self.scene, self.columns, weights)
 
+    @cached_property
+    def _given(self) -> float:
+        """What the second stage gave to stage one's first file: all of the head may have been raised."""
+        assert self.first_scores is not None
+        leader = int(self.first_scores.argmax())
+        path = self.scene.place.text.snapshot.paths[leader]
+        return float(self.ranking.scores[self.ranking.paths.index(path)]) - float(self.first_scores[leader])
+
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons."""
         place = {path: file for file, path in enumerate(self.scene.place.text.snapshot.paths)}
@@ -129,7 +137,7 @@ class Localization:
             matches = self.rewording.why(self.scene, file) if rank < before else []
             words = ", ".join(self._explainer.as_answered(asked, found) for asked, found in matches)
             moved = f"read again by its words: {way}" + (f" ({words})" if words else "")
-        return (Reason("deep", round(score - float(self.first_scores[file]), 6), moved), *why)
+        return (Reason("deep", round(score - float(self.first_scores[file]) - self._given, 6), moved), *why)
 
 
 class Localizer:
