@@ -15,7 +15,7 @@ from tosloc.data.datasets import Counts, Dataset, describe, load_dataset, oracle
 from tosloc.data.git import CommitInfo, Repository
 from tosloc.data.splits import chronological
 from tosloc.errors import ReportError
-from tosloc.records import Snapshot
+from tosloc.records import BugReport, Case, Snapshot
 
 START = 1_000_000_000
 HOUR = 3600
@@ -92,10 +92,23 @@ def test_counts_to_print(history: Any, tmp_path: Path) -> None:
         "empty": 1,
         "no description": 0,
         "opened after fix": 0,
+        "before train ended": 0,
         "files a version": 2.5,
         "unresolved": 0,
     }
     assert rows[2]["files a version"] == 0.0
+
+
+def test_reports_opened_before_train_ended() -> None:
+    def case(number: int, opened: int) -> Case:
+        report = BugReport(str(number), "s", "", datetime.fromtimestamp(opened, UTC))
+        return Case(report, str(number), "v", 100 + number, ("A.java",), ("A.java",))
+
+    opened = [*range(8), 107, 106]  # the last fix of train is of 107
+    cases = tuple(case(number, when) for number, when in enumerate(opened))
+    rows = describe(Dataset(cases, (), {}, {case.report.id: 1 for case in cases}))
+    told = {row["part"]: row["before train ended"] for row in rows}
+    assert told == {"all": 0, "train": 0, "validation": 0, "test": 1}
 
 
 def test_the_clock_of_the_data(history: Any, tmp_path: Path) -> None:

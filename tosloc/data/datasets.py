@@ -90,9 +90,15 @@ class Dataset:
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
-    """One row for all cases and one for each part of the split, column -> value, ready to print."""
+    """One row for all cases and one for each part of the split, column -> value, ready to print.
+
+    ``before train ended`` counts the reports of validation and test that were opened before the last fix of train: what
+    is learned from all of train knows later fixes than these.
+    """
     rows: list[dict[str, str | int | float]] = []
-    for name, cases in dataset.parts().items():
+    parts, judged = dataset.parts(), ("validation", "test")
+    ended = max((case.fixed_at for case in parts["train"]), default=0)
+    for name, cases in parts.items():
         counts = Counts.of(cases)
         sizes = [dataset.files[case.report.id] for case in cases]
         rows.append(
@@ -104,6 +110,9 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
                 "empty": counts.empty,
                 "no description": counts.undescribed,
                 "opened after fix": counts.late,
+                "before train ended": sum(case.report.opened_seconds < ended for case in cases)
+                if name in judged
+                else 0,
                 "files a version": round(sum(sizes) / len(sizes), 1) if sizes else 0.0,
                 "unresolved": len(dataset.unresolved) if name == "all" else 0,
             }
