@@ -14,6 +14,7 @@ from typing import Any
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
 from tosloc.evaluation import read_run
+from tosloc.records import Case
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -57,6 +58,18 @@ def only_the_head_moves(out: Path, head: int) -> int:
             assert new[head:] == old[head:]
             moved += new != old
     return moved
+
+
+def early_ones_keep_stage_ones_order(ranked: Path, out: Path, cases: Sequence[Case], until: int) -> None:
+    """Of the ranked test reports those opened before ``until`` stand as in stage one's run, the others as in both's."""
+    again, both, first = (read_run(folder / "test/run.jsonl.gz") for folder in (ranked, out, out / "stage_one"))
+    moved = 0
+    for case in cases:
+        report = case.report.id
+        wanted = both if case.report.opened_seconds >= until else first
+        assert again.ranking(report).paths == wanted.ranking(report).paths
+        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
+    assert moved  # else the rule would not be seen
 
 
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
