@@ -205,6 +205,23 @@ def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     assert all(text.startswith("read again by its words: down from place ") and "(" not in text for text in down)
 
 
+def test_what_moved_a_file_is_counted_from_the_file_that_stood_there(out):
+    localizer = Localizer.load(out)
+    moved = localizer.localize(REPORT).top(HEAD)
+    localizer.ground_.rewording = None
+    stood = localizer.localize(REPORT).top(10 * HEAD)
+    first = {hit.path: hit.score for hit in stood}
+    given = {hit.path: hit.score - first[hit.path] for hit in moved}
+    values = {hit.rank: [r.share for r in hit.why if r.feature == "deep"] for hit in moved}
+    checked = 0
+    for hit in moved:
+        before = stood[hit.rank - 1].path
+        if values[hit.rank] and before in given:
+            assert values[hit.rank][0] == pytest.approx(given[hit.path] - given[before], abs=1e-5)
+            checked += 1
+    assert checked
+
+
 def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     folder = project.folder / "ranked"
     reports = project.reports()

@@ -107,24 +107,23 @@ class Localization:
         return Explainer(self.scene, self.columns, weights)
 
     @cached_property
-    def _given(self) -> float:
-        """What the second stage gave to stage one's first file: all of the head may have been raised."""
-        assert self.first_scores is not None
-        leader = int(self.first_scores.argmax())
-        path = self.scene.place.text.snapshot.paths[leader]
-        return float(self.ranking.scores[self.ranking.paths.index(path)]) - float(self.first_scores[leader])
+    def _given(self) -> FloatArray:
+        """(F,) what the second stage gave to each file."""
+        final = dict(zip(self.ranking.paths, self.ranking.scores.tolist(), strict=True))
+        given: FloatArray = np.array([final[path] for path in self.scene.place.text.snapshot.paths]) - self.first_scores
+        return given
 
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons."""
         place = {path: file for file, path in enumerate(self.scene.place.text.snapshot.paths)}
         return [
-            Hit(rank, path, round(float(score), 6), self._why(place[path], rank, float(score)))
+            Hit(rank, path, round(float(score), 6), self._why(place[path], rank))
             for rank, (path, score) in enumerate(
                 zip(self.ranking.paths[:number], self.ranking.scores[:number].tolist(), strict=True), start=1
             )
         ]
 
-    def _why(self, file: int, rank: int, score: float) -> tuple[Reason, ...]:
+    def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
         why = tuple(self._explainer.why(file))
         if self.first_scores is None:
             return why
@@ -137,7 +136,9 @@ class Localization:
             matches = self.rewording.why(self.scene, file) if rank < before else []
             words = ", ".join(self._explainer.as_answered(asked, found) for asked, found in matches)
             moved = f"read again by its words: {way}" + (f" ({words})" if words else "")
-        return (Reason("deep", round(score - float(self.first_scores[file]) - self._given, 6), moved), *why)
+        # beside the file that stood here before: all of the head may have been raised
+        stood = np.argsort(-self.first_scores, kind="stable")[rank - 1]
+        return (Reason("deep", round(float(self._given[file] - self._given[stood]), 6), moved), *why)
 
 
 class Localizer:
