@@ -130,10 +130,10 @@ def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ra
 def test_only_the_newest_reports_teach_where_the_settings_say_so(out, project, monkeypatch):
     fit, taught = tower_training.fit, list[int]()
 
-    def noted(settings, start, reports, contents, histories, lists, **options):
-        taught.append(len(lists))
-        assert [one.report for one in lists] == list(range(len(reports)))
-        return fit(settings, start, reports, contents, histories, lists, **options)
+    def noted(settings, start, lessons, **options):
+        taught.append(len(lessons.lists))
+        assert [one.report for one in lessons.lists] == list(range(len(lessons.reports)))
+        return fit(settings, start, lessons, **options)
 
     monkeypatch.setattr(tower_training, "fit", noted)
     few = record_of(train(project, "few", config(train_reports=6, refit=False, last_layer=0), carry=False))

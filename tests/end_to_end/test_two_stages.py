@@ -24,7 +24,9 @@ from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.pipeline.localizer import Localizer
+from tosloc.pipeline.rereading import Rereading
 from tosloc.records import BugReport
+from tosloc.reranking.candidates import CandidateList
 from tosloc.reranking.training import Trainer
 
 torch.set_num_threads(1)  # as in the tests of stage two
@@ -230,6 +232,27 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(project, e
     answer = localizer.localize(early)
     localizer.ground_.rereading = None
     assert answer.ranking == localizer.localize(early).ranking
+
+
+def test_nothing_is_encoded_for_reports_that_are_left_to_stage_one(out):
+    class Noting:
+        def __init__(self):
+            self.asked: list[str] = []
+
+        def vectors(self, blobs, progress=None):
+            self.asked += blobs
+            return {blob: np.zeros((1, second.code.width), dtype=np.float16) for blob in blobs}
+
+    second = Localizer.load(out).second_
+    source, query, none = Noting(), np.array([2, 4, 3], dtype=np.int32), np.zeros(1)
+    lists = [
+        CandidateList("r", (query,), (blob,), none > 0, none, opened=second.learned_until + later, relevant=1)
+        for blob, later in (("early", -1), ("known", 0))
+    ]
+    early, known = Rereading(second, source).deep(lists)
+    assert source.asked == ["known"]
+    assert early.tolist() == [0.0]
+    assert known.shape == (1,)
 
 
 def test_deep_alone_orders_the_head_by_the_reader(project, encoder):

@@ -12,7 +12,7 @@ from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
 from tosloc.pipeline.last_layer import chained, fit_last, last_rows, unknown
 from tosloc.records import BugReport, Case
-from tosloc.reranking.towers import Towers, WordList
+from tosloc.reranking.towers import Reading, Towers, WordList
 
 TREES = RankerSettings(rounds=40, min_leaf=5, leaves=4, l2=0.0, learning_rate=0.2, feature_fraction=1.0, depth=10)
 TABLES = {side: np.zeros((1, 2), dtype=np.float16) for side in ("report", "content", "history")}
@@ -34,8 +34,8 @@ def towers_of(number: int) -> Towers:
     return Towers(TABLES, {"content": float(number), "history": 0.0})
 
 
-def said(towers: Towers, one: WordList) -> np.ndarray:
-    return np.full((len(one.contents), 2), towers.gains["content"])
+def said(reading: Reading, one: WordList) -> np.ndarray:
+    return np.full((len(one.contents), 2), reading.towers.gains["content"])
 
 
 def test_towers_are_asked_of_later_reports_alone():

@@ -12,8 +12,8 @@ from tosloc.config import TermsSettings
 from tosloc.errors import ToslocError
 from tosloc.reranking.losses import spread
 from tosloc.reranking.terms import Bags
-from tosloc.reranking.tower_training import LearningTowers, averaged, drawn, fit
-from tosloc.reranking.towers import Towers, WordList
+from tosloc.reranking.tower_training import LearningTowers, Lessons, averaged, drawn, fit
+from tosloc.reranking.towers import Reading, Towers, WordList
 
 torch.set_num_threads(1)
 V, D = 9, 4
@@ -60,7 +60,7 @@ def test_scores_by_hand():
 
 
 def test_the_shares_of_the_matches_make_the_score():
-    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+    towers = fit(SETTINGS, start(), Lessons(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
     asked, content, history = REPORTS.take(np.array([3])), CONTENTS.take(np.array([2])), HISTORIES.take(np.array([2]))
     matches = towers.matches(asked, content, history, 3)
     total = sum(match.share for match in matches)
@@ -72,7 +72,7 @@ def test_the_shares_of_the_matches_make_the_score():
 
 def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     before = Towers({side: start().astype(np.float16) for side in ("report", "content", "history")})
-    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+    towers = fit(SETTINGS, start(), Lessons(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
 
     def first(some: Towers) -> int:
         deep = [some.scores(REPORTS.take(np.array([r])), CONTENTS, HISTORIES.take(np.zeros(4, int))) for r in range(3)]
@@ -86,7 +86,9 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
 
 def test_the_same_seed_gives_the_same_towers():
     settings = SETTINGS.model_copy(update={"dropout": 0.5, "epochs": 3})
-    one, two, other = (fit(settings, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=seed) for seed in (1, 1, 2))
+    one, two, other = (
+        fit(settings, start(), Lessons(REPORTS, CONTENTS, HISTORIES, lists()), seed=seed) for seed in (1, 1, 2)
+    )
     assert one.digest == two.digest != other.digest
     assert one.gains == two.gains
 
@@ -98,7 +100,11 @@ def test_the_vectors_are_the_mean_of_several_trainings():
     def fitted(number: int) -> Towers:
         more = settings.model_copy(update={"averaged": number})
         return fit(
-            more, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1, progress=lambda _, *at: told.append(at)
+            more,
+            start(),
+            Lessons(REPORTS, CONTENTS, HISTORIES, lists()),
+            seed=1,
+            progress=lambda _, *at: told.append(at),
         )
 
     one, two = fitted(1), fitted(2)
@@ -118,12 +124,37 @@ def test_the_vectors_are_the_mean_of_several_trainings():
 
 
 def test_a_score_does_not_depend_on_what_else_is_scored():
-    towers = fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, lists(), seed=1)
+    towers = fit(SETTINGS, start(), Lessons(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
     asked = REPORTS.take(np.array([0]))
     together = towers.scores(asked, CONTENTS, HISTORIES)
     for row in range(4):
         only = np.array([row])
         assert towers.scores(asked, CONTENTS.take(only), HISTORIES.take(only))[0] == together[row]
+
+
+def test_the_vector_of_a_bag_is_made_once(monkeypatch):
+    towers = fit(SETTINGS, start(), Lessons(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
+    made = list[tuple[str, int]]()
+    vectors = Towers.vectors
+
+    def noted(self, side, some):
+        made.append((side, len(some)))
+        return vectors(self, side, some)
+
+    reading, wanted = Reading(towers), list[np.ndarray]()
+    asks = [(0, 2, [1, 0]), (1, 4, [3, 1, 3]), (2, 4, [0, 2])]  # report, bags in the shelves by then, rows
+    for report, _, rows in asks:
+        places = np.array(rows)
+        asked, contents, histories = REPORTS.take(np.array([report])), CONTENTS.take(places), HISTORIES.take(places)
+        wanted.append(towers.parts(asked, contents, histories))
+    monkeypatch.setattr(Towers, "vectors", noted)
+    for (report, known, rows), right in zip(asks, wanted, strict=True):
+        shelf, places = np.arange(known), np.array(rows)
+        one = replace(lists()[0], contents=places, histories=places)
+        found = reading.parts(REPORTS.take(np.array([report])), CONTENTS.take(shelf), HISTORIES.take(shelf), one)
+        assert np.array_equal(found, right)
+    assert [number for side, number in made if side == "content"] == [2, 1, 1]
+    assert [number for side, number in made if side == "history"] == [2, 1, 1]
 
 
 def test_what_is_drawn():
@@ -142,7 +173,7 @@ def test_a_list_of_one_kind_teaches_nothing():
     for kind in (True, False):
         same = [replace(one, fixed=np.full(4, kind)) for one in lists()]
         with pytest.raises(ToslocError, match="both fixed and wrong"):
-            fit(SETTINGS, start(), REPORTS, CONTENTS, HISTORIES, same, seed=1)
+            fit(SETTINGS, start(), Lessons(REPORTS, CONTENTS, HISTORIES, same), seed=1)
 
 
 def test_spread_loss_by_hand():

@@ -53,21 +53,15 @@ def choose(tried: Mapping[str, tuple[float, float]]) -> str:
 
 def heads_of(stage: StageOne, examples: Examples, depth: int) -> Heads:
     """The first ``depth`` rows of every report's list by linear score, those that hold a fixed file."""
-    rows, fixed, sizes = [], [], []
+    heads = []
     scores = stage.linear(examples.rows)
     for start, end in zip(examples.starts[:-1].tolist(), examples.starts[1:].tolist(), strict=True):
         order = np.argsort(-scores[start:end], kind="stable")[:depth]
         hit = examples.fixed[start:end][order]
         if hit.any():
-            rows.append(head_rows(examples.rows[start:end][order], scores[start:end][order]))
-            fixed.append(hit)
-            sizes.append(len(order))
+            heads.append((head_rows(examples.rows[start:end][order], scores[start:end][order]), hit))
     width = examples.rows.shape[1] + 2
-    return Heads(
-        np.concatenate(rows) if rows else np.zeros((0, width), dtype=np.float32),
-        np.concatenate(fixed) if fixed else np.zeros(0, dtype=bool),
-        sizes,
-    )
+    return Heads.of(heads) if heads else Heads(np.zeros((0, width), dtype=np.float32), np.zeros(0, dtype=bool), [])
 
 
 def fit_weights(

@@ -17,7 +17,7 @@ import numpy as np
 from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
 from tosloc.records import Case, FloatArray
-from tosloc.reranking.towers import Towers, WordList
+from tosloc.reranking.towers import Reading, Towers, WordList
 from tosloc.retrieval.fusion import Rows
 from tosloc.retrieval.ranker import HeadRanker, Heads
 
@@ -26,7 +26,7 @@ SHARES: Final = (0.4, 0.55, 0.7, 0.85, 1.0)
 
 Teach = Callable[[int], Towers]
 """Towers that learned from the first so many training reports. Raises ToslocError where these teach nothing."""
-Ask = Callable[[Towers, WordList], FloatArray]
+Ask = Callable[[Reading, WordList], FloatArray]
 """(C, 2) what towers say of a report's candidates, by content and by history."""
 
 
@@ -55,11 +55,11 @@ def chained(lists: Sequence[WordList], cases: Sequence[Case], teach: Teach, ask:
         if not start or not asked:
             continue
         try:
-            towers = teach(start)
+            reading = Reading(teach(start))
         except ToslocError:
             continue
         for place in asked:
-            found[place] = ask(towers, lists[place])
+            found[place] = ask(reading, lists[place])
     return found
 
 
@@ -78,11 +78,4 @@ def fit_last(
         for one, rows, part in zip(lists, features, parts, strict=True)
         if one.fixed[: settings.depth].any()
     ]
-    if not heads:
-        return None
-    every = Heads(
-        np.concatenate([rows for rows, _ in heads]),
-        np.concatenate([fixed for _, fixed in heads]),
-        [len(fixed) for _, fixed in heads],
-    )
-    return HeadRanker(settings, seed, weight).fit(every)
+    return HeadRanker(settings, seed, weight).fit(Heads.of(heads)) if heads else None

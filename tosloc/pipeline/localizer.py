@@ -25,7 +25,19 @@ from tosloc.pipeline.candidates import candidates_of
 from tosloc.pipeline.extraction import Extraction, Labelled, Table, examples, tasks_of
 from tosloc.pipeline.fitting import Choice, fit_stage_one
 from tosloc.pipeline.project import Project
-from tosloc.records import BugReport, Case, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
+from tosloc.records import (
+    BugReport,
+    Case,
+    FloatArray,
+    Hit,
+    LongArray,
+    Names,
+    Progress,
+    Ranking,
+    Reason,
+    Snapshot,
+    silent,
+)
 from tosloc.retrieval import arrays, features
 from tosloc.retrieval.corpus import Corpus, VersionView
 from tosloc.retrieval.documents import Documents
@@ -113,6 +125,13 @@ class Localization:
         given: FloatArray = np.array([final[path] for path in self.scene.place.text.snapshot.paths]) - self.first_scores
         return given
 
+    @cached_property
+    def _first_order(self) -> LongArray:
+        """(F,) the files in stage one's order."""
+        assert self.first_scores is not None
+        order: LongArray = np.argsort(-self.first_scores, kind="stable")
+        return order
+
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons."""
         place = {path: file for file, path in enumerate(self.scene.place.text.snapshot.paths)}
@@ -137,8 +156,8 @@ class Localization:
             words = ", ".join(self._explainer.as_answered(asked, found) for asked, found in matches)
             moved = f"read again by its words: {way}" + (f" ({words})" if words else "")
         # beside the file that stood here before: all of the head may have been raised
-        stood = np.argsort(-self.first_scores, kind="stable")[rank - 1]
-        return (Reason("deep", round(float(self._given[file] - self._given[stood]), 6), moved), *why)
+        given = self._given
+        return (Reason("deep", round(float(given[file] - given[self._first_order[rank - 1]]), 6), moved), *why)
 
 
 class Localizer:

@@ -135,9 +135,10 @@ class Rereading:
     ) -> tuple[Library, list[CandidateList]]:
         """The chunks of all candidates, and the lists with their queries read.
 
-        While encoders learn (``report`` or ``both``) they read tokens themselves; else only vectors are needed.
+        While encoders learn (``report`` or ``both``) they read tokens themselves; else only vectors are needed. Nothing
+        is made for reports that are left to stage one.
         """
-        blobs = sorted({blob for one in lists for blob in one.blobs})
+        blobs = sorted({blob for one in lists if self.second.knew_by(one.opened) for blob in one.blobs})
         if learns == "both":
             return Library.of_tokens(self.source.chunks(blobs)), list(lists)
         library = Library.of_vectors(self.source.vectors(blobs, progress), self.second.code.width)

@@ -29,7 +29,7 @@ from tosloc.pipeline.touches import Touches
 from tosloc.ranks import fixed_ranks, precision_and_rank
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
 from tosloc.reranking.terms import Bags, Lexicon, Shelf, Singles, principal, report_counts
-from tosloc.reranking.towers import Towers, WordList
+from tosloc.reranking.towers import Reading, Towers, WordList
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.evidence import Evidence, Moment
@@ -241,25 +241,19 @@ class Wording:
         self, tables: Iterable[Table], stage: StageOne, words: FileWords, material: Material
     ) -> Iterator[Ranking]:
         """Final rankings of labelled reports, every file of each version."""
-        paths = material.labelled.repo.path_names.names
+        paths, reading = material.labelled.repo.path_names.names, Reading(self.towers)
         for table in tables:
             scores = stage.scores(table.rows)
             if self.mix and self.knew_by(material.labelled.cases[table.report].report.opened_seconds):
                 linear, depth = stage.linear(table.rows), self.settings.candidates
                 first = first_files(table, scores, linear, material, depth, missed=False)
                 [one] = lists_of([first], words, material)
-                parts = self.parts(words, counts_of(Question(first.case.report)), one)
+                parts = parts_of(reading, words, counts_of(Question(first.case.report)), one)
                 scores = final_scores(scores, self.points(parts, first.features))
             yield table.ranking(scores, paths)
 
-    def parts(self, words: FileWords, counts: Mapping[str, float], one: WordList) -> FloatArray:
-        """(C, 2) what the towers say of a report's candidates, by content and by history."""
-        return self.towers.parts(
-            words.reports([counts]), words.contents.take(one.contents), words.histories.take(one.histories)
-        )
-
     def points(self, parts: FloatArray, features: Rows) -> FloatArray:
-        """(C,) what the second stage adds to stage one's scores, from ``parts`` and ``features_at``."""
+        """(C,) what the second stage adds to stage one's scores, from ``parts_of`` and ``features_at``."""
         added: FloatArray = self.mix * parts.sum(axis=1)
         return added if self.last is None else added + self.last.mix_ * self.last.points(last_rows(features, parts))
 
@@ -280,17 +274,19 @@ class Wording:
         rare = {name: getattr(self.lexicon, name).astype(np.float64) for name in IDFS}
         with written_whole(folder / weights) as temporary:
             safetensors.numpy.save_file({**self.towers.arrays(), **rare}, temporary)
-        trees = None if self.last is None else self.last.text()
-        last = None if trees is None else f"last-{hashlib.sha256(trees.encode()).hexdigest()[:16]}.txt"
-        if trees is not None:
-            write_text(folder / str(last), trees)
+        kept, last = {weights}, None
+        if self.last is not None:
+            text = self.last.text()
+            trees = f"last-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+            write_text(folder / trees, text)
+            kept, last = {weights, trees}, {"trees": trees, "mix": self.last.mix_}
         record = {
             "schema": SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "weights": weights,
             "gains": dict(self.towers.gains),
             "mix": self.mix,
-            "last": None if self.last is None else {"trees": last, "mix": self.last.mix_},
+            "last": last,
             "validation": self.tried,
             "learned_on": self.learned_on,
             "learned_until": self.learned_until,
@@ -298,7 +294,7 @@ class Wording:
         }
         write_text(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         for old in [*folder.glob("vectors-*"), *folder.glob("last-*")]:
-            if old.name not in (weights, last):
+            if old.name not in kept:
                 old.unlink()
 
     @classmethod
@@ -340,11 +336,13 @@ class Rewording:
 
     wording: Wording
     words: FileWords
+    reading: Reading
 
     @classmethod
     def of(cls, wording: Wording, corpus: Corpus, evidence: Evidence, paths: int) -> Self:
         """On a version that is in memory; ``evidence`` numbers so many paths."""
-        return cls(wording, FileWords(wording.lexicon, wording.settings, in_corpus(corpus), evidence, paths))
+        words = FileWords(wording.lexicon, wording.settings, in_corpus(corpus), evidence, paths)
+        return cls(wording, words, Reading(wording.towers))
 
     def reread(self, scene: Scene, table: Rows, linear: FloatArray, scores: FloatArray) -> FloatArray:
         """(F,) final scores of the version's files from stage one's features (F, K), linear and final scores (F,)."""
@@ -354,7 +352,7 @@ class Rewording:
         rows = np.argsort(-scores, kind="stable")[: wording.settings.candidates]
         contents, histories = self._rows(scene, rows)
         one = WordList(0, contents, histories, np.zeros(len(rows), dtype=np.bool_), scores[rows])
-        parts = wording.parts(self.words, counts_of(scene.question), one)
+        parts = parts_of(self.reading, self.words, counts_of(scene.question), one)
         return final_scores(scores, wording.points(parts, features_at(table, linear, rows)))
 
     def _rows(self, scene: Scene, rows: LongArray) -> tuple[LongArray, LongArray]:
@@ -394,6 +392,11 @@ class Learned:
         return wording.rankings(tables, self.stage, self.words, self.material)
 
 
+def parts_of(reading: Reading, words: FileWords, counts: Mapping[str, float], one: WordList) -> FloatArray:
+    """(C, 2) what towers say of a report's candidates, by content and by history."""
+    return reading.parts(words.reports([counts]), words.contents, words.histories, one)
+
+
 def final_scores(scores: FloatArray, points: FloatArray) -> FloatArray:
     """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
     order = np.argsort(-scores, kind="stable")[: len(points)]
@@ -417,7 +420,7 @@ def learn(
     settings say how many; ``trees`` are how the last layer learns, which sees no validation. Raises ToslocError where
     no training report can teach anything.
     """
-    from tosloc.reranking.tower_training import fit  # torch, only where it is needed
+    from tosloc.reranking.tower_training import Lessons, fit  # torch, only where it is needed
 
     firsts, counts = learning(settings, stage, material, train)
     firsts, counts = firsts[-settings.train_reports :], counts[-settings.train_reports :]
@@ -434,11 +437,11 @@ def learn(
         return start_of(settings, words, material, some, lists[:number], reports.take(np.arange(number)), seed)
 
     def fitted(start: Singles, reports: Bags, lists: Sequence[WordList]) -> Towers:
-        return fit(settings, start, reports, words.contents, words.histories, lists, seed=seed, progress=progress)
+        lessons = Lessons(reports, words.contents, words.histories, lists)
+        return fit(settings, start, lessons, seed=seed, progress=progress)
 
-    def asked(towers: Towers, one: WordList) -> FloatArray:
-        report = reports.take(np.array([one.report]))
-        return towers.parts(report, words.contents.take(one.contents), words.histories.take(one.histories))
+    def asked(reading: Reading, one: WordList) -> FloatArray:
+        return reading.parts(reports.take(np.array([one.report])), words.contents, words.histories, one)
 
     last = None
     if settings.last_layer:
@@ -556,14 +559,14 @@ def tried_mixes(
 ) -> dict[str, tuple[float, float]]:
     """MRR and MAP of stage one, of both stages, and of some mixes of the towers without the last layer."""
     sums: dict[str, FloatArray] = {}
-    reports = 0
+    reports, reading = 0, Reading(wording.towers)
     for table in tables:
         scores, linear = stage.scores(table.rows), stage.linear(table.rows)
         first = first_files(table, scores, linear, material, wording.settings.candidates, missed=False)
         parts, points = np.zeros((len(first.files), 2)), np.zeros(len(first.files))
         if wording.knew_by(first.case.report.opened_seconds):
             [one] = lists_of([first], words, material)
-            parts = wording.parts(words, counts_of(Question(first.case.report)), one)
+            parts = parts_of(reading, words, counts_of(Question(first.case.report)), one)
             points = wording.points(parts, first.features)
         reports += 1
         towers = {f"vectors x {mix:g}": mix * parts.sum(axis=1) for mix in MIXES}

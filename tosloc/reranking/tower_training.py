@@ -9,6 +9,7 @@ Letters in shapes: B reports of a step, C candidates of the longest list, U diff
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -58,32 +59,32 @@ def drawn(one: WordList, settings: TermsSettings, rng: np.random.Generator) -> L
     return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
 
 
-def fit(
-    settings: TermsSettings,
-    start: Singles,
-    reports: Bags,
-    contents: Bags,
-    histories: Bags,
-    lists: Sequence[WordList],
-    *,
-    seed: int,
-    progress: Progress = silent,
-) -> Towers:
-    """Towers learned on lists whose rows are those of the bags; the same for the same seed.
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What towers learn from: lists whose rows are those of the bags."""
+
+    reports: Bags
+    contents: Bags
+    histories: Bags
+    lists: Sequence[WordList]
+
+
+def fit(settings: TermsSettings, start: Singles, lessons: Lessons, *, seed: int, progress: Progress = silent) -> Towers:
+    """Towers learned from start vectors (V, d); the same for the same seed.
 
     Raises ToslocError when no list holds both fixed and wrong files.
     """
-    useful = [one for one in lists if one.fixed.any() and not one.fixed.all()]
-    if not useful:
+    useful = replace(lessons, lists=[one for one in lessons.lists if one.fixed.any() and not one.fixed.all()])
+    if not useful.lists:
         raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
     rounds = [int(np.random.SeedSequence([seed, turn]).generate_state(1)[0]) for turn in range(settings.averaged)]
-    steps = -(-len(useful) // settings.reports) * settings.epochs
+    steps = -(-len(useful.lists) // settings.reports) * settings.epochs
 
     def learned(turn: int) -> LearningTowers:
         def moved_on(step: int) -> None:
             progress("term vectors", turn * steps + step, len(rounds) * steps)
 
-        return fit_once(settings, start, reports, contents, histories, useful, seed=rounds[turn], moved_on=moved_on)
+        return fit_once(settings, start, useful, seed=rounds[turn], moved_on=moved_on)
 
     return averaged([learned(turn) for turn in range(len(rounds))])
 
@@ -97,20 +98,12 @@ def averaged(models: Sequence[LearningTowers]) -> Towers:
 
 
 def fit_once(
-    settings: TermsSettings,
-    start: Singles,
-    reports: Bags,
-    contents: Bags,
-    histories: Bags,
-    lists: Sequence[WordList],
-    *,
-    seed: int,
-    moved_on: Callable[[int], None],
+    settings: TermsSettings, start: Singles, lessons: Lessons, *, seed: int, moved_on: Callable[[int], None]
 ) -> LearningTowers:
-    """One training on lists of fixed and wrong files; ``moved_on`` is told how many steps are done."""
+    """One training, each of whose lists has fixed and wrong files; ``moved_on`` is told how many steps are done."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     model = LearningTowers(start)
-    steps = -(-len(lists) // settings.reports)
+    steps = -(-len(lessons.lists) // settings.reports)
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     total = steps * settings.epochs
     # fewer than ten steps have no warm-up of a tenth
@@ -120,16 +113,19 @@ def fit_once(
         else None
     )
     for epoch in range(settings.epochs):
-        order = rng.permutation(len(lists))
+        order = rng.permutation(len(lessons.lists))
         for step in range(steps):
-            some = [lists[place] for place in order[step * settings.reports : (step + 1) * settings.reports]]
+            some = [lessons.lists[place] for place in order[step * settings.reports : (step + 1) * settings.reports]]
             places = [drawn(one, settings, rng) for one in some]
             asked_Bd = model.vectors(
-                "report", reports.take(np.array([one.report for one in some])), settings.dropout, generator
+                "report", lessons.reports.take(np.array([one.report for one in some])), settings.dropout, generator
             )
             fixed_BC, real_BC = padded(some, places, "fixed") > 0, padded(some, places, "scores", np.nan)
             score_BC = torch.from_numpy(np.nan_to_num(real_BC)).float()
-            for side, bags, rows in (("content", contents, "contents"), ("history", histories, "histories")):
+            for side, bags, rows in (
+                ("content", lessons.contents, "contents"),
+                ("history", lessons.histories, "histories"),
+            ):
                 used, inverse_BC = np.unique(padded(some, places, rows).astype(np.int64), return_inverse=True)
                 file_Ud = model.vectors(side, bags.take(used), settings.dropout, generator)
                 close_BU = asked_Bd @ file_Ud.T

@@ -80,12 +80,16 @@ class Towers:
 
     def parts(self, report: Bags, contents: Bags, histories: Bags) -> FloatArray:
         """(C, 2) the two that make a score, by content and by history."""
-        asked = self.vectors("report", report)[0]
+        vectors = {"content": self.vectors("content", contents), "history": self.vectors("history", histories)}
+        return self.closeness(self.vectors("report", report)[0], vectors)
+
+    def closeness(self, asked: Singles, vectors: Mapping[str, Singles]) -> FloatArray:
+        """(C, 2) ``parts`` of a report's vector (d,) and of vectors (C, d) of contents and histories."""
         # row by row, so that a score does not depend on what else is scored
         return np.column_stack(
             [
-                self.gains[side] * (self.vectors(side, bags) * asked).sum(axis=1, dtype=np.float64)
-                for side, bags in (("content", contents), ("history", histories))
+                self.gains[side] * (vectors[side] * asked).sum(axis=1, dtype=np.float64)
+                for side in ("content", "history")
             ]
         )
 
@@ -129,3 +133,35 @@ class Towers:
         for side in SIDES:
             told.update(np.ascontiguousarray(self.tables[side]).tobytes())
         return told.hexdigest()[:16]
+
+
+class Reading:
+    """Towers at work on bags that lie in growing shelves: the vector of each bag is made once."""
+
+    def __init__(self, towers: Towers) -> None:
+        self.towers = towers
+        none = np.zeros((0, towers.shape[1]), dtype=np.float32)
+        self._vectors: dict[str, Singles] = dict.fromkeys(SIDES[1:], none)
+        self._made = dict.fromkeys(SIDES[1:], np.zeros(0, dtype=np.bool_))
+
+    def parts(self, report: Bags, contents: Bags, histories: Bags, one: WordList) -> FloatArray:
+        """(C, 2) what the towers say of a list whose rows are those of the shelves, by content and by history."""
+        asked = self.towers.vectors("report", report)[0]
+        vectors = {
+            "content": self._of("content", contents, one.contents),
+            "history": self._of("history", histories, one.histories),
+        }
+        return self.towers.closeness(asked, vectors)
+
+    def _of(self, side: str, bags: Bags, rows: LongArray) -> Singles:
+        more = len(bags) - len(self._made[side])
+        if more > 0:  # room for as many again, so that few at a time are not copied often
+            more += len(self._made[side])
+            self._made[side] = np.concatenate((self._made[side], np.zeros(more, dtype=np.bool_)))
+            room = np.zeros((more, self.towers.shape[1]), dtype=np.float32)
+            self._vectors[side] = np.concatenate((self._vectors[side], room))
+        new = np.unique(rows[~self._made[side][rows]])
+        if len(new):
+            self._vectors[side][new] = self.towers.vectors(side, bags.take(new))
+            self._made[side][new] = True
+        return self._vectors[side][rows]

@@ -49,7 +49,8 @@ class Trainer:
         accelerator: Accelerator | None = None,
     ) -> None:
         self.reader, self.library, self.settings, self.folder, self.seed = reader, library, settings, folder, seed
-        self.learned_until, self.key = learned_until, key
+        self.learned_until = learned_until
+        self.key = key
         """What the training is of: a state of another key is not gone on with."""
         self.accelerator = accelerator or Accelerator(
             mixed_precision=None if settings.precision == "float32" else "bf16", cpu=settings.device == "cpu"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,6 +28,12 @@ class Heads:
     rows: Rows
     fixed: BoolArray
     sizes: list[int]
+
+    @classmethod
+    def of(cls, lists: Sequence[tuple[Rows, BoolArray]]) -> Self:
+        """The rows and fixed files of at least one list."""
+        rows, fixed = zip(*lists, strict=True)
+        return cls(np.concatenate(rows), np.concatenate(fixed), [len(one) for one in fixed])
 
 
 class HeadRanker:
