@@ -82,19 +82,19 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
 from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
 from tosloc.files import write_text
-from tosloc.pipeline.extraction import blobs_of
-from tosloc.pipeline.localizer import Ground, Localizer, shipped
-from tosloc.pipeline.project import Project
+from tosloc.index.build_history import without_trailers
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.query import Query
+from tosloc.index.repository import Project
+from tosloc.localizer import Localizer, OpenVersion, shipped
 from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
-from tosloc.retrieval.evidence import Evidence
-from tosloc.retrieval.gather import without_trailers
-from tosloc.retrieval.question import Question
+from tosloc.retrieval.feature_tables import blobs_of
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
-    from tosloc.reranking.checkpoint import SecondStage
-    from tosloc.reranking.vectors import VectorStore
+    from tosloc.reranking.encoder.checkpoint import EncoderModels
+    from tosloc.reranking.encoder.vector_store import VectorStore
 
 SEED = 7
 REPORTS = 20
@@ -195,20 +195,20 @@ class Bench:
         return self.project.history([self.commit])
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> HistoryIndex:
         """What they say."""
         return self.project.evidence(self.history, None, self.config.history.max_files)
 
-    def ground(self, snapshot: Snapshot) -> Ground:
+    def version(self, snapshot: Snapshot) -> OpenVersion:
         """A version, ready for questions."""
         assert self.indexed
         evidence = self.evidence
-        return Ground.of(snapshot, self.project.corpus([snapshot]), evidence, list(self.repo.path_names.names))
+        return OpenVersion.of(snapshot, self.project.corpus([snapshot]), evidence, list(self.repo.path_names.names))
 
     @cached_property
-    def whole(self) -> Ground:
+    def whole(self) -> OpenVersion:
         """All files of the version."""
-        return self.ground(self.snapshot)
+        return self.version(self.snapshot)
 
     @cached_property
     def default(self) -> Localizer:
@@ -217,7 +217,7 @@ class Bench:
             return localizer(shipped())
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
-            guess = dict(features.POSTERIOR) | dict.fromkeys(features.RELATED, 1.0)
+            guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED, 1.0)
             return localizer(StageOne(tuple(guess), np.array(list(guess.values()))))
 
     @cached_property
@@ -248,7 +248,7 @@ class Bench:
         report = BugReport(name, summary, body, opened)
         step = 8
         for start in range(0, len(drawn), step):
-            if len(Question(report).weights) >= TERMS:
+            if len(Query(report).weights) >= TERMS:
                 break
             body += "\n" + " ".join(drawn[start : start + step])
             report = BugReport(name, summary, body, opened)
@@ -263,9 +263,9 @@ class Bench:
         except ImportError:
             say("bm25s is not installed: no rows of stage one")
             return []
-        ground = self.whole
+        version = self.whole
         say(f"indexing {len(self.snapshot):,} files with bm25s")
-        table, rows = ground.place.text.corpus.table, ground.place.text.rows
+        table, rows = version.place.text.corpus.table, version.place.text.rows
         lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
         ids = []
         for row in rows.tolist():
@@ -276,8 +276,8 @@ class Bench:
         retriever.index((ids, vocabulary), show_progress=False)
         del ids
         paper = localizer(StageOne(tuple(features.PAPER), np.full(len(features.PAPER), 0.25)))
-        questions = [[term for term in Question(report).weights if term in vocabulary] for report in self.reports]
-        terms = float(np.mean([len(question) for question in questions]))
+        questions = [[term for term in Query(report).weights if term in vocabulary] for report in self.reports]
+        terms = float(np.mean([len(query) for query in questions]))
         say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
         files = len(self.snapshot)
 
@@ -285,17 +285,17 @@ class Bench:
             return retriever.retrieve([terms], k=files, show_progress=False, n_threads=0)
 
         for ranker in (self.default, paper):
-            warm(ranker, ground, self.reports)
+            warm(ranker, version, self.reports)
         times = np.array(
             [
                 in_turns(
                     [
-                        lambda terms=question: reference(terms),  # type: ignore[misc]
-                        lambda report=report: self.default.answer(report, ground),  # type: ignore[misc]
-                        lambda report=report: paper.answer(report, ground),  # type: ignore[misc]
+                        lambda terms=query: reference(terms),  # type: ignore[misc]
+                        lambda report=report: self.default.answer(report, version),  # type: ignore[misc]
+                        lambda report=report: paper.answer(report, version),  # type: ignore[misc]
                     ]
                 )
-                for report, question in zip(self.reports, questions, strict=True)
+                for report, query in zip(self.reports, questions, strict=True)
             ]
         ).mean(axis=0)
         return [
@@ -370,12 +370,12 @@ class Bench:
         grounds = []
         for size in sizes:
             say(f"opening {size:,} files")
-            grounds.append(self.ground(part_of(self.snapshot, order[:size])))
+            grounds.append(self.version(part_of(self.snapshot, order[:size])))
             warm(self.default, grounds[-1], self.reports)
         times = np.array(
             [
                 in_turns(
-                    [lambda r=report, g=ground: self.default.answer(r, g) for ground in grounds]  # type: ignore[misc]
+                    [lambda r=report, g=version: self.default.answer(r, g) for version in grounds]  # type: ignore[misc]
                 )
                 for report in self.reports
             ]
@@ -431,23 +431,23 @@ class Bench:
 
     def by_terms(self, checkpoint: Path) -> Row:
         """Ranking one report by both stages, the first files' terms known, against stage one of the same checkpoint."""
-        from tosloc.pipeline.wording import Rewording
+        from tosloc.reranking.terms.reranker import Rewording
 
         learned = Localizer.load(checkpoint)
         wording, whole = learned.wording_, self.whole
         if wording is None or not wording.mix:
             raise ToslocError(f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one")
         words = Rewording.of(wording, whole.place.text.corpus, whole.evidence, len(whole.place.paths.table))
-        ground = replace(whole, rewording=words)
+        version = replace(whole, rewording=words)
         say(f"ranking {len(self.reports)} reports by both stages of {checkpoint}, {ROUNDS} times")
         for report in self.reports:
-            learned.answer(report, ground)
+            learned.answer(report, version)
         times = np.array(
             [
                 in_turns(
                     [
                         lambda r=report: learned.answer(r, whole),  # type: ignore[misc]
-                        lambda r=report: learned.answer(r, ground),  # type: ignore[misc]
+                        lambda r=report: learned.answer(r, version),  # type: ignore[misc]
                     ]
                 )
                 for report in self.reports
@@ -459,12 +459,12 @@ class Bench:
         """Both stages, and encoding, against what only the encoder takes."""
         import torch  # which takes seconds, and no other part needs
 
-        from tosloc.reranking.checkpoint import SecondStage
+        from tosloc.reranking.encoder.checkpoint import EncoderModels
 
         given = self.config.stage_two
         training = given.training.model_copy(update={"learns": "matcher", "lora_rank": 0, "device": "cpu"})
         changed = {"code_encoder": str(encoder), "report_encoder": "", "stage_one_features": False}
-        second = SecondStage.fresh(given.model_copy(update={**changed, "training": training}))
+        second = EncoderModels.fresh(given.model_copy(update={**changed, "training": training}))
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
@@ -472,20 +472,20 @@ class Bench:
         finally:
             torch.set_num_threads(threads)
 
-    def both_stages(self, second: SecondStage) -> Row:
+    def both_stages(self, second: EncoderModels) -> Row:
         """Ranking one report by both stages, vectors known."""
         import torch
 
-        from tosloc.pipeline.rereading import Encoded, Rereading, texts_of
-        from tosloc.reranking.encoding import encode
-        from tosloc.reranking.vectors import VectorStore
+        from tosloc.reranking.encoder.chunk_vectors import encode
+        from tosloc.reranking.encoder.reranker import Encoded, Rereading, texts_of
+        from tosloc.reranking.encoder.vector_store import VectorStore
 
         reports, settings, device = self.reports[:READ_AGAIN], second.settings, torch.device("cpu")
         with VectorStore(self.work / "vectors.sqlite") as store:
             source = Encoded(second, texts_of(self.repo), store)
-            ground = replace(self.whole, rereading=Rereading(second, source))
+            version = replace(self.whole, rereading=Rereading(second, source))
             say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
-            warm(self.default, ground, reports)
+            warm(self.default, version, reports)
             asked = [self.query(second, report) for report in reports]
 
             def reference(report: BugReport, query: list[IntArray]) -> object:
@@ -497,7 +497,7 @@ class Bench:
                     in_turns(
                         [
                             lambda r=report, q=query: reference(r, q),  # type: ignore[misc]
-                            lambda r=report: self.default.answer(r, ground),  # type: ignore[misc]
+                            lambda r=report: self.default.answer(r, version),  # type: ignore[misc]
                         ]
                     )
                     for report, query in zip(reports, asked, strict=True)
@@ -506,21 +506,21 @@ class Bench:
         return Row("two stages / stage one + one text", float(times[1]), float(times[0]))
 
     @staticmethod
-    def query(second: SecondStage, report: BugReport) -> list[IntArray]:
+    def query(second: EncoderModels, report: BugReport) -> list[IntArray]:
         """A report's marked tokens."""
-        from tosloc.reranking.texts import queries
+        from tosloc.reranking.encoder.texts import queries
 
         settings, words = second.settings, second.report.words
         texts = queries(report.summary, report.description, apart=settings.queries_apart)
         return [words.marked(tokens, settings.report_tokens) for tokens in words.tokens(texts)]
 
-    def encoding(self, second: SecondStage) -> Row:
+    def encoding(self, second: EncoderModels) -> Row:
         """Encoding blobs, against the encoder alone."""
         import torch
 
-        from tosloc.pipeline.rereading import texts_of
-        from tosloc.reranking.encoding import CodeEncoding, Cut, alike
-        from tosloc.reranking.vectors import VectorStore
+        from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, alike
+        from tosloc.reranking.encoder.reranker import texts_of
+        from tosloc.reranking.encoder.vector_store import VectorStore
 
         settings, texts = second.settings, texts_of(self.repo)
         blobs = [blob for blob, _ in self.sample[:ENCODED]]
@@ -560,10 +560,10 @@ class Bench:
 
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
-from tosloc.evaluation import Measure, read_judged
+from tosloc.evaluation import Measure, read_scored
 
 def means(run, qrels, names):
-    evaluation = read_judged(run, qrels=qrels).evaluation()
+    evaluation = read_scored(run, qrels=qrels).evaluation()
     return [evaluation.mean(Measure.parse(name)) for name in names]
 """
 THEIRS = """
@@ -640,10 +640,10 @@ def alone(code: str, *arguments: str) -> dict[str, Any]:
     return measured
 
 
-def warm(ranker: Localizer, ground: Ground, reports: Sequence[BugReport]) -> None:
+def warm(ranker: Localizer, version: OpenVersion, reports: Sequence[BugReport]) -> None:
     """Ask until all that is made once for many questions is made."""
     for report in reports[:3]:
-        ranker.answer(report, ground)
+        ranker.answer(report, version)
 
 
 def localizer(stage: StageOne) -> Localizer:

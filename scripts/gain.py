@@ -12,7 +12,7 @@ import numpy as np
 
 from tosloc.cli.guard import guarded
 from tosloc.errors import RunError
-from tosloc.evaluation.places import read_judged
+from tosloc.evaluation.run_paths import read_scored
 from tosloc.records import FloatArray
 
 DRAWS = 10_000
@@ -25,7 +25,7 @@ def differences(pair: str, split: str) -> FloatArray:
         raise RunError(f"{pair}: name two runs with a colon between them")
     values = []
     for place in (first, second):
-        scores = read_judged(place, split).evaluation().per_report
+        scores = read_scored(place, split).evaluation().per_report
         values.append({one.report: (one.reciprocal_rank, one.average_precision) for one in scores})
     if values[0].keys() != values[1].keys():
         raise RunError(f"{pair}: the two runs are not of the same reports")

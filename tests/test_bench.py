@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GitRepository
-from tests.reranking.tiny import write_encoder
+from tests.reranking.encoder.tiny import write_encoder
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
 SHIPPED = Path(__file__).parents[1] / "checkpoints"

@@ -12,8 +12,8 @@ import pytest
 
 from tests.end_to_end import toy
 from tosloc.data.git import Repository
-from tosloc.pipeline.localizer import Localizer
-from tosloc.pipeline.project import Project
+from tosloc.index.repository import Project
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Ranking
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne

@@ -119,7 +119,7 @@ def test_imports_go_down_only(path: Path) -> None:
     [
         ("data", "from tosloc.records import Case\nimport git", []),
         ("data", "def f():\n    from tosloc.retrieval import x", ["line 2: data imports tosloc.retrieval"]),
-        ("pipeline", "import tosloc.baselines.blia", ["line 1: pipeline imports tosloc.baselines.blia"]),
+        ("pipeline", "import tosloc.lab.baselines.blia", ["line 1: pipeline imports tosloc.lab.baselines.blia"]),
         ("retrieval", "from tosloc.evaluation import evaluate", ["line 1: retrieval imports tosloc.evaluation"]),
         ("evaluation", "from tosloc import data, records", ["line 1: evaluation imports tosloc.data"]),
         ("config", "from tosloc.records import Names", ["line 1: config imports tosloc.records"]),

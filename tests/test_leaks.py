@@ -15,11 +15,11 @@ from tosloc import experiment
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.evaluation import evaluate_folder
-from tosloc.experiment import Laboratory
-from tosloc.pipeline.extraction import tasks_of
-from tosloc.pipeline.localizer import Localizer
+from tosloc.experiment import ExperimentContext
+from tosloc.index.build_history import report_documents
+from tosloc.localizer import Localizer
 from tosloc.retrieval import features
-from tosloc.retrieval.gather import report_documents
+from tosloc.retrieval.feature_tables import tasks_of
 from tosloc.retrieval.stage_one import StageOne
 
 CONFIG = toy.config(0.5, 0.2)
@@ -44,37 +44,37 @@ def opened_at(made: toy.Toy) -> int:
 def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, list[float]]:
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
-        laboratory = Laboratory.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
+        experiment = ExperimentContext.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
         try:
-            extraction = laboratory.extraction(made.folder / f"work {name}", features.ALL)
-            cases = [case for case in laboratory.dataset.cases if case.report.id == ASKED]
-            [table] = extraction.tables(extraction.run(tasks_of(cases, laboratory.history, 0), jobs=1))
+            extraction = experiment.extraction(made.folder / f"work {name}", features.ALL)
+            cases = [case for case in experiment.dataset.cases if case.report.id == ASKED]
+            [table] = extraction.tables(extraction.run(tasks_of(cases, experiment.history, 0), jobs=1))
             names = repo.path_names.names
             return {
                 names[number]: row for number, row in zip(table.path_ids.tolist(), table.rows.tolist(), strict=True)
             }
         finally:
-            laboratory.project.close()
+            experiment.project.close()
 
 
 def localized(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
-    """Path -> score of the asked report in its version, as a user's question is answered."""
+    """Path -> score of the asked report in its version, as a user's query is answered."""
     with Repository(made.git.path) as repo:
-        laboratory = Laboratory.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
+        experiment = ExperimentContext.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
         try:
             localizer = Localizer(CONFIG)
             localizer.stage_one_ = STAGE
             names = repo.path_names
             localizer.reports_ = (
-                report_documents(laboratory.dataset.cases, laboratory.history, names),
+                report_documents(experiment.dataset.cases, experiment.history, names),
                 tuple(names.names),
             )
-            case = next(case for case in laboratory.dataset.cases if case.report.id == ASKED)
-            localizer.open(laboratory.project, case.version)
+            case = next(case for case in experiment.dataset.cases if case.report.id == ASKED)
+            localizer.open(experiment.project, case.version)
             ranking = localizer.localize(case.report).ranking
             return dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
         finally:
-            laboratory.project.close()
+            experiment.project.close()
 
 
 def same(one: dict[str, Any], two: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
 if TYPE_CHECKING:
     from tosloc.data.git import Repository
     from tosloc.data.reports import read_report, read_reports
-    from tosloc.pipeline.localizer import Localizer
+    from tosloc.localizer import Localizer
 
 __version__ = "0.1.0"
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Localizer": "tosloc.pipeline.localizer",
+    "Localizer": "tosloc.localizer",
     "Repository": "tosloc.data.git",
     "read_report": "tosloc.data.reports",
     "read_reports": "tosloc.data.reports",

@@ -141,7 +141,7 @@ class TrainingSettings(Section):
 
 
 class TermsSettings(Section):
-    """``[stage_two.terms]``: two towers of term vectors, learned from the project's own fixed reports."""
+    """``[stage_two.terms]``: two dual encoder of term vectors, learned from the project's own fixed reports."""
 
     candidates: Annotated[int, Field(ge=1)] = 100
     width: Annotated[int, Field(ge=2)] = 64

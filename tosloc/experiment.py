@@ -18,27 +18,27 @@ from typing import Any
 import tosloc
 from tosloc.analysis.build import BuildReport
 from tosloc.analysis.facts import ANALYSER
-from tosloc.analysis.traits import traits_of
+from tosloc.analysis.report_attributes import attributes_of
 from tosloc.config import Config
 from tosloc.data.datasets import Dataset, load_dataset
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.data.splits import Splits, chronological
 from tosloc.errors import LearnedError, ToslocError
+from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
-from tosloc.evaluation.places import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
-from tosloc.evaluation.searched import SEARCHED_FILE, write_searched
 from tosloc.files import write_text
-from tosloc.pipeline.extraction import Extraction, Labelled, Table, tasks_of
-from tosloc.pipeline.localizer import SECOND, Localizer, shipped, ships
-from tosloc.pipeline.pooling import Kept, write_listing
-from tosloc.pipeline.project import Project
-from tosloc.pipeline.wording import Learned, Material
+from tosloc.index.arrays import history_from, load
+from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.repository import Project
+from tosloc.lab.multi_project import StoredFeatureTables, write_listing
+from tosloc.localizer import SECOND, Localizer, shipped, ships
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.retrieval.arrays import evidence_from, load
-from tosloc.retrieval.evidence import Evidence
-from tosloc.retrieval.gather import report_documents
+from tosloc.reranking.terms.reranker import Learned, Material
+from tosloc.retrieval.feature_tables import Extraction, FeatureTable, LabelledReports, tasks_of
 from tosloc.retrieval.stage_one import StageOne
 
 STAGE_ONE = "stage_one"
@@ -67,14 +67,14 @@ class Stopwatch:
 
 
 @dataclass(eq=False)
-class Laboratory:
+class ExperimentContext:
     """A project with its labelled reports, facts and evidence: all that an experiment needs."""
 
     project: Project
     dataset: Dataset
     splits: Splits
     history: History
-    evidence: Evidence
+    evidence: HistoryIndex
 
     @classmethod
     def set_up(
@@ -86,7 +86,7 @@ class Laboratory:
         progress: Progress = silent,
         *,
         facts: bool = True,
-    ) -> Laboratory:
+    ) -> ExperimentContext:
         """Read the reports, make the facts of all of their versions, read the history that leads to them.
 
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
@@ -113,10 +113,10 @@ class Laboratory:
         }
         return parts[name]
 
-    def labelled(self) -> Labelled:
+    def labelled(self) -> LabelledReports:
         """All cases by report, with their repository."""
         project = self.project
-        return Labelled(project.repo, project.suffixes, {case.report.id: case for case in self.dataset.cases})
+        return LabelledReports(project.repo, project.suffixes, {case.report.id: case for case in self.dataset.cases})
 
     def material(self) -> Material:
         """All cases with the facts of their files and what was known when they were opened."""
@@ -125,7 +125,7 @@ class Laboratory:
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the evidence that its workers read."""
         made = Extraction(folder, self.project.repo.path, self.project.store_path, self.project.suffixes, names)
-        made.write_evidence(self.evidence, self.project.repo.path_names)
+        made.write_history(self.evidence, self.project.repo.path_names)
         return made
 
 
@@ -151,42 +151,42 @@ def train(
     localizer = Localizer(config)
     names = localizer.feature_names
     with results_folder(folder), Repository(repo_path) as repo:
-        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
-        if not laboratory.splits.train:
-            number = len(laboratory.dataset.cases)
+        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        if not experiment.splits.train:
+            number = len(experiment.dataset.cases)
             counted = "1 report" if number == 1 else f"{number} reports"
             raise ToslocError(
                 f"{reports_path}: {counted} with a fix in the repository, of which the oldest"
                 f" {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         watch.took("facts and history")
-        chosen, sampled = localizer.training_tasks(laboratory.splits.train)
+        chosen, sampled = localizer.training_tasks(experiment.splits.train)
         work = folder / "work"
-        extraction = laboratory.extraction(work, names)
+        extraction = experiment.extraction(work, names)
 
         def tables(cases: Sequence[Case], sampled: int, what: str) -> list[Path]:
             return extraction.run(
-                tasks_of(cases, laboratory.history, sampled), jobs=config.run.jobs, what=what, progress=progress
+                tasks_of(cases, experiment.history, sampled), jobs=config.run.jobs, what=what, progress=progress
             )
 
         learned = tables(chosen, sampled, "features of train")
-        validation = tables(laboratory.splits.validation, 0, "features of validation")
+        validation = tables(experiment.splits.validation, 0, "features of validation")
         watch.took("features of train and validation")
         if default == "shipped":
             default = shipped() if ships() else None
         base = default if isinstance(default, StageOne) else None
         localizer.fit(extraction, learned, validation, default=base, progress=progress)
         watch.took("fit and choice")
-        labelled = laboratory.labelled()
+        labelled = experiment.labelled()
         wording = None
         if config.stage_two.reader == "terms":
             wording = localizer.fit_wording(
-                laboratory.material(), extraction.tables(learned), lambda: extraction.tables(validation), progress
+                experiment.material(), extraction.tables(learned), lambda: extraction.tables(validation), progress
             )
             watch.took("stage two")
         elif config.stage_two.enabled:
             localizer.fit_second(
-                laboratory.project,
+                experiment.project,
                 labelled,
                 lambda: extraction.tables(learned),
                 lambda: extraction.tables(validation),
@@ -194,36 +194,36 @@ def train(
                 progress,
             )
             watch.took("stage two")
-        test = tables(laboratory.splits.test, 0, "features of test")
-        localizer.provenance_ = provenance(config, laboratory, Path(reports_path)) | taught(wording)
+        test = tables(experiment.splits.test, 0, "features of test")
+        localizer.provenance_ = provenance(config, experiment, Path(reports_path)) | taught(wording)
         paths = repo.path_names.names
-        header = run_header("tosloc train", config, laboratory, Path(reports_path))
+        header = run_header("tosloc train", config, experiment, Path(reports_path))
         for part, blocks in (("validation", validation), ("test", test)):
-            named, cases = header | {"split": part}, laboratory.part(part)
+            named, cases = header | {"split": part}, experiment.part(part)
             if wording is not None:
-                write_reworded(folder, named, partial(extraction.tables, blocks), laboratory, wording)
+                write_reworded(folder, named, partial(extraction.tables, blocks), experiment, wording)
                 continue
             first = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
             if localizer.second_ is None:
-                write_part(folder / part, named, first, laboratory, cases)
+                write_part(folder / part, named, first, experiment, cases)
                 continue
             # what stage two adds is judged beside what it began with
-            write_part(folder / STAGE_ONE / part, named | {"stage": "one"}, first, laboratory, cases)
-            both = localizer.reranked(laboratory.project, extraction.tables(blocks), labelled, progress)
-            write_part(folder / part, named, both, laboratory, cases)
+            write_part(folder / STAGE_ONE / part, named | {"stage": "one"}, first, experiment, cases)
+            both = localizer.reranked(experiment.project, extraction.tables(blocks), labelled, progress)
+            write_part(folder / part, named, both, experiment, cases)
         watch.took("features of test, rankings")
         localizer.reports_ = (
-            report_documents(laboratory.dataset.cases, laboratory.history, repo.path_names),
+            report_documents(experiment.dataset.cases, experiment.history, repo.path_names),
             tuple(paths),
         )
         if carry:
-            newest = max(laboratory.dataset.cases, key=lambda case: case.fixed_at).version
-            localizer.open(laboratory.project, newest, progress)
+            newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
+            localizer.open(experiment.project, newest, progress)
         localizer.save(folder / "checkpoint")
         watch.took("checkpoint")
         watch.write(folder)
         write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
-        laboratory.project.close()
+        experiment.project.close()
     if keep_features:
         write_listing(work, extraction.names, {"train": learned, "validation": validation, "test": test})
     else:
@@ -246,36 +246,36 @@ def learn_terms(
     keeps no tables, or was trained on other reports or another history.
     """
     folder = Path(out).expanduser()
-    kept, localizer = Kept.read(Path(run).expanduser()), Localizer.load(run)
+    kept, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
     watch = Stopwatch()
     base = localizer.config
     two = base.stage_two.model_copy(update={"reader": "terms", "terms": config.stage_two.terms})
     localizer.config = config = base.model_copy(update={"stage_two": two, "run": config.run})
     with results_folder(folder), Repository(repo_path) as repo:
-        evidence, names = evidence_from(load(kept.evidence_path))
+        evidence, names = history_from(load(kept.history_path))
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
-        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
+        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
         for was, now in (
-            (evidence.commits, laboratory.evidence.commits),
-            (evidence.reports, laboratory.evidence.reports),
+            (evidence.commits, experiment.evidence.commits),
+            (evidence.reports, experiment.evidence.reports),
         ):
             if was.ids != now.ids or was.commit_ids != now.commit_ids:
                 raise ToslocError(f"{run} was trained on other reports or another history; train it again")
         watch.took("facts and history")
         tables = {part: partial(kept.tables, part) for part in kept.blocks}
-        wording = localizer.fit_wording(laboratory.material(), tables["train"](), tables["validation"], progress)
+        wording = localizer.fit_wording(experiment.material(), tables["train"](), tables["validation"], progress)
         watch.took("stage two")
-        localizer.provenance_ = provenance(config, laboratory, Path(reports_path)) | taught(wording)
-        header = run_header("tosloc train", config, laboratory, Path(reports_path))
+        localizer.provenance_ = provenance(config, experiment, Path(reports_path)) | taught(wording)
+        header = run_header("tosloc train", config, experiment, Path(reports_path))
         for part in ("validation", "test"):
-            write_reworded(folder, header | {"split": part}, tables[part], laboratory, wording)
+            write_reworded(folder, header | {"split": part}, tables[part], experiment, wording)
         watch.took("rankings")
         localizer.save(folder / "checkpoint")
         watch.took("checkpoint")
         watch.write(folder)
         write_text(folder / "provenance.json", json.dumps(localizer.provenance_, indent=1, sort_keys=True) + "\n")
-        laboratory.project.close()
+        experiment.project.close()
     return localizer
 
 
@@ -300,8 +300,8 @@ def rank_reports(
     config = config or localizer.config
     watch = Stopwatch()
     with results_folder(folder), Repository(repo_path) as repo:
-        laboratory = Laboratory.set_up(config, repo, Path(reports_path), store_path, progress)
-        cases = laboratory.part(split)
+        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        cases = experiment.part(split)
         if localizer.wording_ is not None and localizer.wording_.learned_from(split, cases):
             raise LearnedError(
                 f"the second stage of {checkpoint} has learned from the {split} reports themselves; rank test, or train"
@@ -309,20 +309,20 @@ def rank_reports(
             )
         if not cases:
             raise ToslocError(
-                f"{reports_path}: none of its {len(laboratory.dataset.cases)} reports falls to {split}; rank them with"
+                f"{reports_path}: none of its {len(experiment.dataset.cases)} reports falls to {split}; rank them with"
                 " --split all"
             )
         watch.took("facts and history")
         work = folder / "work"
-        extraction = laboratory.extraction(work, localizer.stage_one.features)
+        extraction = experiment.extraction(work, localizer.stage_one.features)
         blocks = extraction.run(
-            tasks_of(cases, laboratory.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
+            tasks_of(cases, experiment.history, 0), jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
-        header = run_header("tosloc rank", config, laboratory, Path(reports_path)) | {"split": split}
+        header = run_header("tosloc rank", config, experiment, Path(reports_path)) | {"split": split}
         rankings: Iterator[Ranking]
         if localizer.wording_ is not None:
-            wording, material = localizer.wording_, laboratory.material()
-            words = material.words(wording.lexicon, wording.settings)
+            wording, material = localizer.wording_, experiment.material()
+            words = material.words(wording.vocabulary, wording.settings)
             header |= {"stage two learned on": list(wording.learned_on)}
             rankings = wording.rankings(extraction.tables(blocks), localizer.stage_one, words, material)
         elif localizer.second_ is None:
@@ -330,14 +330,14 @@ def rank_reports(
             rankings = (localizer.rank_table(table, paths) for table in extraction.tables(blocks))
         else:
             rankings = localizer.reranked(
-                laboratory.project, extraction.tables(blocks), laboratory.labelled(), progress
+                experiment.project, extraction.tables(blocks), experiment.labelled(), progress
             )
-        write_part(folder / split, header, rankings, laboratory, cases)
+        write_part(folder / split, header, rankings, experiment, cases)
         watch.took("features, rankings")
         watch.write(folder)
-        record = provenance(config, laboratory, Path(reports_path)) | {"checkpoint": localizer.provenance_}
+        record = provenance(config, experiment, Path(reports_path)) | {"checkpoint": localizer.provenance_}
         write_text(folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
-        laboratory.project.close()
+        experiment.project.close()
     shutil.rmtree(work)
 
 
@@ -362,19 +362,19 @@ def index(
 def write_reworded(
     folder: Path,
     header: Mapping[str, Any],
-    tables: Callable[[], Iterable[Table]],
-    laboratory: Laboratory,
+    tables: Callable[[], Iterable[FeatureTable]],
+    experiment: ExperimentContext,
     learned: Learned,
 ) -> None:
     """Write the rankings of one part by both stages, and beside them those of stage one; the header names the part."""
     part = str(header["split"])
-    paths, cases = laboratory.project.repo.path_names.names, laboratory.part(part)
+    paths, cases = experiment.project.repo.path_names.names, experiment.part(part)
     first = (table.ranking(learned.stage.scores(table.rows), paths) for table in tables())
-    write_part(folder / STAGE_ONE / part, {**header, "stage": "one"}, first, laboratory, cases)
+    write_part(folder / STAGE_ONE / part, {**header, "stage": "one"}, first, experiment, cases)
     judged = part == "validation"
     seen = {"stage two learned on": list((learned.judged if judged else learned.final).learned_on)}
     both = learned.rankings(tables(), validation=judged)
-    write_part(folder / part, {**header, **seen}, both, laboratory, cases)
+    write_part(folder / part, {**header, **seen}, both, experiment, cases)
 
 
 def taught(learned: Learned | None) -> dict[str, Any]:
@@ -383,14 +383,18 @@ def taught(learned: Learned | None) -> dict[str, Any]:
 
 
 def write_part(
-    folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], laboratory: Laboratory, cases: Sequence[Case]
+    folder: Path,
+    header: Mapping[str, Any],
+    rankings: Iterator[Ranking],
+    experiment: ExperimentContext,
+    cases: Sequence[Case],
 ) -> None:
     """Write the rankings of some cases with all that judges them."""
-    project, files = laboratory.project, laboratory.dataset.files
+    project, files = experiment.project, experiment.dataset.files
     write_run(folder / RUN_FILE, header, rankings)
-    write_searched(folder / SEARCHED_FILE, ((case.version, project.snapshot(case.version).paths) for case in cases))
+    write_file_lists(folder / FILE_LISTS_FILE, ((case.version, project.snapshot(case.version).paths) for case in cases))
     # last, since a folder with judgements is a finished run
-    judgements = [Judgement.of(case, files[case.report.id], traits_of(case.report, case.fixed)) for case in cases]
+    judgements = [Judgement.of(case, files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases]
     write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
@@ -422,7 +426,7 @@ def fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def run_header(command: str, config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
+def run_header(command: str, config: Config, experiment: ExperimentContext, reports: Path) -> dict[str, Any]:
     """What a run's first line says: the same for the same command, so that runs can be compared byte for byte.
 
     What it took stands beside the run, in seconds.json.
@@ -431,12 +435,12 @@ def run_header(command: str, config: Config, laboratory: Laboratory, reports: Pa
         "command": command,
         "seed": config.run.seed,
         "search space": "all source files of the before-fix version",
-        "unresolved": len(laboratory.dataset.unresolved),
-        **provenance(config, laboratory, reports),
+        "unresolved": len(experiment.dataset.unresolved),
+        **provenance(config, experiment, reports),
     }
 
 
-def provenance(config: Config, laboratory: Laboratory, reports: Path) -> dict[str, Any]:
+def provenance(config: Config, experiment: ExperimentContext, reports: Path) -> dict[str, Any]:
     """Where a result comes from."""
     two = config.stage_two
     deep = TERMS_PACKAGES if two.reader == "terms" else DEEP_PACKAGES if two.enabled else ()
@@ -446,8 +450,8 @@ def provenance(config: Config, laboratory: Laboratory, reports: Path) -> dict[st
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in (*PACKAGES, *deep)},
         "config": config.as_dict(),
-        "repository": laboratory.project.repo.name,
-        "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(laboratory.dataset.cases)},
-        "newest fix": laboratory.dataset.cases[-1].fix_commit,
-        "splits": {name: len(laboratory.part(name)) for name in ("train", "validation", "test")},
+        "repository": experiment.project.repo.name,
+        "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(experiment.dataset.cases)},
+        "newest fix": experiment.dataset.cases[-1].fix_commit,
+        "splits": {name: len(experiment.part(name)) for name in ("train", "validation", "test")},
     }

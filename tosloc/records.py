@@ -74,7 +74,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class ReportAttributes:
     """What kind of report it is, for strata of results. Never seen by a ranker."""
 
     description: bool

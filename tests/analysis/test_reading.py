@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.analysis.reading import Reading, read
+from tosloc.analysis.parsed_source import ParsedSource, read
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -41,11 +41,11 @@ class Helper { }
 
 
 @pytest.fixture(scope="module")
-def shop() -> Reading:
+def shop() -> ParsedSource:
     return read(SHOP)
 
 
-def test_names_in_order(shop: Reading) -> None:
+def test_names_in_order(shop: ParsedSource) -> None:
     assert shop.types == ("PageShop", "Visitor", "Colour", "Till", "Coin", "Mark", "Helper")
     assert shop.outer == ("PageShop", "Helper")
     assert shop.methods == ("PageShop", "getURLFor", "getURLFor", "visit", "Coin", "value")
@@ -55,12 +55,12 @@ def test_names_in_order(shop: Reading) -> None:
     assert shop.parsed
 
 
-def test_package_and_imports(shop: Reading) -> None:
+def test_package_and_imports(shop: ParsedSource) -> None:
     assert shop.package == "org.example.shop"
     assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
 
 
-def test_pieces_by_kind(shop: Reading) -> None:
+def test_pieces_by_kind(shop: ParsedSource) -> None:
     assert [text for kind, text in shop.pieces if kind == "head"] == [
         "/*\n * Licensed to nobody in particular.\n */",
         "// shop",
@@ -75,7 +75,7 @@ def test_pieces_by_kind(shop: Reading) -> None:
         assert gone not in code
 
 
-def test_text_without_kinds_is_all_in_order(shop: Reading) -> None:
+def test_text_without_kinds_is_all_in_order(shop: ParsedSource) -> None:
     whole = shop.text()
     places = [whole.index(word) for word in ("Licensed", "Sells", "PageShop", "limit", "MAX_SIZE", "Helper")]
     assert places == sorted(places)

@@ -18,8 +18,8 @@ from tosloc import files
 from tosloc.analysis import store as store_module
 from tosloc.cli import main
 from tosloc.data.git import Repository
-from tosloc.pipeline.localizer import Localizer
-from tosloc.pipeline.project import Project
+from tosloc.index.repository import Project
+from tosloc.localizer import Localizer
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 

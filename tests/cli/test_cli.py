@@ -75,9 +75,9 @@ def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
             loaded.append("default")
             return fake
 
-    module = types.ModuleType("tosloc.pipeline.localizer")
+    module = types.ModuleType("tosloc.localizer")
     module.Localizer = Localizer  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tosloc.pipeline.localizer", module)
+    monkeypatch.setitem(sys.modules, "tosloc.localizer", module)
     fake.asked.append({"loaded": loaded})
     return fake
 

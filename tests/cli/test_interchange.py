@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import GitRepository
 from tests.data.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
-from tosloc.evaluation import Judgement, Measure, read_judged, read_run, write_judgements, write_run, write_searched
-from tosloc.records import Ranking, Traits
+from tosloc.evaluation import Judgement, Measure, read_run, read_scored, write_file_lists, write_judgements, write_run
+from tosloc.records import Ranking, ReportAttributes
 
 Fails = Callable[..., str]
 RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
@@ -45,7 +45,7 @@ def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "ours"
     assert main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]) == 0
     assert capsys.readouterr().err == f"tosloc: 2 rankings are in {out}\n"
-    judged = read_judged(out)
+    judged = read_scored(out)
     assert judged.run.header["method"] == "bm25"
     assert judged.run.header["imported"]["name"] == "run.txt"
     assert judged.run.ranking("7").paths == ("a b.java", "c.java")
@@ -64,11 +64,11 @@ def test_published_ranks_become_a_run(
     assert capsys.readouterr().err.startswith(
         "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
     )
-    judged = read_judged(tmp_path / "ltr", "all")
+    judged = read_scored(tmp_path / "ltr", "all")
     assert judged.run.partial
     assert judged.run.header["left out"] == {"reports without published ranks": 1}
     assert judged.qrels.judgements["2"] == Judgement(
-        "2", (SWT,), ("New.java", SWT), 3, judged.qrels.judgements["2"].version, Traits(True, False, 1)
+        "2", (SWT,), ("New.java", SWT), 3, judged.qrels.judgements["2"].version, ReportAttributes(True, False, 1)
     )
     evaluation = judged.evaluation()
     assert [one.ranks for one in evaluation.per_report] == [(2,), (4,), ()]
@@ -82,7 +82,7 @@ def ours(folder: Path) -> Path:
     paths = ("a b.java", "c%.java", "caf\udce9.java")
     rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
     write_run(folder / "test" / "run.jsonl.gz", {}, rankings)
-    write_searched(folder / "test" / "searched.jsonl.gz", [("v", paths)])
+    write_file_lists(folder / "test" / "searched.jsonl.gz", [("v", paths)])
     write_judgements(
         folder / "test" / "qrels.jsonl",
         [Judgement("7", (paths[2],), (paths[2],), 3, "v"), Judgement("8", (), ("New.java",), 3, "v")],
@@ -103,7 +103,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
     assert main(["import-run", str(out / "run.trec"), "--qrels", str(out / "qrels.trec"), "--out", str(back)]) == 0
     for name in ("AP", "RR", "nDCG", "bpref"):
         measure = Measure(name)
-        before, after = (read_judged(place).evaluation().values(measure) for place in (tmp_path / "linear", back))
+        before, after = (read_scored(place).evaluation().values(measure) for place in (tmp_path / "linear", back))
         assert before.tolist() == after.tolist()
 
 
@@ -122,8 +122,8 @@ def test_our_judgements_travel_with_what_was_searched(tmp_path: Path) -> None:
     assert main(["export-run", str(source), "--out", str(out)]) == 0
     truth = source / "test" / "qrels.jsonl"
     assert main(["import-run", str(out / "run.trec"), "--qrels", str(truth), "--out", str(back)]) == 0
-    assert read_judged(back).qrels.judgements == read_judged(source).qrels.judgements
-    assert read_judged(back).evaluation().length == 1.0
+    assert read_scored(back).qrels.judgements == read_scored(source).qrels.judgements
+    assert read_scored(back).evaluation().length == 1.0
 
 
 def test_wrong_files_are_one_sentence(trec: Path, tmp_path: Path, fails: Fails) -> None:

@@ -11,10 +11,10 @@ import pytest
 from tosloc.cli import main
 from tosloc.cli.tables import print_results
 from tosloc.evaluation import Judgement, write_judgements, write_run
-from tosloc.evaluation.places import read_judged
+from tosloc.evaluation.run_paths import read_scored
 from tosloc.evaluation.runs import write_known_ranks
 from tosloc.evaluation.tables import results_of
-from tosloc.records import Ranking, Traits
+from tosloc.records import Ranking, ReportAttributes
 
 FILES = ("A.java", "B.java", "C.java")
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
@@ -38,7 +38,11 @@ def write_split(
         folder / "qrels.jsonl",
         [
             Judgement(
-                report, tuple(truth[report]), (*truth[report], "Gone.java"), searched, traits=Traits(True, False, 0)
+                report,
+                tuple(truth[report]),
+                (*truth[report], "Gone.java"),
+                searched,
+                attributes=ReportAttributes(True, False, 0),
             )
             for report in orders
         ],
@@ -120,7 +124,7 @@ def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest
 def test_a_narrow_terminal_gets_tables_below_each_other(
     good: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = [results_of(read_judged(good), name=f"run number {n}") for n in range(4)]
+    results = [results_of(read_scored(good), name=f"run number {n}") for n in range(4)]
     print_results(results)
     assert capsys.readouterr().out.count("all reports") == 1
     monkeypatch.setenv("FORCE_COLOR", "1")

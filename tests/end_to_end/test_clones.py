@@ -12,10 +12,10 @@ import pytest
 from tests.end_to_end import toy
 from tosloc.cli import main
 from tosloc.data.git import Repository
-from tosloc.pipeline.extraction import Extraction, Table, tasks_of
-from tosloc.pipeline.localizer import Localizer
-from tosloc.pipeline.project import Project
+from tosloc.index.repository import Project
+from tosloc.localizer import Localizer
 from tosloc.retrieval import features
+from tosloc.retrieval.feature_tables import Extraction, FeatureTable, tasks_of
 from tosloc.retrieval.stage_one import StageOne
 
 
@@ -77,24 +77,24 @@ def test_a_shallow_clone(
 
 
 def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tosloc.pipeline.extraction.BLOCK", 4)
-    from tosloc.experiment import Laboratory
+    monkeypatch.setattr("tosloc.retrieval.feature_tables.BLOCK", 4)
+    from tosloc.experiment import ExperimentContext
 
     config = toy.config()
     with Repository(project.git.path) as repo:
-        laboratory = Laboratory.set_up(config, repo, project.reports(), project.store)
-        tasks = tasks_of(laboratory.dataset.cases, laboratory.history, 3)
-        made: list[list[Table]] = []
+        experiment = ExperimentContext.set_up(config, repo, project.reports(), project.store)
+        tasks = tasks_of(experiment.dataset.cases, experiment.history, 3)
+        made: list[list[FeatureTable]] = []
         blocks = []
         for jobs in (1, 2):
-            extraction: Extraction = laboratory.extraction(tmp_path / str(jobs), features.NAMES)
+            extraction: Extraction = experiment.extraction(tmp_path / str(jobs), features.NAMES)
             paths = extraction.run(tasks, jobs=jobs)
             blocks.append([(path.name, path.read_bytes()) for path in paths])
             made.append(list(extraction.tables(paths)))
-        laboratory.project.close()
+        experiment.project.close()
     assert len(blocks[0]) == 3
     assert blocks[0] == blocks[1]
-    assert [table.report for table in made[0]] == [case.report.id for case in laboratory.dataset.cases]
+    assert [table.report for table in made[0]] == [case.report.id for case in experiment.dataset.cases]
 
 
 def test_a_project_that_did_nothing_leaves_no_store(project: toy.Toy, tmp_path: Path) -> None:

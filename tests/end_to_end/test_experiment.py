@@ -15,9 +15,9 @@ from tosloc import experiment
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.pipeline import extraction as extraction_module
-from tosloc.pipeline.localizer import Localizer
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport
+from tosloc.retrieval import feature_tables as extraction_module
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 
@@ -118,7 +118,7 @@ def test_weights_alone_serve_any_repository(project):
     with Repository(project.git.path) as repo:
         answer = localizer.localize(REPORT, repo, store_path=project.store)
     assert answer.ranking.paths[0] == toy.path_of("Violin")
-    assert len(answer.scene.moment.reports.documents) == 40
+    assert len(answer.context.history.reports.documents) == 40
     assert answer.notes == ()
 
 

@@ -24,9 +24,9 @@ from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.pipeline.localizer import Localizer
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport
-from tosloc.reranking import tower_training
+from tosloc.reranking.terms import training as tower_training
 
 torch.set_num_threads(1)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -184,7 +184,7 @@ def test_localizing_with_and_without_the_repository(out, project):
         asked = Localizer.load(out).localize(REPORT, repo, project.git.made[-2], project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
-    alone.ground_.rewording = None
+    alone.version_.rewording = None
     assert carried.ranking.paths[HEAD:] == alone.localize(REPORT).ranking.paths[HEAD:]
     assert carried.ranking.paths != alone.localize(REPORT).ranking.paths
     assert carried.ranking.paths[0] == toy.path_of("Violin")
@@ -193,7 +193,7 @@ def test_localizing_with_and_without_the_repository(out, project):
 def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     both = Localizer.load(out)
     moved = {hit.path: hit for hit in both.localize(REPORT).top(HEAD)}
-    both.ground_.rewording = None
+    both.version_.rewording = None
     places = {hit.path: hit.rank for hit in both.localize(REPORT).top(HEAD)}
     said = {path: [r.text for r in hit.why if r.feature == "deep"] for path, hit in moved.items()}
     told = {path: text for path, [text] in ((path, text) for path, text in said.items() if text)}
@@ -208,7 +208,7 @@ def test_a_file_that_moved_says_from_where_and_by_which_words(out):
 def test_what_moved_a_file_is_counted_from_the_file_that_stood_there(out):
     localizer = Localizer.load(out)
     moved = localizer.localize(REPORT).top(HEAD)
-    localizer.ground_.rewording = None
+    localizer.version_.rewording = None
     stood = localizer.localize(REPORT).top(10 * HEAD)
     first = {hit.path: hit.score for hit in stood}
     given = {hit.path: hit.score - first[hit.path] for hit in moved}
@@ -280,7 +280,7 @@ def test_a_checkpoint_without_its_vectors_is_one_sentence(out, tmp_path):
 
 def test_answering_loads_no_torch(out):
     code = (
-        "import sys; from datetime import UTC, datetime; from tosloc.pipeline.localizer import Localizer;"
+        "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
         "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
         f"answer = Localizer.load({str(out)!r}).localize(report); answer.top(5);"
         "assert answer.first_scores is not None; assert 'torch' not in sys.modules"
@@ -289,7 +289,7 @@ def test_answering_loads_no_torch(out):
 
 
 def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, project, tmp_path):
-    """Towers that learned from a later fix must not rank the report: it keeps stage one's order, and others do not."""
+    """What learned from a later fix must not rank the report: it keeps stage one's order, and others do not."""
     localizer = Localizer.load(out)
     assert localizer.wording_ is not None
     with Repository(project.git.path) as repo:
@@ -314,9 +314,9 @@ def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypa
     asked: dict[bool, list[BugReport]] = {True: [], False: []}
     answer = Localizer.answer
 
-    def noted(self, report, ground):
-        asked[ground.rewording is not None].append(report)
-        return answer(self, report, ground)
+    def noted(self, report, version):
+        asked[version.rewording is not None].append(report)
+        return answer(self, report, version)
 
     monkeypatch.setattr(Localizer, "answer", noted)
     where = [

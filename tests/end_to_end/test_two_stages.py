@@ -16,18 +16,18 @@ import pytest
 import torch
 
 from tests.end_to_end import toy
-from tests.reranking.tiny import write_encoder
+from tests.reranking.encoder.tiny import write_encoder
 from tosloc import experiment
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.pipeline.localizer import Localizer
-from tosloc.pipeline.rereading import Rereading
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport
-from tosloc.reranking.candidates import CandidateList
-from tosloc.reranking.training import Trainer
+from tosloc.reranking.encoder.batches import CandidateList
+from tosloc.reranking.encoder.reranker import Rereading
+from tosloc.reranking.encoder.training import Trainer
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -119,7 +119,7 @@ def test_localizing_with_and_without_the_repository(out, project):
         asked = Localizer.load(out).localize(REPORT, repo, newest, project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
-    alone.ground_.rereading = None
+    alone.version_.rereading = None
     assert carried.ranking.paths[8:] == alone.localize(REPORT).ranking.paths[8:]
 
 
@@ -127,7 +127,7 @@ def test_a_file_that_moved_says_from_where(project, encoder):
     train(project, "moved", config(encoder, {"epochs": 0}, final="deep"))
     both = Localizer.load(project.folder / "moved")
     moved = {hit.path: hit for hit in both.localize(REPORT).top(8)}
-    both.ground_.rereading = None
+    both.version_.rereading = None
     places = {hit.path: hit.rank for hit in both.localize(REPORT).top(8)}
     assert places.keys() == moved.keys()
     assert any(hit.rank != places[path] for path, hit in moved.items())
@@ -199,7 +199,7 @@ def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
     def knowing(reader, library, lists, **options):
         return (np.where(one.fixed, 1.0, -1.0) for one in lists)
 
-    monkeypatch.setattr("tosloc.pipeline.rereading.score_lists", knowing)
+    monkeypatch.setattr("tosloc.reranking.encoder.reranker.score_lists", knowing)
     # a first stage that knows only when a file changed last, and a head that holds every file
     weak = config(encoder, {"epochs": 0}, candidates=50).as_dict()
     weak["stage_one"]["features"] = ["recency"]
@@ -230,7 +230,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(project, e
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
     localizer = Localizer.load(tmp_path / "checkpoint")
     answer = localizer.localize(early)
-    localizer.ground_.rereading = None
+    localizer.version_.rereading = None
     assert answer.ranking == localizer.localize(early).ranking
 
 
@@ -266,7 +266,7 @@ def test_deep_alone_orders_the_head_by_the_reader(project, encoder):
 
 def test_stage_one_features_join_in_the_last_layer(project, encoder):
     learned = train(project, "joined", config(encoder, stage_one_features=True, queries_apart=True))
-    assert learned.second_.matcher.last.weight.abs().sum() > 0
+    assert learned.second_.head.last.weight.abs().sum() > 0
     loaded = Localizer.load(project.folder / "joined").localize(REPORT)
     assert loaded.ranking == learned.localize(REPORT).ranking
 

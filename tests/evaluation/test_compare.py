@@ -9,11 +9,11 @@ from tosloc.errors import RunError
 from tosloc.evaluation import Evaluation, Judgement, Qrels, Run, evaluate
 from tosloc.evaluation.compare import compare, compare_all, comparison_values, first_difference
 from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.evaluation.places import Judged
+from tosloc.evaluation.run_paths import ScoredRun
 from tosloc.evaluation.runs import Order
 from tosloc.evaluation.statistics import holm
 from tosloc.evaluation.tables import Results, report_values, results_of, results_values
-from tosloc.records import Ranking, Traits
+from tosloc.records import Ranking, ReportAttributes
 
 FILES = ("A", "B", "C", "D")
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
@@ -148,10 +148,12 @@ def test_known_ranks_are_compared_too() -> None:
 
 def results(**options: object) -> Results:
     judgements = [
-        Judgement(report, fixed, (*fixed, "Gone"), 4, traits=Traits(report != "1", False, int(report == "2")))
+        Judgement(
+            report, fixed, (*fixed, "Gone"), 4, attributes=ReportAttributes(report != "1", False, int(report == "2"))
+        )
         for report, fixed in TRUTH.items()
     ]
-    return results_of(Judged("base", run_of(BASE), Qrels.of(judgements)), **options)  # type: ignore[arg-type]
+    return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements)), **options)  # type: ignore[arg-type]
 
 
 def test_results_hold_headline_intervals_and_strata() -> None:
@@ -202,7 +204,7 @@ def test_results_as_plain_values() -> None:
 def test_a_cut_or_unknown_length_is_told() -> None:
     def note(searched: int | None) -> str | None:
         judgements = [Judgement(report, fixed, fixed, searched) for report, fixed in TRUTH.items()]
-        return results_of(Judged("base", run_of(BASE), Qrels.of(judgements))).length_note
+        return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements))).length_note
 
     assert note(4) is None
     assert note(8) == (

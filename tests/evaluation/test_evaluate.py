@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, read_judged, write_judgements, write_run
+from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, read_scored, write_judgements, write_run
 from tosloc.evaluation.runs import opened
 from tosloc.records import Ranking
 
@@ -97,13 +97,13 @@ def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("run")
     write_run(folder / "run.jsonl.gz", {}, [ranked(str(n), FILES[: 100 * n]) for n in (1, 2, 3, 4)])
     write_judgements(folder / "qrels.jsonl", JUDGEMENTS)
-    before = read_judged(folder).evaluation()
+    before = read_scored(folder).evaluation()
     for name in ("run.jsonl.gz", "qrels.jsonl"):
         with opened(folder / name) as file:
             lines = file.readlines()
         shuffler.shuffle(lines)
         (folder / name).write_bytes(b"".join(lines))
-    assert read_judged(folder).evaluation() == before
+    assert read_scored(folder).evaluation() == before
 
 
 def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:

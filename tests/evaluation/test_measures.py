@@ -1,4 +1,4 @@
-"""Worked numbers of the literature, and relations that always hold."""
+"""Worked numbers of the literature, and invariants that always hold."""
 
 import math
 from fractions import Fraction

@@ -10,7 +10,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.evaluation import Judgement, Measure, Qrels, Run, evaluate, read_searched, write_searched
+from tosloc.evaluation import Judgement, Measure, Qrels, Run, evaluate, read_file_lists, write_file_lists
 from tosloc.evaluation.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 
@@ -87,9 +87,9 @@ def test_bpref_agrees_when_every_other_searched_file_is_written(
 ) -> None:
     folder = tmp_path_factory.mktemp("oracle")
     run, qrels = random_run(np.random.default_rng(seed), 5, complete, False)
-    write_searched(folder / "searched.jsonl.gz", [("v", FILES)])
+    write_file_lists(folder / "searched.jsonl.gz", [("v", FILES)])
     judgements = [replace(one, version="v") for one in qrels.judgements.values()]
-    qrels = Qrels.of(judgements, read_searched(folder / "searched.jsonl.gz"))
+    qrels = Qrels.of(judgements, read_file_lists(folder / "searched.jsonl.gz"))
     write_trec_run(folder / "run.trec", run)
     write_trec_qrels(folder / "qrels.trec", qrels, others=True)
     truth = {

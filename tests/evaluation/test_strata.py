@@ -4,11 +4,11 @@ import pytest
 
 from tosloc.evaluation import Judgement
 from tosloc.evaluation.strata import STRATA, is_test, known_strata
-from tosloc.records import Traits
+from tosloc.records import ReportAttributes
 
 
-def judged(report: str, *fixed: str, traits: Traits | None = None, gone: int = 0) -> Judgement:
-    return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), 100, traits=traits)
+def judged(report: str, *fixed: str, attributes: ReportAttributes | None = None, gone: int = 0) -> Judgement:
+    return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), 100, attributes=attributes)
 
 
 def members(judgements: list[Judgement]) -> dict[str, str]:
@@ -20,12 +20,12 @@ def members(judgements: list[Judgement]) -> dict[str, str]:
 
 def test_strata_by_hand() -> None:
     judgements = [
-        judged("a", "src/A.java", traits=Traits(True, True, 1)),
-        judged("b", "src/A.java", "test/TestA.java", traits=Traits(True, False, 0)),
-        judged("c", "test/TestA.java", "test/TestB.java", traits=Traits(False, False, 2)),
-        judged("d", gone=2, traits=Traits(False, True, 0)),
-        judged("e", *(f"src/{n}.java" for n in range(6)), traits=Traits(True, False, 0)),
-        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, traits=Traits(True, False, 0)),
+        judged("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
+        judged("b", "src/A.java", "test/TestA.java", attributes=ReportAttributes(True, False, 0)),
+        judged("c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)),
+        judged("d", gone=2, attributes=ReportAttributes(False, True, 0)),
+        judged("e", *(f"src/{n}.java" for n in range(6)), attributes=ReportAttributes(True, False, 0)),
+        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=ReportAttributes(True, False, 0)),
     ]
     assert members(judgements) == {
         "reachable only": "abcef",
@@ -45,7 +45,7 @@ def test_strata_by_hand() -> None:
 
 
 def test_what_is_not_known_of_every_report_is_left_out() -> None:
-    known = judged("a", "A.java", traits=Traits(True, True, 1))
+    known = judged("a", "A.java", attributes=ReportAttributes(True, True, 1))
     names = list(members([known, judged("b", "B.java")]))
     assert names == [*(stratum.name for stratum in STRATA[:5]), "only test files fixed"]
 

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, Qrels, Run, columns, evaluate, read_judged, write_judgements, write_run
-from tosloc.evaluation.columns import decoded, encoded
-from tosloc.evaluation.forms import form_of, read_any_judgements, read_any_run
+from tosloc.evaluation import Judgement, Qrels, Run, evaluate, read_scored, write_judgements, write_run
+from tosloc.evaluation import trec_columns as columns
+from tosloc.evaluation.file_lists import read_file_lists, write_file_lists
+from tosloc.evaluation.formats import form_of, read_any_judgements, read_any_run
 from tosloc.evaluation.runs import write_known_ranks
-from tosloc.evaluation.searched import read_searched, write_searched
 from tosloc.evaluation.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
+from tosloc.evaluation.trec_columns import decoded, encoded
 from tosloc.records import Ranking
 
 ODD = ("bundles/Eclipse SWT/gtk/A.java", "100%/%41.java", "caf\udce9.java", "é\u3000ü.java", "-", "a\tb\n.java", "\x1b")
@@ -197,8 +198,8 @@ def test_judgements_of_other_files(tmp_path: Path) -> None:
     back = read_trec_qrels(tmp_path / "qrels").judgements
     assert back["7"].nonrelevant == ("B", "C")
     assert back["8"].nonrelevant == ()
-    write_searched(tmp_path / "searched.jsonl.gz", [("v", ["A", "B", "D d"])])
-    known = Qrels.of([Judgement("8", ("A",), ("A",), 3, "v")], read_searched(tmp_path / "searched.jsonl.gz"))
+    write_file_lists(tmp_path / "searched.jsonl.gz", [("v", ["A", "B", "D d"])])
+    known = Qrels.of([Judgement("8", ("A",), ("A",), 3, "v")], read_file_lists(tmp_path / "searched.jsonl.gz"))
     write_trec_qrels(tmp_path / "all", known, others=True)
     assert (tmp_path / "all").read_text() == "8 0 A 1\n8 0 B 0\n8 0 D%20d 0\n"
     with pytest.raises(RunError, match="which files were searched for report 8 is not known"):
@@ -252,7 +253,7 @@ def test_a_trec_run_is_judged_by_either_form(tmp_path: Path) -> None:
     (tmp_path / "truth.trec").write_text("1 0 b 1\n2 0 b 1\n")
     write_judgements(tmp_path / "qrels.jsonl", [Judgement("1", ("b",), ("b",)), Judgement("2", ("b",), ("b",))])
     for qrels in (None, tmp_path / "truth.trec", tmp_path / "qrels.jsonl"):
-        judged = read_judged(tmp_path / "bm25.trec", qrels=qrels)
+        judged = read_scored(tmp_path / "bm25.trec", qrels=qrels)
         assert judged.name == "bm25"
         assert judged.evaluation().mrr == 0.75
 
@@ -262,12 +263,12 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path) -> None:
     run.write_text("1 Q0 a 1 2 t\n2 Q0 b 1 1 t\n2 Q0 z 1 3 t\n")
     judgements = [Judgement("1", ("a",), ("a",), 2, "v"), Judgement("2", ("b",), ("b",), 2, "v")]
     write_judgements(qrels, judgements)
-    write_searched(tmp_path / "searched.jsonl.gz", [("v", ["a", "b"])])
+    write_file_lists(tmp_path / "searched.jsonl.gz", [("v", ["a", "b"])])
     with pytest.raises(RunError, match=r"run line 3: report 2 ranks z, which version v does not have"):
-        read_judged(run).evaluation()
+        read_scored(run).evaluation()
     run.write_text("1 Q0 a 1 2 t\n")
     with pytest.raises(RunError, match=r"no ranking for 1 of 2 judged reports, first 2 \(.*qrels.jsonl line 2\)"):
-        read_judged(run).evaluation()
+        read_scored(run).evaluation()
     run.write_text("1 Q0 a 1 2 t\n2 Q0 b 1 1 t\n7 Q0 b 1 1 t\n")
     with pytest.raises(RunError, match=r"no judgement for 1 of 3 rankings, first 7 \(.*run line 3\)"):
-        read_judged(run).evaluation()
+        read_scored(run).evaluation()

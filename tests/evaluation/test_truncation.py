@@ -1,4 +1,4 @@
-"""Cut rankings: worked numbers of the paper, cases by hand, and the relations that always hold."""
+"""Cut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
 
 import math
 
@@ -17,8 +17,8 @@ from tosloc.evaluation.curves import (
     largest_rank,
     precision_at_recall,
 )
+from tosloc.evaluation.invariants import direction, invariants
 from tosloc.evaluation.measures import AP, Outcome
-from tosloc.evaluation.relations import direction, relations
 from tosloc.evaluation.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE, Cut, truncation
 
 
@@ -75,7 +75,7 @@ def test_a_fraction_is_of_the_files_searched_rounded_up() -> None:
 def test_seen_relevant_may_fall_in_spite_of_equation_16() -> None:
     result = truncation(evaluation(scored("1", (10, 11), searched=11), scored("2", (1,), searched=11)))
     assert result.falling == 1
-    last = relations(result)[-1]
+    last = invariants(result)[-1]
     assert not last.holds
     assert not last.law
 
@@ -116,7 +116,7 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
 @given(evaluations())
 def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
     result = truncation(drawn)
-    assert all(one.holds for one in relations(result) if one.law)
+    assert all(one.holds for one in invariants(result) if one.law)
     for truth in TRUTHS:
         rows = result.fractions(truth)
         assert all(row.seen >= row.textbook for row in rows)

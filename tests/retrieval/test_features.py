@@ -1,4 +1,4 @@
-"""Every feature once on a small scene, with its value worked by hand."""
+"""Every feature once on a small context, with its value worked by hand."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FOUR_THIRDS = math.log(4 / 3)
 """IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)."""
 
 
-def of(name, scene):
+def of(name, context):
     feature = features.DIRECT[name] if name in features.DIRECT else features.PAPER[name]
-    return feature.of(scene)
+    return feature.of(context)
 
 
 def bm(frequency, length, average, k1, b):
@@ -25,14 +25,14 @@ def bm(frequency, length, average, k1, b):
 # The paper's four
 
 
-def test_text(make_scene):
+def test_text(make_context):
     # file names only: tree | leaf, IDF ln 2 both, the same length: score .5; report (1 + ln 2) tree + leaf
-    scene = make_scene({"a/Leaf.java": {}, "a/Tree.java": {}}, "tree", "tree leaf")
+    context = make_context({"a/Leaf.java": {}, "a/Tree.java": {}}, "tree", "tree leaf")
     tree = 1 + math.log(2)
-    assert of("text", scene) == pytest.approx([0.5 / math.hypot(tree, 1), 0.5 * tree / math.hypot(tree, 1)])
+    assert of("text", context) == pytest.approx([0.5 / math.hypot(tree, 1), 0.5 * tree / math.hypot(tree, 1)])
 
 
-def test_trace_in_the_order_of_first_appearance(make_scene):
+def test_trace_in_the_order_of_first_appearance(make_context):
     """As in Tomcat 55937: the log header names StandardContext before the first frame names WARDirContext."""
     paths = (
         "java/org/apache/catalina/core/StandardContext.java",
@@ -49,14 +49,14 @@ def test_trace_in_the_order_of_first_appearance(make_scene):
         "java.lang.Thread.run(Thread.java:724) at "
         "org.apache.catalina.core.StandardHost.start(StandardHost.java:7)"
     )
-    assert of("trace", make_scene(paths, "x", description)) == pytest.approx([1, 1 / 3, 1 / 2, 0])
+    assert of("trace", make_context(paths, "x", description)) == pytest.approx([1, 1 / 3, 1 / 2, 0])
     # a file that the version lacks takes no rank
-    without = make_scene(paths[1:], "x", description, gone=paths[:1])
+    without = make_context(paths[1:], "x", description, gone=paths[:1])
     assert of("trace", without) == pytest.approx([1 / 2, 1, 0])
-    assert of("trace", make_scene(paths, "x", "StandardContext is slow")).tolist() == [0, 0, 0, 0]
+    assert of("trace", make_context(paths, "x", "StandardContext is slow")).tolist() == [0, 0, 0, 0]
 
 
-def test_history(make_scene):
+def test_history(make_context):
     # a: 3 fixes, the last 30 days ago; b: 1 fix 60 days ago; c: none; d: 2, the last 15 days ago. norm = fixes / 3
     reports = [
         (400, "x", ["a", "b"]),
@@ -67,30 +67,30 @@ def test_history(make_scene):
         (0, "x", ["c"]),
         (-5, "x", ["c"]),
     ]
-    got = of("history", make_scene(("a", "b", "c", "d"), reports=reports))
+    got = of("history", make_context(("a", "b", "c", "d"), reports=reports))
     assert got == pytest.approx([1 + 1 / 2, 2 / 3 + 1 / 3, 0, 2 / 3 + 1 / 1.5])
     # of files fixed alike only the time differs
-    assert of("history", make_scene(("a", "b"), reports=[(30, "x", ["a"]), (60, "x", ["b"])])) == pytest.approx(
+    assert of("history", make_context(("a", "b"), reports=[(30, "x", ["a"]), (60, "x", ["b"])])) == pytest.approx(
         [1 / 2, 1 / 3]
     )
 
 
-def test_complexity(make_scene):
-    scene = make_scene(("a", "b", "c"), complexity={"a": 3, "b": 9, "c": 6})
-    assert of("complexity", scene).tolist() == [0, 1, 0.5]
-    assert of("complexity", make_scene(("a", "b"), complexity={"a": 7, "b": 7})).tolist() == [0, 0]
+def test_complexity(make_context):
+    context = make_context(("a", "b", "c"), complexity={"a": 3, "b": 9, "c": 6})
+    assert of("complexity", context).tolist() == [0, 1, 0.5]
+    assert of("complexity", make_context(("a", "b"), complexity={"a": 7, "b": 7})).tolist() == [0, 0]
 
 
 # Words of the report in the files: a file a of 2 words, b of 1; every IDF ln(1 + 1.5/1.5) = ln 2
 
 
 @pytest.fixture
-def words(make_scene):
+def words(make_context):
     files = {
         "a": {"code": "tree node", "method": "node"},
         "b": {"code": "leaf"},
     }
-    return make_scene(files, "tree", "node tree")
+    return make_context(files, "tree", "node tree")
 
 
 def test_bm25f(words):
@@ -110,11 +110,11 @@ def test_methods(words):
     assert of("methods", words) == pytest.approx([math.log(2) * bm(1, 1, 0.5, 1.2, 0.4), 0])
 
 
-def test_chunk(make_scene):
+def test_chunk(make_context):
     # the best of (tree), (node node leaf): tree 1 + ln 4 against node 1 x 1.375
-    scene = make_scene({"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}, "tree", "node tree")
-    assert of("chunk", scene) == pytest.approx([math.log(2) * (1 + math.log(4)), 0])
-    other = make_scene({"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}, "", "node tree")
+    context = make_context({"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}, "tree", "node tree")
+    assert of("chunk", context) == pytest.approx([math.log(2) * (1 + math.log(4)), 0])
+    other = make_context({"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}, "", "node tree")
     assert of("chunk", other) == pytest.approx([math.log(2) * 1.375, 0])
 
 
@@ -129,59 +129,59 @@ def test_lead(words):
     assert of("lead", words) == pytest.approx([expected, 0])
 
 
-def test_lead_hears_forty_words(make_scene):
+def test_lead_hears_forty_words(make_context):
     files = {"a": {"code": "tree"}, "b": {"code": "leaf"}}
     for before, heard in ((39, math.log(2)), (40, 0.0)):
-        got = of("lead", make_scene(files, "x", "node " * before + "tree"))
+        got = of("lead", make_context(files, "x", "node " * before + "tree"))
         assert got == pytest.approx([heard, 0])
 
 
-def test_coverage(make_scene):
+def test_coverage(make_context):
     """Each word of the summary once, however often it stands there or in the file; the description has no say."""
     files = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node tree"}, "c": {"code": "leaf"}}
-    scene = make_scene(files, "tree tree node", "leaf")
+    context = make_context(files, "tree tree node", "leaf")
     tree, node = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
-    assert of("coverage", scene) == pytest.approx([tree, node + tree, 0])
+    assert of("coverage", context) == pytest.approx([tree, node + tree, 0])
 
 
-def test_identifiers(make_scene):
+def test_identifiers(make_context):
     files = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
-    scene = make_scene(files, "treeNode fails", "tree")
+    context = make_context(files, "treeNode fails", "tree")
     # the compound alone counts, 3 times as a word of the summary; lengths 3 and 2
     expected = (1 + math.log(3)) * math.log(2) * bm(1, 3, 2.5, 1.2, 0.3)
-    assert of("identifiers", scene) == pytest.approx([expected, 0])
+    assert of("identifiers", context) == pytest.approx([expected, 0])
 
 
 # Words of the report in the paths
 
 
-def test_path_and_folders(make_scene):
+def test_path_and_folders(make_context):
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
-    scene = make_scene(("node/x.c", "tree/leaf.c"), "tree", "leaf tree")
+    context = make_context(("node/x.c", "tree/leaf.c"), "tree", "leaf tree")
     tree, leaf = 1 + math.log(4), 1.0
-    assert of("path", scene) == pytest.approx([0, (tree + leaf) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.5)])
-    assert of("folders", scene) == pytest.approx([0, tree * math.log(2)])
+    assert of("path", context) == pytest.approx([0, (tree + leaf) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.5)])
+    assert of("folders", context) == pytest.approx([0, tree * math.log(2)])
 
 
-def test_name_coverage(make_scene):
+def test_name_coverage(make_context):
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
-    scene = make_scene(("x/Leaf.java", "x/TreeNode.java"), "the tree", "leaf node")
-    assert of("name_coverage", scene) == pytest.approx([0, 1 / 3])
+    context = make_context(("x/Leaf.java", "x/TreeNode.java"), "the tree", "leaf node")
+    assert of("name_coverage", context) == pytest.approx([0, 1 / 3])
 
 
-def test_mention(make_scene):
+def test_mention(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "x/max_size.py", "y/StandardContext.java")
-    scene = make_scene(paths, "StandardContext and leaf", "Display, max_size", gone=("x/Shell.java",))
-    assert of("mention", scene).tolist() == [0.5, 1, 0, 1, 1]
-    frames = make_scene(paths, "x", "at x.StandardContext.start(StandardContext.java:1)")
+    context = make_context(paths, "StandardContext and leaf", "Display, max_size", gone=("x/Shell.java",))
+    assert of("mention", context).tolist() == [0.5, 1, 0, 1, 1]
+    frames = make_context(paths, "x", "at x.StandardContext.start(StandardContext.java:1)")
     assert of("mention", frames).tolist() == [0, 0, 0, 0, 0]
 
 
-def test_mention_order(make_scene):
+def test_mention_order(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "y/StandardContext.java", "z/TreeNode.java")
     # Shell is gone and leaf no name: Display is first, StandardContext second
-    scene = make_scene(paths, "Shell and leaf of Display", "StandardContext, Display", gone=("x/Shell.java",))
-    assert of("mention_order", scene) == pytest.approx([0.5, 1 / math.sqrt(2), 0, 1 / math.sqrt(2), 0])
+    context = make_context(paths, "Shell and leaf of Display", "StandardContext, Display", gone=("x/Shell.java",))
+    assert of("mention_order", context) == pytest.approx([0.5, 1 / math.sqrt(2), 0, 1 / math.sqrt(2), 0])
 
 
 # Stack frames
@@ -193,123 +193,123 @@ TRACE = (
 """A, B, then after the cause C, B; the JDK's own class is no file of the version."""
 
 
-def test_rare_frame(make_scene):
+def test_rare_frame(make_context):
     # 3 earlier reports: A in two of them, B in one. Rarity ln(5/(df+1)) / ln 5
     reports = [(9, "w", ["x/A.java"], ["x.A", "x.B"]), (8, "w", ["x/A.java"], ["x.A"]), (7, "w", ["x/A.java"])]
     paths = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
-    got = of("rare_frame", make_scene(paths, "w", TRACE, reports=reports))
+    got = of("rare_frame", make_context(paths, "w", TRACE, reports=reports))
     rare = [math.log(5 / n) / math.log(5) for n in (3, 2, 1)]
     assert got == pytest.approx([rare[0], rare[1] / math.sqrt(2), rare[2] / math.sqrt(3), 0])
 
 
-def test_cause_frame(make_scene):
-    scene = make_scene(("x/A.java", "x/B.java", "x/C.java"), "w", TRACE)
-    assert of("cause_frame", scene) == pytest.approx([0, 1 / math.sqrt(2), 1])
-    single = make_scene(("x/A.java", "x/B.java"), "w", TRACE.split("Caused")[0])
+def test_cause_frame(make_context):
+    context = make_context(("x/A.java", "x/B.java", "x/C.java"), "w", TRACE)
+    assert of("cause_frame", context) == pytest.approx([0, 1 / math.sqrt(2), 1])
+    single = make_context(("x/A.java", "x/B.java"), "w", TRACE.split("Caused")[0])
     assert of("cause_frame", single) == pytest.approx([1, 1 / math.sqrt(2)])
 
 
-def test_frames_before_the_last_cause_only(make_scene):
+def test_frames_before_the_last_cause_only(make_context):
     # a last cause that names no file of the version: nothing
-    scene = make_scene(("x/A.java",), "w", TRACE.split("Caused")[0] + "Caused by: y.Bad at y.Z.go(Z.java:1)")
-    assert of("cause_frame", scene).tolist() == [0]
+    context = make_context(("x/A.java",), "w", TRACE.split("Caused")[0] + "Caused by: y.Bad at y.Z.go(Z.java:1)")
+    assert of("cause_frame", context).tolist() == [0]
 
 
 # What earlier reports and commit messages say
 
 
-def test_file_documents(make_scene):
+def test_file_documents(make_context):
     # one commit and one report, both one word, both touched a and a file that is gone: tf 1/sqrt 2, length the same
     past = [(5, "tree", ["a", "gone"])]
-    scene = make_scene(("a", "b"), "tree", commits=past, reports=past, gone=("gone",))
+    context = make_context(("a", "b"), "tree", commits=past, reports=past, gone=("gone",))
     tf = 1 / math.sqrt(2)
     value = (1 + math.log(3)) * FOUR_THIRDS * tf * 2.2 / (tf + 1.2)
-    assert of("file_documents", scene) == pytest.approx([2 * value, 0])
+    assert of("file_documents", context) == pytest.approx([2 * value, 0])
 
 
-def test_commit_summary(make_scene):
+def test_commit_summary(make_context):
     commits = [(5, "tree node", ["a"])]
-    scene = make_scene(("a", "b"), "tree", "node node", commits=commits, reports=[(5, "tree", ["b"])])
-    assert of("commit_summary", scene) == pytest.approx([FOUR_THIRDS, 0])
+    context = make_context(("a", "b"), "tree", "node node", commits=commits, reports=[(5, "tree", ["b"])])
+    assert of("commit_summary", context) == pytest.approx([FOUR_THIRDS, 0])
 
 
-def test_near_commits(make_scene):
+def test_near_commits(make_context):
     # the report is one word: a message of that word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     commits = [(9, "tree node", ["a", "b"]), (8, "leaf", ["c"]), (7, "node", ["c"]), (6, "tree", ["b"])]
-    scene = make_scene(("a", "b", "c"), "tree", commits=commits)
+    context = make_context(("a", "b", "c"), "tree", commits=commits)
     half = math.sqrt(0.5)
-    assert of("near_commits", scene) == pytest.approx([half * half, half * half + 1, 0], rel=1e-6)
+    assert of("near_commits", context) == pytest.approx([half * half, half * half + 1, 0], rel=1e-6)
 
 
-def test_near_commits_are_ten(make_scene):
+def test_near_commits_are_ten(make_context):
     commits = [(20 - n, "tree", [f"f{n:02}"]) for n in range(12)]
-    got = of("near_commits", make_scene([f"f{n:02}" for n in range(12)], "tree", commits=commits))
+    got = of("near_commits", make_context([f"f{n:02}" for n in range(12)], "tree", commits=commits))
     # all alike: the ten latest
     assert got == pytest.approx([0, 0] + [1] * 10, rel=1e-6)
 
 
-def test_near_reports(make_scene):
+def test_near_reports(make_context):
     reports = [(730, "tree", ["a", "b"]), (365, "tree node", ["b"]), (1, "node", ["c"])]
-    got = of("near_reports", make_scene(("a", "b", "c"), "tree", reports=reports))
+    got = of("near_reports", make_context(("a", "b", "c"), "tree", reports=reports))
     old = math.exp(-1) / math.sqrt(2)
     # IDF of tree and of node are the same: cosine^2 = 1/2
     assert got == pytest.approx([old, old + 0.5 * math.exp(-0.5), 0], rel=1e-6)
 
 
-def test_near_package(make_scene):
+def test_near_package(make_context):
     commits = [(9, "tree", ["p/a", "p/gone"]), (5, "leaf", ["q/c"])]
-    scene = make_scene(("p/a", "p/b", "q/c"), "tree", commits=commits, gone=("p/gone",))
+    context = make_context(("p/a", "p/b", "q/c"), "tree", commits=commits, gone=("p/gone",))
     # s/k = 1/2 on p/a; the folder p has two files in this version
-    assert of("near_package", scene) == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 0], rel=1e-6)
+    assert of("near_package", context) == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 0], rel=1e-6)
 
 
-def test_folder_reports(make_scene):
+def test_folder_reports(make_context):
     # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files; the message of a commit has no say
     reports = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
     commits = [(3, "tree", ["q/c"])]
-    scene = make_scene(("p/a", "p/b", "q/c"), "tree", commits=commits, reports=reports, gone=("p/gone",))
-    assert of("folder_reports", scene) == pytest.approx([1 / math.sqrt(2), 1 / math.sqrt(2), 0], rel=1e-6)
+    context = make_context(("p/a", "p/b", "q/c"), "tree", commits=commits, reports=reports, gone=("p/gone",))
+    assert of("folder_reports", context) == pytest.approx([1 / math.sqrt(2), 1 / math.sqrt(2), 0], rel=1e-6)
 
 
-def test_name_documents(make_scene):
+def test_name_documents(make_context):
     """A commit on XmlTree speaks for its words xml, tree and xmltree; HtmlTree shares the one.
 
     Names: xml tree xmltree | html tree htmltree | leaf. IDF of tree ln(1 + 1.5/2.5), of the others ln(1 + 2.5/1.5).
     """
     paths = ("a/XmlTree.java", "b/HtmlTree.java", "c/Leaf.java")
-    scene = make_scene(paths, "crash", "leaf", commits=[(5, "crash", [paths[0]])])
+    context = make_context(paths, "crash", "leaf", commits=[(5, "crash", [paths[0]])])
     tree, other = math.log(1.6), math.log(1 + 2.5 / 1.5)
     weight = tree + 2 * other
     expected = [weight**0.3 * FOUR_THIRDS, tree * FOUR_THIRDS / weight**0.7, 0]
-    assert of("name_documents", scene) == pytest.approx(expected)
+    assert of("name_documents", context) == pytest.approx(expected)
 
 
 # Activity and structure
 
 
-def test_recency_activity_popularity(make_scene):
+def test_recency_activity_popularity(make_context):
     commits = [(60, "x", ["a"]), (30, "x", ["a", "b"]), (-1, "x", ["c"])]
-    scene = make_scene(("a", "b", "c"), commits=commits)
-    assert of("recency", scene) == pytest.approx([0.5, 0.5, 0])
+    context = make_context(("a", "b", "c"), commits=commits)
+    assert of("recency", context) == pytest.approx([0.5, 0.5, 0])
     shared = math.exp(-0.5) / math.sqrt(2)
-    assert of("activity", scene) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
-    assert of("popularity", scene) == pytest.approx([math.log1p(1 + math.sqrt(0.5)), math.log1p(math.sqrt(0.5)), 0])
+    assert of("activity", context) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
+    assert of("popularity", context) == pytest.approx([math.log1p(1 + math.sqrt(0.5)), math.log1p(math.sqrt(0.5)), 0])
 
 
-def test_year(make_scene):
-    scene = make_scene(("a", "b", "c"), commits=[(365, "x", ["a"]), (730, "x", ["a", "b"]), (-1, "x", ["c"])])
+def test_year(make_context):
+    context = make_context(("a", "b", "c"), commits=[(365, "x", ["a"]), (730, "x", ["a", "b"]), (-1, "x", ["c"])])
     shared = math.exp(-2) / math.sqrt(2)
-    assert of("year", scene) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
+    assert of("year", context) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
 
 
-def test_length(make_scene):
-    scene = make_scene(("a", "b"))
-    scene.place.text.corpus.table.lines[:] = [0, 99]
-    assert of("length", scene) == pytest.approx([0, math.log(100)])
+def test_length(make_context):
+    context = make_context(("a", "b"))
+    context.version.text.corpus.table.lines[:] = [0, 99]
+    assert of("length", context) == pytest.approx([0, math.log(100)])
 
 
-def test_test(make_scene):
-    assert of("test", make_scene(("src/A.java", "src/ATest.java", "test/B.java"))).tolist() == [0, 1, 1]
+def test_test(make_context):
+    assert of("test", make_context(("src/A.java", "src/ATest.java", "test/B.java"))).tolist() == [0, 1, 1]
 
 
 # Related files
@@ -317,38 +317,38 @@ def test_test(make_scene):
 
 def test_posterior():
     # 1 x 1 against -.6 x 1
-    got = features.posterior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
+    got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
-    assert features.posterior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
+    assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
 
 
-def test_twin(make_scene):
-    scene = make_scene(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
-    got = features.twin(scene, np.array([0.1, 0.5, 0.3, 0.1]))
+def test_twin(make_context):
+    context = make_context(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
+    got = features.test_counterpart(context, np.array([0.1, 0.5, 0.3, 0.1]))
     assert got.tolist() == [0, 0.3, 0.5, 0.5]
 
 
-def test_folder_share(make_scene):
-    scene = make_scene(("p/a", "p/b", "p/c", "q/d"))
+def test_folder_share(make_context):
+    context = make_context(("p/a", "p/b", "p/c", "q/d"))
     # by the root of the two others; alone in its folder: nothing
-    got = features.folder_share(scene, np.array([0.5, 0.2, 0.1, 0.2]))
+    got = features.folder_share(context, np.array([0.5, 0.2, 0.1, 0.2]))
     assert got == pytest.approx([0.3 / math.sqrt(2), 0.6 / math.sqrt(2), 0.7 / math.sqrt(2), 0])
 
 
-def test_co_change(make_scene):
+def test_co_change(make_context):
     # c's commits: alone, with b, weights 1 and 1/sqrt 2 of the same day
     commits = [(0.0001, "x", ["c"]), (0.0001, "x", ["b", "c"])]
-    scene = make_scene(("a", "b", "c"), commits=commits)
+    context = make_context(("a", "b", "c"), commits=commits)
     share = math.sqrt(0.5) / (1 + math.sqrt(0.5))
-    got = features.co_change(scene, np.array([0.1, 0.2, 0.7]))
+    got = features.co_change(context, np.array([0.1, 0.2, 0.7]))
     assert got == pytest.approx([0, 0.7 * share, 0.2], abs=1e-6)
 
 
-def test_co_change_asks_twenty_leaders(make_scene):
+def test_co_change_asks_twenty_leaders(make_context):
     paths = [f"f{n:02}" for n in range(25)]
-    scene = make_scene([*paths, "z"], commits=[(0.0001, "x", [path, "z"]) for path in paths])
+    context = make_context([*paths, "z"], commits=[(0.0001, "x", [path, "z"]) for path in paths])
     shares = np.concatenate((np.linspace(1, 2, 25), [0.0]))
-    assert features.co_change(scene, shares)[-1] == pytest.approx(shares[5:25].sum(), rel=1e-6)
+    assert features.co_change(context, shares)[-1] == pytest.approx(shares[5:25].sum(), rel=1e-6)
 
 
 # Tables
@@ -361,14 +361,14 @@ def test_scaled():
 
 
 @pytest.fixture
-def rich(make_scene):
+def rich(make_context):
     files = {
         "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
         "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
         "test/TreeTest.java": {"code": "tree", "type": "treetest"},
     }
     paths = list(files)
-    return make_scene(
+    return make_context(
         files,
         "Tree grows too much",
         "The tree and its node at src.Tree.grow(Tree.java:3)",
@@ -404,10 +404,10 @@ def test_an_unknown_feature(rich):
         features.columns(rich, ["code", "magic"])
 
 
-def test_no_file_and_no_past(make_scene):
-    empty = make_scene({}, "tree", "node at x.A.go(A.java:1)")
+def test_no_file_and_no_past(make_context):
+    empty = make_context({}, "tree", "node at x.A.go(A.java:1)")
     for values in features.columns(empty, features.ALL).values():
         assert values.tolist() == []
-    fresh = make_scene({"a": {"code": "tree"}}, "")
+    fresh = make_context({"a": {"code": "tree"}}, "")
     for values in features.columns(fresh, features.ALL).values():
         assert np.isfinite(values).all()

@@ -11,13 +11,13 @@ PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java")
 
 
 @pytest.fixture
-def scene(make_scene):
+def context(make_context):
     files = {
         PATHS[0]: {"code": "leaf", "comment": "grow"},
         PATHS[1]: {"code": "tree grow grow", "method": "grow", "type": "tree"},
         PATHS[2]: {"code": "tree"},
     }
-    return make_scene(
+    return make_context(
         files,
         "Growing Tree",
         "The tree grows. at src.Tree.grow(Tree.java:3)",
@@ -27,9 +27,9 @@ def scene(make_scene):
     )
 
 
-def told(scene, weights, file):
-    columns = features.columns(scene, features.ALL)
-    return {reason.feature: (reason.share, reason.text) for reason in Explainer(scene, columns, weights).why(file)}
+def told(context, weights, file):
+    columns = features.columns(context, features.ALL)
+    return {reason.feature: (reason.share, reason.text) for reason in Explainer(context, columns, weights).why(file)}
 
 
 @pytest.mark.parametrize(
@@ -49,33 +49,33 @@ def told(scene, weights, file):
         ("history", "fixed once before"),
     ],
 )
-def test_what_is_said(scene, feature, text):
-    (name, (share, said)), *_ = told(scene, {feature: 2.0}, 1).items()
+def test_what_is_said(context, feature, text):
+    (name, (share, said)), *_ = told(context, {feature: 2.0}, 1).items()
     assert name == feature
     assert said.lower().startswith(text.lower())
-    assert share == pytest.approx(2.0 * features.columns(scene, [feature])[feature][1], abs=1e-4)
+    assert share == pytest.approx(2.0 * features.columns(context, [feature])[feature][1], abs=1e-4)
 
 
-def test_features_that_say_the_same_are_joined_and_four_are_shown(scene):
+def test_features_that_say_the_same_are_joined_and_four_are_shown(context):
     weights = {"code": 1.0, "summary": 2.0, "path": 3.0, "recency": 0.5, "twin": 0.4, "mention": 9.0, "test": -5.0}
-    got = told(scene, weights, 1)
+    got = told(context, weights, 1)
     assert len(got) == 4
-    columns = features.columns(scene, features.ALL)
+    columns = features.columns(context, features.ALL)
     shares = {name: weight * float(columns[name][1]) for name, weight in weights.items()}
     assert got["code"][0] == pytest.approx(shares["code"] + shares["summary"], abs=1e-4)
     assert [share for share, _ in got.values()] == sorted((share for share, _ in got.values()), reverse=True)
 
 
-def test_only_what_lifts_is_told(scene):
-    assert told(scene, {"test": -1.0, "popularity": -1.0, "mention": 1.0}, 0) == {}
+def test_only_what_lifts_is_told(context):
+    assert told(context, {"test": -1.0, "popularity": -1.0, "mention": 1.0}, 0) == {}
 
 
 def test_every_feature_but_the_negative_ones_can_speak():
     assert set(features.ALL) - set(SPEAKERS) == {"popularity", "test"}
 
 
-def test_every_reason_of_every_file_can_be_said(scene):
+def test_every_reason_of_every_file_can_be_said(context):
     for file in range(3):
         for name in features.ALL:
-            for _, text in told(scene, {name: 1.0}, file).values():
+            for _, text in told(context, {name: 1.0}, file).values():
                 assert text

@@ -9,8 +9,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, reproduce, reproduction, systems, truncation
+from tosloc.cli import commands, interchange, judging, localize
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
+from tosloc.lab.commands import agreement as reproduction
+from tosloc.lab.commands import baselines as systems
+from tosloc.lab.commands import paper as reproduce
+from tosloc.lab.commands import truncation
 
 
 class _Commands(TyperGroup):

@@ -41,7 +41,8 @@ def train(
         bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
     ] = True,
     keep_features: Annotated[
-        bool, typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for scripts/pool.py.")
+        bool,
+        typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for tosloc lab pool."),
     ] = False,
     stage_two: Annotated[
         bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")

@@ -40,7 +40,7 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.evaluation.forms import form_of
+    from tosloc.evaluation.formats import form_of
 
     _check_folder(out)
     form = form_of(file)
@@ -80,11 +80,11 @@ def export_run(
     As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
     """
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluation.places import read_judged
+    from tosloc.evaluation.run_paths import read_scored
     from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
 
     _check_folder(out)
-    judged = read_judged(run, split.value, qrels)
+    judged = read_scored(run, split.value, qrels)
     judged.evaluation()  # refuses what other tools would not see
     if judged.run.partial:
         raise RunError(f"{run}: only the ranks of some files are known; TREC's form holds whole rankings")
@@ -97,7 +97,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.evaluation import RUN_FILE, evaluate, write_run
-    from tosloc.evaluation.forms import read_any_judgements
+    from tosloc.evaluation.formats import read_any_judgements
     from tosloc.evaluation.trec import read_trec_run
 
     run = read_trec_run(file)
@@ -119,7 +119,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, progress: bool | None) -> None:
     from tosloc import __version__
-    from tosloc.analysis.traits import traits_of
+    from tosloc.analysis.report_attributes import attributes_of
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
     from tosloc.data.datasets import load_dataset
@@ -149,7 +149,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
         write_known_ranks(
             folder / RUN_FILE, header, ((case.report.id, published.ranks[case.report.id]) for case in cases)
         )
-        judgements = [Judgement.of(c, dataset.files[c.report.id], traits_of(c.report, c.fixed)) for c in cases]
+        judgements = [Judgement.of(c, dataset.files[c.report.id], attributes_of(c.report, c.fixed)) for c in cases]
         _write_truth(folder, judgements, ((c.version, repository.snapshot(c.version, SUFFIXES).paths) for c in cases))
     print_notes(
         [
@@ -162,9 +162,9 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
 
 def _forget_truth(folder: Path) -> None:
     """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
-    from tosloc.evaluation import JUDGEMENTS_FILE, SEARCHED_FILE
+    from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE
 
-    for name in (JUDGEMENTS_FILE, SEARCHED_FILE):
+    for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -172,10 +172,10 @@ def _write_truth(
     folder: Path, judgements: Iterable[Judgement], versions: Iterable[tuple[str, Sequence[str]]] | None
 ) -> None:
     """Write the files of versions, if they are known, and then the judgements."""
-    from tosloc.evaluation import JUDGEMENTS_FILE, SEARCHED_FILE, write_judgements, write_searched
+    from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, write_file_lists, write_judgements
 
     if versions is not None:
-        write_searched(folder / SEARCHED_FILE, versions)
+        write_file_lists(folder / FILE_LISTS_FILE, versions)
     write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 

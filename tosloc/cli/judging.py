@@ -17,7 +17,7 @@ from tosloc.errors import RunError
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
     from tosloc.evaluation.measures import Measure
-    from tosloc.evaluation.places import Judged
+    from tosloc.evaluation.run_paths import ScoredRun
     from tosloc.evaluation.tables import Results
 
 DIFFERS = 1
@@ -133,18 +133,18 @@ def compare(
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
     from tosloc.cli.tables import print_results
-    from tosloc.evaluation.places import read_judged
+    from tosloc.evaluation.run_paths import read_scored
     from tosloc.evaluation.tables import results_of
 
-    print_results([results_of(replace(read_judged(folder, split), name=split), strata=False)])
+    print_results([results_of(replace(read_scored(folder, split), name=split), strata=False)])
 
 
-def _judged(places: Sequence[Path], split: str, qrels: Path | None) -> list[Judged]:
+def _judged(places: Sequence[Path], split: str, qrels: Path | None) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the place that was asked for."""
-    from tosloc.evaluation.places import read_judged
+    from tosloc.evaluation.run_paths import read_scored
 
     _check_distinct(places)
-    judged = [read_judged(place, split, qrels) for place in places]
+    judged = [read_scored(place, split, qrels) for place in places]
     times = Counter(one.name for one in judged)
     return [
         replace(one, name=str(place)) if times[one.name] > 1 else one for one, place in zip(judged, places, strict=True)
@@ -185,8 +185,8 @@ def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Me
 
 def _write_figures(folder: Path, results: Sequence[Results]) -> None:
     """Draw all runs together: precision-recall, coverage, and ranks of first hits."""
-    from tosloc.report.drawing import save
-    from tosloc.report.figures import coverage_figure, first_hit_figure, precision_recall_figure
+    from tosloc.plots.drawing import save
+    from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; name a folder for the figures")
@@ -201,7 +201,7 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
 
 def _write_page(path: Path, results: Results) -> None:
     from tosloc.files import write_text
-    from tosloc.report.page import page
+    from tosloc.plots.page import page
 
     if path.is_dir():
         raise RunError(f"{path} is a folder; name a file")
@@ -226,7 +226,7 @@ def _check_same(places: Sequence[Path], split: str, as_json: bool) -> None:
     """Say whether all runs rank as the first does. Exits with 1 if one does not."""
     from tosloc.cli.printing import print_json, printable
     from tosloc.evaluation.compare import first_difference
-    from tosloc.evaluation.places import read_at
+    from tosloc.evaluation.run_paths import read_at
 
     first, *others = (read_at(place, split) for place in places)
     told: list[dict[str, Any]] = []

@@ -39,7 +39,7 @@ def localize(
     from tosloc.cli.progress import shown
     from tosloc.data.git import Repository
     from tosloc.data.reports import read_report
-    from tosloc.pipeline.localizer import Localizer
+    from tosloc.localizer import Localizer
 
     question = read_report("-" if str(report) == "-" else report, datetime.now(UTC))
     localizer = Localizer.default() if checkpoint is None else Localizer.load(checkpoint)

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from tosloc.errors import RunError
+from tosloc.evaluation.file_lists import FileLists
 from tosloc.evaluation.judgements import Judgement, Qrels
 from tosloc.evaluation.measures import AP, RR, Measure, Others, Outcome, found_at, hit_at
 from tosloc.evaluation.runs import Order, Run
-from tosloc.evaluation.searched import Searched
 from tosloc.records import BoolArray, FloatArray, IntArray
 
 
@@ -182,7 +182,7 @@ def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) 
 class _Membership:
     """Whether the files of a run were searched."""
 
-    def __init__(self, run: Run, searched: Searched) -> None:
+    def __init__(self, run: Run, searched: FileLists) -> None:
         self._run, self._searched = run, searched
         self._numbers: IntArray = searched.numbers_of(run.names)
 

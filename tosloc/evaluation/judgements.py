@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tosloc.errors import RunError
-from tosloc.evaluation.lines import json_lines
+from tosloc.evaluation.file_lists import FILE_LISTS_FILE, FileLists, read_file_lists
+from tosloc.evaluation.jsonl import json_lines
 from tosloc.evaluation.runs import opened
-from tosloc.evaluation.searched import SEARCHED_FILE, Searched, read_searched
 from tosloc.files import written_whole
-from tosloc.records import Case, Traits
+from tosloc.records import Case, ReportAttributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Judgement:
     """Number of files of the searched version, if known: a ranking holds as many."""
     version: str | None = None
     """Full id of the searched version, if known."""
-    traits: Traits | None = None
+    attributes: ReportAttributes | None = None
     """What kind of report it is, if known."""
     nonrelevant: tuple[str, ...] | None = None
     """Files judged as not fixed; None where those are all other files of the version."""
@@ -52,9 +52,9 @@ class Judgement:
         return len(self.listed) - len(self.fixed)
 
     @classmethod
-    def of(cls, case: Case, searched: int | None = None, traits: Traits | None = None) -> Self:
+    def of(cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None) -> Self:
         """Judgement of a labelled bug whose version holds ``searched`` source files."""
-        return cls(case.report.id, case.fixed, case.listed, searched, case.version, traits)
+        return cls(case.report.id, case.fixed, case.listed, searched, case.version, attributes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +63,12 @@ class Qrels:
 
     judgements: Mapping[str, Judgement]
     """Report id -> what is true of it."""
-    searched: Searched | None = None
+    searched: FileLists | None = None
     where: str = "qrels"
     """The file, for messages."""
 
     @classmethod
-    def of(cls, judgements: Iterable[Judgement], searched: Searched | None = None, where: str = "qrels") -> Self:
+    def of(cls, judgements: Iterable[Judgement], searched: FileLists | None = None, where: str = "qrels") -> Self:
         """The judgements by report. Raises ValueError for a report that is judged twice."""
         by_report: dict[str, Judgement] = {}
         for one in judgements:
@@ -98,7 +98,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "listed": one.listed,
                 "searched": one.searched,
                 "version": one.version,
-                "traits": None if one.traits is None else asdict(one.traits),
+                "traits": None if one.attributes is None else asdict(one.attributes),
                 **({} if one.nonrelevant is None else {"nonrelevant": one.nonrelevant}),
             }
             file.write((json.dumps(values, separators=(",", ":")) + "\n").encode())
@@ -124,21 +124,23 @@ def read_judgements(path: str | Path, searched: str | Path | None = None) -> Qre
             if one.report in judgements:
                 raise RunError(f"{where}: report {one.report} is judged twice")
             judgements[one.report] = one
-    beside = Path(path).parent / SEARCHED_FILE
+    beside = Path(path).parent / FILE_LISTS_FILE
     place = Path(searched) if searched is not None else beside if beside.is_file() else None
-    return Qrels(judgements, None if place is None else read_searched(place), str(path))
+    return Qrels(judgements, None if place is None else read_file_lists(place), str(path))
 
 
 def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
     fixed, listed = ([str(path) for path in value[key]] for key in ("fixed", "listed"))
-    traits, others = value.get("traits"), value.get("nonrelevant")
+    attributes, others = value.get("traits"), value.get("nonrelevant")
     return Judgement(
         str(value["report"]),
         tuple(fixed),
         tuple(listed),
         value.get("searched"),
         value.get("version"),
-        None if traits is None else Traits(traits["description"], traits["stack_trace"], traits["named"]),
+        None
+        if attributes is None
+        else ReportAttributes(attributes["description"], attributes["stack_trace"], attributes["named"]),
         None if others is None else tuple(str(path) for path in others),
         where,
     )

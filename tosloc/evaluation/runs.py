@@ -18,7 +18,7 @@ from typing import IO, Any, Self, cast
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.lines import json_lines
+from tosloc.evaluation.jsonl import json_lines
 from tosloc.files import written_whole
 from tosloc.records import FloatArray, IntArray, Names, Ranking
 

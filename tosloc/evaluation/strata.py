@@ -42,15 +42,15 @@ class Stratum:
 
 
 def _described(one: Judgement) -> bool | None:
-    return None if one.traits is None else one.traits.description
+    return None if one.attributes is None else one.attributes.description
 
 
 def _traced(one: Judgement) -> bool | None:
-    return None if one.traits is None else one.traits.stack_trace
+    return None if one.attributes is None else one.attributes.stack_trace
 
 
 def _localized(one: Judgement) -> bool | None:
-    return None if one.traits is None else one.traits.named > 0
+    return None if one.attributes is None else one.attributes.named > 0
 
 
 def _only_tests(one: Judgement) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure, found_at
-from tosloc.evaluation.places import Judged
+from tosloc.evaluation.run_paths import ScoredRun
 from tosloc.evaluation.statistics import Interval, percentile_interval, ratios, resampled_sums
 from tosloc.evaluation.strata import FEW, Stratum, known_strata
 from tosloc.records import FloatArray
@@ -55,7 +55,7 @@ class Results:
     """Everything that is told of one run, under the name that tables give it."""
 
     name: str
-    judged: Judged
+    judged: ScoredRun
     evaluation: Evaluation
     summary: dict[str, int | float | None]
     """Over all judged reports, as ``Evaluation.summary``: the headline."""
@@ -84,7 +84,7 @@ class Results:
         )
 
 
-def results_of(judged: Judged, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
+def results_of(judged: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
     """The results of a run, named ``name`` or as it is. Raises RunError for what cannot be evaluated."""
     evaluation = judged.evaluation()
     means = _means(evaluation, [*_MEANS.values(), *measures])
@@ -141,7 +141,7 @@ def results_values(results: Results, name: bool = False) -> dict[str, Any]:
 
 
 def report_values(one: ReportScores, measures: Sequence[Measure] = ()) -> dict[str, Any]:
-    """One report's scores as plain values: ranks of its fixed files, counts, AP, RR, more measures, traits."""
+    """One report's scores as plain values: ranks of its fixed files, counts, AP, RR, more measures, attributes."""
     return {
         "report": one.report,
         "ranks": list(one.ranks),
@@ -149,7 +149,7 @@ def report_values(one: ReportScores, measures: Sequence[Measure] = ()) -> dict[s
         "dropped": one.judgement.dropped,
         "searched": one.outcome.searched,
         **{repr(measure): measure(one.outcome) for measure in dict.fromkeys((AP, RR, *measures))},
-        "traits": None if one.judgement.traits is None else asdict(one.judgement.traits),
+        "traits": None if one.judgement.attributes is None else asdict(one.judgement.attributes),
     }
 
 

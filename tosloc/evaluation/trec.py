@@ -17,9 +17,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.columns import Numbers, column_blocks, decoded, encoded, shown
 from tosloc.evaluation.judgements import Judgement, Qrels
 from tosloc.evaluation.runs import Order, Run
+from tosloc.evaluation.trec_columns import Numbers, column_blocks, decoded, encoded, shown
 from tosloc.files import written_whole
 from tosloc.records import FloatArray, IntArray, LongArray
 

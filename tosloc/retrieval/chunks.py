@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tosloc.index.corpus import VersionView
+from tosloc.index.postings import summed
 from tosloc.records import FloatArray, LongArray
-from tosloc.retrieval.corpus import VersionView
-from tosloc.retrieval.postings import summed
 
 K1 = 1.2
 SATURATION = np.arange(256) * (K1 + 1) / (np.arange(256) + K1)

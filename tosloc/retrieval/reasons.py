@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 import numpy as np
 
 from tosloc.analysis import text
+from tosloc.index import bm25
+from tosloc.index.context import QueryContext
+from tosloc.index.documents import DocumentsView
+from tosloc.index.query import frame_name
 from tosloc.records import FloatArray, Reason
-from tosloc.retrieval import bm25, features
-from tosloc.retrieval.documents import DocumentsView
-from tosloc.retrieval.question import frame_name
-from tosloc.retrieval.scene import Scene
+from tosloc.retrieval import features
 
 SHOWN = 4
 """Reasons a file, at most."""
@@ -21,12 +22,12 @@ WORDS = 6
 
 
 class Explainer:
-    """Reasons for the files of one answered question."""
+    """Reasons for the files of one answered query."""
 
-    def __init__(self, scene: Scene, columns: Mapping[str, FloatArray], weights: Mapping[str, float]) -> None:
-        self.scene, self.columns, self.weights = scene, columns, weights
+    def __init__(self, context: QueryContext, columns: Mapping[str, FloatArray], weights: Mapping[str, float]) -> None:
+        self.context, self.columns, self.weights = context, columns, weights
         self._surface: dict[str, str] = {}
-        for source in (scene.question.report.summary, scene.question.prose):
+        for source in (context.query.report.summary, context.query.prose):
             for word in text.words(source):
                 for term in text.identifier_terms(word):
                     self._surface.setdefault(term, word)
@@ -53,14 +54,14 @@ class Explainer:
 
     def words(self, file: int) -> str:
         """The report's words that the file's text shares, rarest and most frequent first."""
-        view = self.scene.place.text
+        view = self.context.version.text
         row = int(view.rows[file])
         if row < 0:
             return "text not readable"
         table = view.corpus.table
         start, end = int(table.starts[row]), int(table.starts[row + 1])
         held = {int(term): place for place, term in enumerate(table.terms[start:end].tolist(), start=start)}
-        terms, weights = self.scene.text_terms
+        terms, weights = self.context.text_terms
         common = [
             (int(term), float(weight))
             for term, weight in zip(terms.tolist(), weights.tolist(), strict=True)
@@ -80,22 +81,23 @@ class Explainer:
 
     def path_words(self, file: int) -> str:
         """The report's words that the path shares."""
-        table, row = self.scene.place.paths.table, int(self.scene.place.paths.path_ids[file])
+        table, row = self.context.version.paths.table, int(self.context.version.paths.path_ids[file])
         terms = table.terms[int(table.starts[row]) : int(table.starts[row + 1])].tolist()
-        known = self.scene.question.weights
+        known = self.context.query.weights
         held = [table.vocabulary[term] for term in terms if table.vocabulary[term] in known]
         return "path words " + self._as_written(sorted(held, key=lambda term: (-known[term], term)))
 
     def named(self, file: int) -> str:
         """That the report writes the file's name."""
-        return f"named in the report: {self.scene.place.paths.table.stems[int(self.scene.place.paths.path_ids[file])]}"
+        paths = self.context.version.paths
+        return f"named in the report: {paths.table.stems[int(paths.path_ids[file])]}"
 
     def frame(self, file: int) -> str:
         """The first stack frame in the file."""
-        row = int(self.scene.place.paths.path_ids[file])
-        for name, _, rows in self.scene.frame_files:
+        row = int(self.context.version.paths.path_ids[file])
+        for name, _, rows in self.context.frame_files:
             if row in rows:
-                for frame in self.scene.question.frames:
+                for frame in self.context.query.frames:
                     if frame_name(frame) == name:
                         line = f":{frame.line}" if frame.line else ""
                         return f"stack frame {_short(name)}{f'.{frame.method}' if frame.method else ''}{line}"
@@ -103,14 +105,14 @@ class Explainer:
 
     def _nearest(self, view: DocumentsView, similarities: FloatArray, file: int) -> int | None:
         documents = view.documents
-        row = int(self.scene.place.paths.path_ids[file])
+        row = int(self.context.version.paths.path_ids[file])
         holders = documents.pair_document[documents.files == row]
         holders = holders[similarities[holders] > 0]
         return int(holders[np.argmax(similarities[holders])]) if len(holders) else None
 
     def _document(self, view: DocumentsView, number: int) -> str:
         documents = view.documents
-        known = self.scene.question.weights
+        known = self.context.query.weights
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
         shared = sorted((t for t in terms if documents.vocabulary[t] in known), key=lambda t: (-view.idf[t], t))
         day = datetime.fromtimestamp(int(documents.times[number]), UTC).date().isoformat()
@@ -119,8 +121,8 @@ class Explainer:
 
     def reports(self, file: int) -> str:
         """The nearest earlier report that was fixed in the file, else the nearest commit message."""
-        view = self.scene.moment.reports
-        number = self._nearest(view, self.scene.report_similarities, file)
+        view = self.context.history.reports
+        number = self._nearest(view, self.context.report_similarities, file)
         if number is None:
             return self.commits(file)
         identity = view.documents.ids[number]
@@ -129,66 +131,66 @@ class Explainer:
 
     def commits(self, file: int) -> str:
         """The nearest earlier commit message of the file."""
-        view = self.scene.moment.commits
-        number = self._nearest(view, self.scene.commit_similarities, file)
+        view = self.context.history.commits
+        number = self._nearest(view, self.context.commit_similarities, file)
         if number is None:
             return "earlier commits of the file"
         return f"commit {view.documents.ids[number][:12]}, {self._document(view, number)}"
 
     def package(self, file: int) -> str:
         """The folder whose commits speak like the report."""
-        folder = self.scene.place.text.snapshot.paths[file].rpartition("/")[0].rpartition("/")[2]
+        folder = self.context.version.text.snapshot.paths[file].rpartition("/")[0].rpartition("/")[2]
         return f"commits like the report in its folder {folder}/"
 
-    def kin(self, file: int) -> str:
+    def similar_name(self, file: int) -> str:
         """That commits to files of similar names speak like the report."""
         return "commits like the report in files with similar names"
 
     def active(self, file: int) -> str:
         """When the file last changed."""
-        moment, row = self.scene.moment, int(self.scene.place.paths.path_ids[file])
-        days = float(moment.last_touch(moment.commits, self.scene.all_paths)[row])
+        moment, row = self.context.history, int(self.context.version.paths.path_ids[file])
+        days = float(moment.last_touch(moment.commits, self.context.all_paths)[row])
         return f"changed {days:.0f} days before the report" if np.isfinite(days) else "recent changes"
 
     def partner(self, file: int) -> str:
         """The leading file that changes together with this one."""
-        documents = self.scene.moment.commits.documents
-        path_ids = self.scene.place.paths.path_ids
+        documents = self.context.history.commits.documents
+        path_ids = self.context.version.paths.path_ids
         row = int(path_ids[file])
         together = documents.pair_document[documents.files == row]
-        together = together[self.scene.moment.commits.known[together]]
+        together = together[self.context.history.commits.known[together]]
         for leader in self.leaders():
             other = int(path_ids[leader])
             if other != row and np.isin(documents.pair_document[documents.files == other], together).any():
-                return f"changes together with {self.scene.place.text.snapshot.paths[leader].rpartition('/')[2]}"
+                return f"changes together with {self.context.version.text.snapshot.paths[leader].rpartition('/')[2]}"
         return "changes together with leading files"
 
-    def twin(self, file: int) -> str:
+    def test_counterpart(self, file: int) -> str:
         """That its test, or what it tests, leads."""
         return "its test, or what it tests, leads"
 
     def size(self, file: int) -> str:
         """Its lines."""
-        view = self.scene.place.text
+        view = self.context.version.text
         row = int(view.rows[file])
         return f"{int(view.corpus.table.lines[row]):,} lines" if row >= 0 else "length"
 
     def complexity(self, file: int) -> str:
         """Its cyclomatic complexity."""
-        view = self.scene.place.text
+        view = self.context.version.text
         row = int(view.rows[file])
         return f"cyclomatic complexity {int(view.corpus.table.complexity[row])}" if row >= 0 else "complexity"
 
     def fixes(self, file: int) -> str:
         """How often it was fixed."""
-        row = int(self.scene.place.paths.path_ids[file])
-        times = int(self.scene.moment.fixes(self.scene.all_paths)[row])
+        row = int(self.context.version.paths.path_ids[file])
+        times = int(self.context.history.fixes(self.context.all_paths)[row])
         return "fixed once before" if times == 1 else f"fixed {times} times before"
 
     def leaders(self) -> list[int]:
         """The first files of the first guess, in order."""
         if self._leaders is None:
-            guess = features.posterior(self.columns)
+            guess = features.prior(self.columns)
             self._leaders = np.argsort(-guess, kind="stable")[: features.CANDIDATE_SEEDS].tolist()
         return self._leaders
 
@@ -227,13 +229,13 @@ SPEAKERS: Mapping[str, Callable[[Explainer, int], str]] = {
     "near_package": Explainer.package,
     "folder_reports": Explainer.package,
     "folder_share": Explainer.package,
-    "name_documents": Explainer.kin,
+    "name_documents": Explainer.similar_name,
     "length": Explainer.size,
     "recency": Explainer.active,
     "activity": Explainer.active,
     "year": Explainer.active,
     "co_change": Explainer.partner,
-    "twin": Explainer.twin,
+    "twin": Explainer.test_counterpart,
     "history": Explainer.fixes,
     "complexity": Explainer.complexity,
 }

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tosloc.index.postings import leaders
+from tosloc.learning.lambdamart import HeadRanker, head_rows, reorder_head
+from tosloc.learning.linear import Rows
 from tosloc.records import FloatArray
-from tosloc.retrieval.fusion import Rows
-from tosloc.retrieval.postings import leaders
-from tosloc.retrieval.ranker import HeadRanker, head_rows, reorder_head
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class StageOne:
             return scores
         order = leaders(scores, self.ranker.settings.depth)
         rows = head_rows(table[order].astype(np.float32), scores[order])
-        return reorder_head(scores, order, self.ranker.points(rows), self.ranker.mix_)
+        return reorder_head(scores, order, self.ranker.scores(rows), self.ranker.weight_)
 
     def shares(self, row: Sequence[float] | FloatArray) -> FloatArray:
         """(K,) what each feature adds to the linear score of one file."""

@@ -1,0 +1,82 @@
+"""HistoryIndex of a real repository: which commits and reports become documents, of what words, known when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from tosloc.data.git import Repository
+from tosloc.data.history import read_history
+from tosloc.index.build_history import build_history, report_terms, without_trailers
+from tosloc.records import BugReport, Case
+
+JAVA = frozenset({".java"})
+
+
+def words(documents, number):
+    start, end = documents.starts[number], documents.starts[number + 1]
+    counts = documents.counts[start:end].tolist()
+    return {documents.vocabulary[t]: n for t, n in zip(documents.terms[start:end].tolist(), counts, strict=True)}
+
+
+def paths(documents, number, names):
+    start, end = documents.file_starts[number], documents.file_starts[number + 1]
+    return [names.names[f] for f in documents.files[start:end].tolist()]
+
+
+def test_commits_and_labelled_reports(repository):
+    repository.commit({"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100)
+    repository.commit({"x.txt": "2"}, "Only text", when=200)
+    before = repository.commit({f"many/F{n}.java": "1" for n in range(4)}, "Import", when=300)
+    fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
+    opened = datetime.fromtimestamp(350, UTC)
+    report = BugReport("7", "Tree tree breaks", "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node", opened)
+    case = Case(report, fix, before, 400, ("a/New.java", "a/Tree.java"), ("a/Tree.java",))
+    with Repository(repository.path) as opened_repository:
+        names = opened_repository.path_names
+        history = read_history(opened_repository, fix, JAVA)
+        evidence = build_history(history, [case], names, 3)
+        commits, reports = evidence.commits, evidence.reports
+        # neither the commit without a source file nor the one of more than three
+        assert commits.times.tolist() == [100, 400]
+        assert commits.ids == (repository.made[0], fix)
+        assert words(commits, 0) == {"grow": 1, "tree": 1}
+        assert sorted(paths(commits, 0, names)) == ["a/Leaf.java", "a/Tree.java"]
+        assert reports.ids == ("7",)
+        assert reports.commit_ids == (fix,)
+        assert reports.times.tolist() == [400]
+        assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
+        # all listed files: the fix was also about the one that it added
+        assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
+        assert reports.classes == (("a.Tree",),)
+        # its own fix is never in the history of the version, even when the report was opened later by the clock
+        late = evidence.before(9999, history.ancestors(before))
+        assert late.reports.known.tolist() == [False]
+        assert late.commits.known.tolist() == [True, False]
+
+
+def test_commits_that_fix_stand_in_for_reports(repository):
+    repository.commit({"A.java": "1"}, "Start", when=100)
+    fix = repository.commit({"A.java": "2"}, "Fix crash in parser", when=200)
+    repository.commit({f"F{n}.java": "1" for n in range(4)}, "Fix everything", when=300)
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+        reports = build_history(history, None, opened.path_names, 3).reports
+    assert reports.ids == reports.commit_ids == (fix,)
+    assert words(reports, 0) == {"fix": 1, "crash": 1, "parser": 1}
+    assert np.array_equal(reports.sizes, [1.0])
+
+
+@pytest.mark.parametrize(
+    "trailer", ["Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"]
+)
+def test_trailers_are_no_words(trailer):
+    assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
+    assert trailer in without_trailers(f"Fix it: {trailer}")
+
+
+def test_words_of_a_report():
+    report = BugReport("r", "Tree", "tree at x.Leaf.go(Leaf.java:1)", datetime(2020, 1, 1, tzinfo=UTC))
+    assert report_terms(report) == {"tree": 2}

@@ -1,0 +1,230 @@
+"""Dated texts as documents: statistics of what is known, cosines, neighbours, BM25 of joined texts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from tosloc.index.documents import AggregatedDocuments, Document, Documents, DocumentsView
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
+QUERY = {"a": 1.0, "b": 2.5, "zzz": 3.0, "f": 0.5}
+
+
+def documents_of(texts, files=None):
+    """Documents d0, d1 ... at times 0, 10 ..., document n touches file n unless told."""
+    return Documents.collect(
+        Document(f"d{n}", 10 * n, n, f"c{n}", Counter(text), tuple(files[n]) if files else (n,))
+        for n, text in enumerate(texts)
+    )
+
+
+def bools(*values):
+    return np.array(values, dtype=bool)
+
+
+def test_collected_in_order_of_time_then_commit_then_name():
+    made = Documents.collect(
+        [
+            Document("late", 9, 0, "c0", Counter(b=2), (3, 1, 3), ("x.Y",)),
+            Document("z", 5, 2, "c2", Counter(a=1), (0,)),
+            Document("y", 5, 2, "c2", Counter(), (0, 2)),
+            Document("x", 5, 3, "c3", Counter(c=70_000, a=1), (2,)),
+            Document("touches nothing", 1, 1, "c1", Counter(q=1), ()),
+        ]
+    )
+    assert made.ids == ("y", "z", "x", "late")
+    assert made.times.tolist() == [5, 5, 5, 9]
+    assert made.commits.tolist() == [2, 2, 3, 0]
+    assert made.commit_ids == ("c2", "c2", "c3", "c0")
+    assert made.vocabulary == ("a", "b", "c")
+    assert made.starts.tolist() == [0, 0, 1, 3, 4]
+    assert made.terms.tolist() == [0, 0, 2, 1]
+    assert made.counts.tolist() == [1, 1, 65_535, 2]
+    assert made.file_starts.tolist() == [0, 2, 3, 4, 6]
+    assert made.files.tolist() == [0, 2, 0, 2, 1, 3]
+    assert made.sizes.tolist() == [2.0, 1.0, 1.0, 2.0]
+    assert made.classes == ((), (), (), ("x.Y",))
+    assert made.lengths.tolist() == [0.0, 1.0, 65_536.0, 2.0]
+    assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
+
+
+def test_incidence_shares_a_document_among_its_files():
+    made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
+    assert made.incidence(5).toarray().tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+
+
+def test_statistics_of_the_known_only():
+    made = documents_of(["aab", "b", "ac", "c"])
+    view = DocumentsView(made, bools(True, True, True, False))
+    assert view.number == 3
+    assert view.frequency.tolist() == [2, 2, 1]
+    assert view.idf == pytest.approx([math.log(1 + 1.5 / 2.5), math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)])
+    norms = [math.hypot((1 + math.log(2)) * view.idf[0], view.idf[1]), view.idf[1]]
+    assert view.norms[:2] == pytest.approx(norms)
+
+
+@given(TEXTS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_updated_statistics_equal_fresh_ones(texts, data):
+    made = documents_of(texts)
+    masks = st.lists(st.booleans(), min_size=len(made), max_size=len(made)).map(lambda mask: np.array(mask, dtype=bool))
+    view = None
+    for _ in range(3):
+        view = DocumentsView(made, data.draw(masks), view)
+        fresh = DocumentsView(made, view.known)
+        assert view.frequency.tolist() == fresh.frequency.tolist()
+        assert view.similarities(QUERY).tolist() == fresh.similarities(QUERY).tolist()
+
+
+@given(TEXTS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_similarities_equal_a_dense_cosine(texts, data):
+    made = documents_of(texts)
+    known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)
+    seen = [set(text) for text, here in zip(texts, known, strict=True) if here]
+
+    def idf(term):
+        frequency = sum(term in held for held in seen)
+        return math.log(1 + (len(seen) - frequency + 0.5) / (frequency + 0.5))
+
+    query = {term: weight * idf(term) for term, weight in QUERY.items() if term in made.vocabulary}
+    expected = []
+    for text, here in zip(texts, known, strict=True):
+        vector = {term: (1 + math.log(count)) * idf(term) for term, count in Counter(text).items()}
+        dot = sum(value * query.get(term, 0.0) for term, value in vector.items())
+        size = math.hypot(*vector.values()) * math.hypot(*query.values())
+        expected.append(dot / size if here and size else 0.0)
+    assert DocumentsView(made, known).similarities(QUERY) == pytest.approx(expected, abs=1e-6)
+
+
+def test_unknown_documents_and_words_are_like_nothing():
+    view = DocumentsView(documents_of(["ab", "ab"]), bools(True, False))
+    assert view.similarities({"a": 1.0, "b": 1.0}) == pytest.approx([1.0, 0.0])
+    assert view.similarities({"zzz": 1.0}).tolist() == [0.0, 0.0]
+    assert view.similarities({}).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("similarities", "number", "expected"),
+    [
+        ([0.1, 0.9, 0.5], 2, [1, 2]),
+        ([0.1, 0.9, 0.5], 3, [1, 2, 0]),
+        ([0.1, 0.9, 0.5], 9, [1, 2, 0]),
+        ([0.5, 0.5, 0.9, 0.5], 3, [2, 3, 1]),
+        ([0.5, 0.5, 0.5, 0.5], 1, [3]),
+        ([0.0, 0.3, 0.0], 2, [1]),
+        ([0.0, 0.0, 0.0], 2, []),
+        ([], 2, []),
+    ],
+)
+def test_nearest_first_and_of_equals_the_latest(similarities, number, expected):
+    view = DocumentsView(documents_of(["a"] * 4), bools(True, True, True, True))
+    assert view.nearest(np.array(similarities), number).tolist() == expected
+
+
+def test_values_spread_over_touched_files():
+    view = DocumentsView(documents_of("ab", [(0, 2), (2, 3)]), bools(True, True))
+    assert view.spread(np.array([1, 0]), np.array([10.0, 1.0]), 5).tolist() == [1.0, 0.0, 11.0, 10.0, 0.0]
+    assert view.spread(np.zeros(0, dtype=np.int64), np.zeros(0), 2).tolist() == [0.0, 0.0]
+
+
+def test_take_keeps_the_chosen():
+    made = documents_of(["aab", "b", "ac"], [(0, 1), (1,), (0, 2)])
+    taken = made.take(np.array([2, 0]))
+    assert taken.ids == ("d2", "d0")
+    assert taken.times.tolist() == [20, 0]
+    assert taken.commits.tolist() == [2, 0]
+    assert taken.commit_ids == ("c2", "c0")
+    assert taken.vocabulary == made.vocabulary
+    assert [taken.vocabulary[t] for t in taken.terms] == ["a", "c", "a", "b"]
+    assert taken.counts.tolist() == [1, 1, 2, 1]
+    assert taken.files.tolist() == [0, 2, 0, 1]
+    assert taken.file_starts.tolist() == [0, 2, 4]
+    assert taken.sizes.tolist() == [2.0, 2.0]
+    assert len(made.take(np.zeros(0, dtype=np.int64))) == 0
+
+
+def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
+    made = documents_of("abc", [(0, 1), (1,), (0, 2)])
+    moved = made.renumbered(np.array([7, -1, 3], dtype=np.int32))
+    assert moved.files.tolist() == [7, 7, 3]
+    assert moved.file_starts.tolist() == [0, 1, 1, 3]
+    assert moved.sizes.tolist() == [2.0, 1.0, 2.0]
+    assert moved.ids == made.ids
+    assert made.files.tolist() == [0, 1, 1, 0, 2]
+
+
+def slow_bm25(texts, known, groups, weights, idf, present, k1=1.2, b=0.5):
+    """BM25 of each group's joined documents, as loops: groups[g] maps document -> share."""
+    lengths, frequencies = [], []
+    for group in groups:
+        lengths.append(sum(share * len(texts[d]) for d, share in group.items() if known[d]))
+        frequencies.append(
+            {term: sum(share * texts[d].count(term) for d, share in group.items() if known[d]) for term in weights}
+        )
+    filled = [length for length, here in zip(lengths, present, strict=True) if here and length > 0]
+    average = sum(filled) / len(filled) if filled else 1.0
+    return [
+        sum(
+            weights[term] * idf[term] * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average))
+            for term, tf in frequency.items()
+            if tf
+        )
+        for length, frequency in zip(lengths, frequencies, strict=True)
+    ]
+
+
+@given(TEXTS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_bm25_of_joined_documents_equals_the_obvious_loops(texts, data):
+    number = 4
+    made = documents_of(texts, [data.draw(st.sets(st.integers(0, number - 1), min_size=1).map(sorted)) for _ in texts])
+    known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)
+    present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
+    view = DocumentsView(made, known)
+    terms, weights = made.known(QUERY)
+    groups = made.incidence(number)
+    idf = {made.vocabulary[t]: view.idf[t] for t in terms}
+    named = dict(zip(idf, weights.tolist(), strict=True))
+    dense = groups.toarray()
+    members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
+    joined = AggregatedDocuments(view, groups)
+    both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
+    got, doubled = joined.bm25(terms, both, present)
+    assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
+    assert doubled == pytest.approx(2 * got)
+    joined.keep()
+    assert joined.bm25(terms, both, present)[0].tolist() == got.tolist()
+
+
+def test_bm25_of_two_joined_documents_by_hand():
+    """File 0 has d0 (aab, alone) and d1 (ac, of 4 files): tf a = 2 + .5, length 3 + 1; file 1 has d1: tf .5, length 1.
+
+    Average over the present files 0 and 1: 2.5. File 2, 3 have d1 too but are not searched.
+    """
+    made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
+    view = DocumentsView(made, bools(True, True))
+    present = bools(True, True, False, False)
+    got = AggregatedDocuments(view, made.incidence(4)).bm25(np.array([0]), (np.array([1.0]),), present)[0]
+    first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
+    other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
+    assert got == pytest.approx([first, other, other, other])
+
+
+def test_without_any_document():
+    none = Documents.collect([])
+    view = DocumentsView(none, np.zeros(0, dtype=bool))
+    assert view.similarities({"a": 1.0}).tolist() == []
+    terms, weights = none.known({"a": 1.0})
+    joined = AggregatedDocuments(view, none.incidence(3))
+    for _ in range(2):
+        assert joined.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
+        joined.keep()
+    assert isinstance(none.incidence(3), sparse.csr_array)

@@ -1,0 +1,209 @@
+"""What paths alone say: tests, twins, classes, BM25 of their words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tosloc.index.paths import PathTable, PathView, counterpart_stem, is_test
+
+PATHS = (
+    "java/org/apache/Tomcat.java",
+    "java/org/apache/core/StandardContext.java",
+    "java/org/apache/core/Standard Wrapper.java",
+    "test/org/apache/core/TestStandardContext.java",
+    "java/com/core/StandardContext.java",
+    "Root.java",
+)
+
+
+def view_of(paths, present=None):
+    table = PathTable(paths)
+    rows = range(len(paths)) if present is None else present
+    return PathView(table, np.array(list(rows), dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("test/org/x/Parser.java", True),
+        ("src/tests/Parser.java", True),
+        ("org.eclipse.swt.tests/JUnit Tests/Parser.java", True),
+        ("a/testcases/Parser.java", True),
+        ("spec/parser.rb", True),
+        ("src/ParserTest.java", True),
+        ("src/ParserTests.java", True),
+        ("src/TestParser.java", True),
+        ("src/Test_parser.java", True),
+        ("src/test_parser.py", True),
+        ("src/parser_test.go", True),
+        ("src/ParserTestCase.java", True),
+        ("src/parser.spec.ts", True),
+        ("src/Testimony.java", False),
+        ("src/Latest.java", False),
+        ("src/contest/Parser.java", False),
+        ("src/attestation/Parser.java", False),
+        ("Parser.java", False),
+    ],
+)
+def test_is_test(path, expected):
+    assert is_test(path) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "stem"),
+    [
+        ("a/Foo.java", "Foo"),
+        ("a/FooTest.java", "Foo"),
+        ("a/FooTests.java", "Foo"),
+        ("a/FooTestCase.java", "Foo"),
+        ("a/TestFoo.java", "Foo"),
+        ("a/test_foo.py", "foo"),
+        ("a/foo_test.go", "foo"),
+        ("a/foo.test.ts", "foo"),
+        ("a/Test.java", "Test"),
+    ],
+)
+def test_twins_share_a_stem(path, stem):
+    assert counterpart_stem(path) == stem
+
+
+def test_twin_groups():
+    groups = PathTable(PATHS).counterpart_group
+    assert groups[1] == groups[3] == groups[4]
+    assert len({int(groups[row]) for row in (0, 1, 2, 5)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("org.apache.core.StandardContext", [1]),
+        ("org.apache.core.StandardContext$Inner$1", [1]),
+        ("org.apache.core.StandardContext.Inner", [1]),
+        ("org.apache.core.StandardContext.Inner.Deep", [1]),
+        ("core.StandardContext", [1, 4]),
+        ("StandardContext", [1, 4]),
+        ("com.core.StandardContext", [4]),
+        ("pache.core.StandardContext", []),
+        ("org.apache.core.Missing", []),
+        ("org.apache.core.inner.Missing", []),
+        ("org.apache.core.Standard Wrapper", [2]),
+        ("Root", [5]),
+        ("org.Root", []),
+        ("", []),
+        ("$Inner", []),
+        (".", []),
+    ],
+)
+def test_rows_of_a_qualified_class(name, rows):
+    assert view_of(PATHS).rows_of_class(name) == rows
+
+
+def test_files_of_other_versions_do_not_catch_a_class():
+    """Inner.java of another version must not hide that Outer.Inner is part of Outer.java."""
+    paths = ("org/x/Outer.java", "org/x/Inner.java", "org/x/Outer/Inner.java")
+    assert view_of(paths, [0]).rows_of_class("org.x.Outer.Inner") == [0]
+    assert view_of(paths).rows_of_class("org.x.Outer.Inner") == [2]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "rows"),
+    [
+        ("/usr/lib/app/core/views.py", [0]),
+        ("views.py", [0, 1]),
+        ("C:\\app\\admin\\views.py", [1]),
+        ("other/views.py", [0, 1]),
+        ("core/views.js", []),
+        ("missing.py", []),
+        ("", []),
+    ],
+)
+def test_rows_of_a_file_that_a_frame_spells(spelled, rows):
+    paths = ("app/core/views.py", "app/admin/views.py", "lib/app/core/views.py")
+    assert view_of(paths, [0, 1]).rows_of_file(spelled) == rows
+
+
+def test_bm25_of_path_words_by_hand():
+    """Folder words of a, b, c: {org, core}, {org}, {core, core}; file names: parser, parser + context, label.
+
+    Absent: d, with the folder core and the name parser, counts nowhere. F = 3; query: parser (1), core (2).
+    """
+    view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/parser.c"), [0, 1, 2])
+    weights = {"parser": 1.0, "core": 2.0, "unheard": 9.0}
+
+    def value(frequency, length, average, idf, weight):
+        return weight * idf * frequency * 2.2 / (frequency + 1.2 * (0.5 + 0.5 * length / average))
+
+    # both words stand in 2 of 3 files: ln(1 + 1.5 / 2.5)
+    idf = math.log(1.6)
+    # whole paths: 3, 4 (org, parser, context, parsercontext) and 3 words
+    mean = 10 / 3
+    both = view.bm25(weights, folders=True, names=True)
+    assert both == pytest.approx(
+        [
+            value(1, 3, mean, idf, 1) + value(1, 3, mean, idf, 2),
+            value(1, 4, mean, idf, 1),
+            value(2, 3, mean, idf, 2),
+        ]
+    )
+    folders = view.bm25(weights, folders=True, names=False)
+    # folders: 2, 1 and 2 words, mean 5/3
+    assert folders == pytest.approx([value(1, 2, 5 / 3, idf, 2), 0.0, value(2, 2, 5 / 3, idf, 2)])
+    assert view.bm25({"unheard": 1.0}, folders=True, names=True).tolist() == [0.0, 0.0, 0.0]
+    assert view.bm25({}, folders=True, names=True).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_coverage_of_file_names_by_hand():
+    """Names: parser | parser, context, parsercontext | label. df parser 2, others 1, F = 3."""
+    view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/label.c"), [0, 1, 2])
+    common, rare = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
+    covered = view.name_coverage(frozenset({"parser", "core", "unheard"}))
+    assert covered == pytest.approx([1.0, common / (common + 2 * rare), 0.0])
+    assert view.name_coverage(frozenset()).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_sums_of_folders_by_hand():
+    view = view_of(("a/x.c", "a/y.c", "b/z.c", "a/gone.c"), [0, 1, 2])
+    assert view.directory_sum(np.array([1.0, 2.0, 5.0])) == pytest.approx([3 / math.sqrt(2), 3 / math.sqrt(2), 5.0])
+
+
+def test_compound_names_and_lengths():
+    table = PathTable(("org/core/Display.java", "org/core/StandardContext.java", "core/core/max_size.py"))
+    assert table.compound_stem.tolist() == [False, True, True]
+    assert table.lengths.tolist() == [[2.0, 2.0, 2.0], [1.0, 3.0, 3.0]]
+
+
+def test_numbering_of_absent_paths_changes_nothing():
+    paths = ("org/core/parser.c", "org/ParserContext.c", "core/core/label.c")
+    alone = view_of(paths)
+    among = view_of(("core/parser.c", *paths, "zzz/label_context.c"), [1, 2, 3])
+    weights = {"parser": 1.0, "core": 2.0, "context": 1.5}
+    assert (
+        among.bm25(weights, folders=True, names=True).tolist() == alone.bm25(weights, folders=True, names=True).tolist()
+    )
+    assert among.name_coverage(frozenset(weights)) == pytest.approx(alone.name_coverage(frozenset(weights)), rel=1e-12)
+
+
+def test_a_version_without_files():
+    view = view_of(("a/x.c",), [])
+    assert view.bm25({"x": 1.0, "a": 1.0}, folders=True, names=True).tolist() == []
+    assert view.name_coverage(frozenset({"x"})).tolist() == []
+    empty = view_of(())
+    assert empty.bm25({"x": 1.0}, folders=True, names=True).tolist() == []
+
+
+def test_rows_of_file_are_those_with_most_equal_folders():
+    paths = ("src/a/util.c", "lib/a/util.c", "lib/util.c", "lib/b/other.c", "util.h")
+    view = view_of(paths)
+    assert view.rows_of_file("/home/me/project/src/a/util.c") == [0]
+    assert view.rows_of_file("a/util.c") == [0, 1]
+    assert view.rows_of_file("b\\other.c") == [3]
+    # the name alone is as good in each folder
+    assert view.rows_of_file("util.c") == [0, 1, 2]
+    assert view.rows_of_file("elsewhere/util.h") == [4]
+    assert view.rows_of_file("none.c") == []
+    assert view.rows_of_file("") == []
+    # a file that the version lacks has no say
+    assert view_of(paths, [1, 2]).rows_of_file("src/a/util.c") == [1]

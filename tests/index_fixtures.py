@@ -1,0 +1,149 @@
+"""Facts, versions and scenes written down by hand."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from tosloc.analysis.facts import FIELDS
+from tosloc.analysis.store import FactTable
+from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.documents import Document, Documents
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.paths import PathTable, PathView
+from tosloc.index.query import Query
+from tosloc.records import BugReport, Snapshot
+
+# trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+
+Fields = Mapping[str, str]
+"""Field -> words, the terms as they are; chunks are parted by "/" in code."""
+
+
+def counted(fields: Fields) -> dict[str, list[int]]:
+    """Term -> counts by field."""
+    found: dict[str, list[int]] = {}
+    for name, words in fields.items():
+        for term, count in Counter(word for word in words.split() if word != "/").items():
+            found.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += count
+    return found
+
+
+def chunks_of(fields: Fields) -> list[Counter[str]]:
+    """Counts of code, comments and strings by chunk; comments and strings stand in the first."""
+    pieces = [Counter(piece.split()) for piece in fields.get("code", "").split("/")]
+    pieces[0] += Counter(fields.get("comment", "").split()) + Counter(fields.get("string", "").split())
+    return pieces
+
+
+@pytest.fixture(scope="session")
+def make_table() -> Callable[..., FactTable]:
+    """Function (blob -> field -> words, complexity={}) -> FactTable."""
+
+    def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> FactTable:
+        vocabulary = sorted({term for fields in blobs.values() for term in counted(fields)})
+        number = {term: place for place, term in enumerate(vocabulary)}
+        starts, terms, counts = [0], [], []
+        chunk_starts, posting_starts, chunk_terms, chunk_counts = [0], [0], [], []
+        for fields in blobs.values():
+            for term, row in sorted(counted(fields).items()):
+                terms.append(number[term])
+                counts.append(row)
+            starts.append(len(terms))
+            for chunk in chunks_of(fields):
+                for term, count in sorted(chunk.items()):
+                    chunk_terms.append(number[term])
+                    chunk_counts.append(count)
+                posting_starts.append(len(chunk_terms))
+            chunk_starts.append(len(posting_starts) - 1)
+        size = len(blobs)
+        zeros = np.zeros(size, dtype=np.int32)
+        return FactTable(
+            blobs=tuple(blobs),
+            vocabulary=tuple(vocabulary),
+            starts=np.array(starts, dtype=np.int64),
+            terms=np.array(terms, dtype=np.int32),
+            counts=np.array(counts, dtype=np.uint16).reshape(len(terms), len(FIELDS)),
+            chunk_starts=np.array(chunk_starts, dtype=np.int64),
+            chunk_posting_starts=np.array(posting_starts, dtype=np.int64),
+            chunk_terms=np.array(chunk_terms, dtype=np.int32),
+            chunk_counts=np.array(chunk_counts, dtype=np.uint8),
+            complexity=np.array([(complexity or {}).get(blob, 0) for blob in blobs], dtype=np.int32),
+            functions=zeros,
+            lines=zeros,
+            length=zeros,
+            compounds=zeros,
+            parsed=np.ones(size, dtype=bool),
+            counted=np.ones(size, dtype=bool),
+            packages=("",) * size,
+            types=((),) * size,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_view(make_table: Callable[..., FactTable]) -> Callable[..., VersionView]:
+    """Function (path -> field -> words, resident=False) -> view of a version with just these files."""
+
+    def make(files: Mapping[str, Fields], resident: bool = False) -> VersionView:
+        snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in files})
+        table = make_table({f"blob of {path}": fields for path, fields in files.items()})
+        return VersionView(Corpus(table), snapshot, resident)
+
+    return make
+
+
+def report_of(summary: str = "", description: str = "", opened: int = 1000 * 86_400) -> BugReport:
+    """A report opened on day 1000."""
+    return BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
+
+
+DAY = 86_400
+
+
+@pytest.fixture(scope="session")
+def make_context(make_table: Callable[..., FactTable]) -> Callable[..., QueryContext]:
+    """Function (files, summary, description, commits, reports, complexity, gone) -> QueryContext on day 1000.
+
+    ``files``: path -> field -> words, in path order. ``commits`` and ``reports``: (days before it, words, paths)
+    or (days, words, paths, classes of stack frames). ``gone``: paths that the version lacks.
+    """
+
+    def make(
+        files: Mapping[str, Fields] | Sequence[str],
+        summary: str = "",
+        description: str = "",
+        commits: Sequence[tuple] = (),
+        reports: Sequence[tuple] = (),
+        complexity: Mapping[str, int] | None = None,
+        gone: Sequence[str] = (),
+    ) -> QueryContext:
+        texts: Mapping[str, Fields] = files if isinstance(files, Mapping) else {path: {} for path in files}
+        snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
+        blobs = {f"blob of {path}": fields for path, fields in texts.items()}
+        table = make_table(blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()})
+        paths = [*snapshot.paths, *gone]
+        number = {path: place for place, path in enumerate(paths)}
+
+        def documents(entries: Sequence[tuple]) -> Documents:
+            made = []
+            for place, (days, words, touched, *classes) in enumerate(entries):
+                ids = tuple(number[path] for path in touched)
+                at = int((1000 - days) * DAY)
+                frames = tuple(classes[0]) if classes else ()
+                made.append(Document(f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames))
+            return Documents.collect(made)
+
+        place = VersionIndex(VersionView(Corpus(table), snapshot), PathView(PathTable(paths), snapshot.path_ids))
+        moment = HistoryIndex(documents(commits), documents(reports)).before(1000.0 * DAY)
+        return QueryContext(Query(report_of(summary, description)), place, moment)
+
+    return make

@@ -1,0 +1,173 @@
+"""The five levels between pairs of runs: what applies when, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tosloc.errors import RunError
+from tosloc.evaluation import Judgement, Qrels, Run, evaluate
+from tosloc.evaluation.measures import AP, RR, Measure
+from tosloc.evaluation.runs import Order
+from tosloc.lab.agreement.levels import ANOTHER_PROJECT, RANKS_ONLY, Pair, Scored, reproduction
+from tosloc.lab.agreement.published_means import against_published
+from tosloc.records import Ranking
+
+FILES = tuple(f"src/F{number:02}.java" for number in range(20))
+REPORTS = tuple(f"{number}" for number in range(12))
+
+
+def judgements(reports=REPORTS, files=FILES, seed=0):
+    rng = np.random.default_rng(seed)
+    chosen = [tuple(files[place] for place in rng.choice(len(files), 2, replace=False)) for _ in reports]
+    return Qrels.of(Judgement(report, fixed, fixed) for report, fixed in zip(reports, chosen, strict=True))
+
+
+def scored(qrels, skill, seed, files=FILES):
+    """A run whose scores are noise, plus ``skill`` for fixed files."""
+    rng = np.random.default_rng(seed)
+    rankings = [
+        Ranking.from_scores(one.report, files, rng.random(len(files)) + skill * np.isin(files, one.fixed))
+        for one in qrels.judgements.values()
+    ]
+    run = Run.of({}, rankings, f"run {seed}")
+    return Scored(run, evaluate(run, qrels))
+
+
+def pair(qrels, seed=1, low=0.2, high=0.8, files=FILES):
+    return Pair(scored(qrels, low, seed, files), scored(qrels, high, seed + 1, files))
+
+
+QRELS = judgements()
+ORIGINAL = pair(QRELS)
+
+
+def test_the_same_runs_are_reproduced_perfectly():
+    result = reproduction(ORIGINAL, ORIGINAL)
+    assert result.same_reports
+    assert result.reports == (12, 12)
+    assert result.notes == ()
+    assert list(map(repr, result.measures)) == ["AP", "RR", "nDCG@10"]
+    for one in (result.baseline, result.advanced):
+        assert one.order is not None
+        assert (one.order.tau, one.order.rbo) == (1.0, pytest.approx(1.0))
+        assert set(one.rmse.values()) == {0.0}
+        assert set(one.p.values()) == {1.0}
+        assert {one.delta(measure) for measure in result.measures} == {0.0}
+    assert {(e.ratio, e.delta_ri, e.region) for e in result.effects.values()} == {(1.0, 0.0, 4)}
+
+
+def test_the_levels_are_those_of_the_scores():
+    ours = pair(QRELS, seed=7, high=0.4)
+    result = reproduction(ORIGINAL, ours, [RR])
+    b, a, our_b, our_a = (
+        one.evaluation.values(RR) for one in (ORIGINAL.baseline, ORIGINAL.advanced, ours.baseline, ours.advanced)
+    )
+    assert result.advanced.rmse == {RR: pytest.approx(np.sqrt(((a - our_a) ** 2).mean()))}
+    assert result.baseline.p == {RR: pytest.approx(stats.ttest_rel(b, our_b).pvalue)}
+    assert result.advanced.means == {RR: (pytest.approx(a.mean()), pytest.approx(our_a.mean()))}
+    assert result.effects[RR].ratio == pytest.approx((our_a - our_b).mean() / (a - b).mean())
+    expected = (a - b).mean() / b.mean() - (our_a - our_b).mean() / our_b.mean()
+    assert result.effects[RR].delta_ri == pytest.approx(expected)
+    assert result.advanced.order.tau < 0.5
+
+
+def test_depth_cuts_the_order_alone():
+    ours = pair(QRELS, seed=7)
+    whole, cut = reproduction(ORIGINAL, ours), reproduction(ORIGINAL, ours, depth=5)
+    assert whole.advanced.order.tau != cut.advanced.order.tau
+    assert whole.advanced.order.rbo == cut.advanced.order.rbo
+    assert whole.effects == cut.effects
+
+
+def test_on_another_project_the_first_two_levels_do_not_apply():
+    """Bugs are counted alike there, but other files were fixed."""
+    files = tuple(f"lib/G{number}.java" for number in range(30))
+    ours = pair(judgements(REPORTS[:9], files, seed=3), seed=5, high=0.5, files=files)
+    result = reproduction(ORIGINAL, ours)
+    assert not result.same_reports
+    assert result.reports == (12, 9)
+    assert result.notes == (ANOTHER_PROJECT,)
+    assert result.baseline.order is None
+    assert result.advanced.rmse is None
+    values = [one.advanced.evaluation.values(AP) for one in (ORIGINAL, ours)]
+    assert result.advanced.p[AP] == pytest.approx(stats.ttest_ind(*values).pvalue)
+    assert result.effects[AP].ratio > 0
+
+
+def known_ranks(one):
+    """The same run with only the ranks of fixed files known."""
+    orders = {}
+    for score in one.evaluation.per_report:
+        order = one.run.orders[score.report]
+        files = order.files[np.array(score.ranks) - 1]
+        orders[score.report] = Order(files, np.zeros(0), np.array(score.ranks, dtype=np.int32))
+    run = Run({}, one.run.names, orders, "known ranks")
+    return Scored(run, evaluate(run, QRELS))
+
+
+def test_known_ranks_have_no_order():
+    ours = Pair(known_ranks(ORIGINAL.baseline), known_ranks(ORIGINAL.advanced))
+    result = reproduction(ORIGINAL, ours)
+    assert result.same_reports
+    assert result.notes == (RANKS_ONLY,)
+    assert result.advanced.order is None
+    assert result.advanced.rmse[AP] == 0.0
+
+
+def test_losses_are_told():
+    backwards = Pair(ORIGINAL.advanced, ORIGINAL.baseline)
+    result = reproduction(backwards, backwards, [AP, RR])
+    assert result.notes == ("the original's advanced run is worse than its baseline in AP, RR: ER tells losses",)
+
+
+def test_some_reports_in_common_are_refused():
+    ours = pair(QRELS.only(REPORTS[:5]))
+    with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
+        reproduction(ORIGINAL, ours)
+
+
+def test_a_pair_has_one_set_of_reports():
+    other = judgements(seed=9)
+    with pytest.raises(RunError, match="run 1 and run 2 are judged by different reports or fixed files"):
+        Pair(scored(QRELS, 0.2, 1), scored(other, 0.8, 2))
+
+
+def test_no_effect_names_its_measure():
+    same = Pair(ORIGINAL.baseline, ORIGINAL.baseline)
+    with pytest.raises(RunError, match=r"^RR: the original's advanced run and its baseline have the same mean"):
+        reproduction(same, ORIGINAL, [RR])
+
+
+def test_plain_values_are_json():
+    values = reproduction(ORIGINAL, pair(QRELS, seed=7)).as_dict()
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    assert values["effects"]["AP"].keys() == {"ER", "DeltaRI", "region", "meaning"}
+    assert values["advanced"]["ARP"]["RR"].keys() == {"original", "ours", "delta"}
+
+
+# Published means
+
+
+def test_against_published_means():
+    b, a = ORIGINAL.baseline.evaluation.mean(AP), ORIGINAL.advanced.evaluation.mean(AP)
+    result = against_published(b, a, ORIGINAL, AP)
+    assert (result.effect.ratio, result.effect.delta_ri, result.effect.region) == (pytest.approx(1.0), 0.0, 4)
+    for one in (result.baseline, result.advanced, result.improvement):
+        assert one.difference == pytest.approx(0.0, abs=1e-12)
+        assert one.interval.low < 0 < one.interval.high
+    assert against_published(b, a, ORIGINAL, AP) == result
+    further = against_published(b - 0.05, a, ORIGINAL, AP)
+    assert further.baseline.difference == pytest.approx(0.05)
+    assert further.improvement.difference == pytest.approx(-0.05)
+    assert further.baseline.interval.low == pytest.approx(result.baseline.interval.low + 0.05)
+    assert json.loads(json.dumps(further.as_dict()))["improvement"]["interval"] is not None
+
+
+@pytest.mark.parametrize(("b", "a", "said"), [(37, 0.39, "between 0 and 1, not 37"), (0.3, 0.3, "AP: .*no effect")])
+def test_published_means_are_shares_that_differ(b, a, said):
+    with pytest.raises(RunError, match=said):
+        against_published(b, a, ORIGINAL, Measure("AP"))

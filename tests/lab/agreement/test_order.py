@@ -1,0 +1,178 @@
+"""Kendall's tau union and rank-biased overlap against worked numbers, laws and slow literal definitions."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from tosloc.errors import RunError
+from tosloc.evaluation.runs import Order, Run
+from tosloc.lab.agreement.order import (
+    PHI,
+    Agreement,
+    agreements,
+    kendall_tau_union,
+    mean_agreement,
+    rank_biased_overlap,
+)
+from tosloc.records import Ranking
+
+FILES = [f"d{number}" for number in range(12)]
+lists = st.permutations(FILES).flatmap(lambda files: st.integers(0, len(files)).map(lambda size: files[:size]))
+permutations = st.permutations(FILES)
+
+
+def literal_tau(original, ours):
+    """Equation 1 of the paper over all pairs of places; its sequences never hold ties."""
+    union = [*original, *(file for file in ours if file not in original)]
+    pairs = [(union.index(first), union.index(second)) for first, second in zip(original, ours, strict=True)]
+    signs = [np.sign((a[0] - b[0]) * (a[1] - b[1])) for a, b in combinations(pairs, 2)]
+    return sum(signs) / len(signs)
+
+
+def literal_rbo(original, ours, phi, depth=400):
+    """Equation 2 of the paper summed far down, with agreement assumed below the lists' ends as Webber et al. do."""
+    short, long = sorted((original, ours), key=len)
+    s, total = len(short), 0.0
+    at_short = len(set(short) & set(long[:s]))
+    for d in range(1, depth + 1):
+        seen = min(d, len(long))
+        overlap = len(set(short[:d]) & set(long[:d])) + (at_short * (seen - s) / s if seen > s else 0.0)
+        total += phi ** (d - 1) * overlap / seen
+    return (1 - phi) * total
+
+
+# Kendall's tau union
+
+
+@pytest.mark.parametrize(
+    ("original", "ours", "tau"),
+    [
+        ("d1 d2 d3", "d1 d2 d4", 1.0),
+        ("d1 d2 d3 d4", "d2 d5 d3 d6", 2 / 3),
+        ("d1 d2 d3", "d3 d2 d1", -1.0),
+        ("d1 d2", "d3 d4", 1.0),
+        ("d1 d2 d3 d4", "d2 d5 d3", 1 / 3),
+        ("d1", "d1", 1.0),
+        ("d1", "d2", 0.0),
+        ("d1", "d1 d2", 0.0),
+        ("", "", 1.0),
+        ("", "d1 d2", 0.0),
+    ],
+)
+def test_tau_of_short_lists(original, ours, tau):
+    assert kendall_tau_union(original.split(), ours.split()) == pytest.approx(tau, abs=1e-13)
+
+
+@given(permutations, permutations)
+def test_tau_of_the_same_files_is_that_of_their_ranks(original, ours):
+    plain = kendalltau(range(len(original)), [ours.index(file) for file in original]).statistic
+    assert kendall_tau_union(original, ours) == pytest.approx(plain, abs=1e-12)
+    assert kendall_tau_union(original, original) == 1.0
+
+
+@given(lists, lists, st.integers(2, 12))
+def test_tau_is_the_literal_one(original, ours, depth):
+    length = min(len(original), len(ours), depth)
+    if length >= 2:
+        expected = literal_tau(original[:length], ours[:length])
+        assert kendall_tau_union(original, ours, depth) == pytest.approx(expected, abs=1e-12)
+
+
+@given(lists, lists, permutations)
+def test_names_do_not_matter(original, ours, others):
+    renamed = dict(zip(FILES, others, strict=True))
+    new = [renamed[file] for file in original], [renamed[file] for file in ours]
+    assert kendall_tau_union(*new) == kendall_tau_union(original, ours)
+    assert rank_biased_overlap(*new) == rank_biased_overlap(original, ours)
+
+
+def test_only_the_compatible_mode_depends_on_names():
+    original, ours = list("bacd"), list("abce")
+    assert kendall_tau_union(original, ours) == pytest.approx(2 / 3)
+    assert kendall_tau_union(original, ours, sorted_union=True) == pytest.approx(2 / 3)
+    renamed = {"a": "d", "b": "a", "c": "c", "d": "b", "e": "e"}
+    new = [renamed[file] for file in original], [renamed[file] for file in ours]
+    assert kendall_tau_union(*new) == pytest.approx(2 / 3)
+    assert kendall_tau_union(*new, sorted_union=True) == pytest.approx(-2 / 3)
+
+
+# Rank-biased overlap
+
+
+@pytest.mark.parametrize(
+    ("original", "ours", "phi", "value"),
+    [
+        ("abcdefg", "abcdefg", 0.9, 1.0),
+        ("abcdefg", "bacdefg", 0.9, 0.9),
+        ("abcdefg", "bacdefg", 0.8, 0.8),
+        ("ab", "cd", 0.8, 0.0),
+        ("a", "ab", 0.8, 1.0),
+        ("ab", "ac", 0.5, 0.75),
+        ("", "", 0.8, 1.0),
+        ("", "a", 0.8, 0.0),
+    ],
+)
+def test_rbo_of_short_lists(original, ours, phi, value):
+    assert rank_biased_overlap(original, ours, phi) == pytest.approx(value)
+
+
+@given(lists.filter(bool), lists.filter(bool), st.sampled_from([0.5, 0.8, 0.9]))
+def test_rbo_is_the_literal_one(original, ours, phi):
+    value = rank_biased_overlap(original, ours, phi)
+    assert value == pytest.approx(literal_rbo(original, ours, phi), abs=1e-9)
+    assert value == pytest.approx(rank_biased_overlap(ours, original, phi))
+    assert -1e-12 <= value <= 1 + 1e-12
+    assert rank_biased_overlap(original, original, phi) == pytest.approx(1.0)
+
+
+def test_rbo_looks_at_the_first_ranks():
+    swapped_first = [FILES[1], FILES[0], *FILES[2:]]
+    swapped_last = [*FILES[:-2], FILES[-1], FILES[-2]]
+    assert rank_biased_overlap(FILES, swapped_first) == pytest.approx(1 - (1 - PHI))
+    assert rank_biased_overlap(FILES, swapped_last) > 0.99
+    assert kendall_tau_union(FILES, swapped_first) == kendall_tau_union(FILES, swapped_last)
+
+
+@pytest.mark.parametrize("phi", [0.0, 1.0, -1.0, 2.0, math.nan])
+def test_phi_is_a_share(phi):
+    with pytest.raises(ValueError, match="phi is between 0 and 1"):
+        rank_biased_overlap("ab", "ab", phi)
+
+
+# Runs
+
+
+def run_of(**orders):
+    return Run.of(
+        {}, [Ranking(name, tuple(files), -np.arange(len(files), dtype=float)) for name, files in orders.items()]
+    )
+
+
+def test_runs_report_by_report():
+    original, ours = run_of(one="abcd", two="abcd"), run_of(two="dcba", one="abcd")
+    made = agreements(original, ours, ["one", "two"])
+    assert made["one"] == Agreement(1.0, pytest.approx(1.0))
+    assert made["two"].tau == -1.0
+    assert mean_agreement(made) == Agreement(0.0, pytest.approx((1 + rank_biased_overlap("abcd", "dcba")) / 2))
+    assert agreements(original, ours, ["two"], depth=2)["two"].tau == 1.0
+
+
+def test_wrong_input():
+    known = Run({}, ["a"], {"one": Order(np.array([0], dtype=np.int32), np.zeros(0), np.array([3], dtype=np.int32))})
+    with pytest.raises(RunError, match="only 1 ranks are known"):
+        agreements(known, known, ["one"])
+    with pytest.raises(RunError, match="a depth of 1 leaves nothing to order"):
+        agreements(known, known, ["one"], depth=1)
+
+
+def test_thousands_of_files_take_no_time():
+    files = [f"src/File{number}.java" for number in range(20_000)]
+    assert kendall_tau_union(files, files[::-1]) == -1.0
+    assert 0 <= rank_biased_overlap(files, files[::-1]) < 1e-9

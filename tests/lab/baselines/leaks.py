@@ -1,0 +1,89 @@
+"""A small project, and what must not change the answer to a report: the future, the order of the data, the labels."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from tests.lab.baselines.toy import Bug, Commit, context, scores
+from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
+from tosloc.lab.baselines.settings import Settings, of
+
+S = TypeVar("S", bound=Settings)
+Maker = Callable[[BaselineContext], Baseline]
+
+FILES = {
+    "src/org/app/TreeViewer.java": """package org.app;
+/** Shows trees. */
+public class TreeViewer {
+    private int itemCount;
+    void expandAll(int level) { itemCount += level; refreshTable(); }
+    void refreshTable() { /* the table flickers */ }
+}
+""",
+    "src/org/app/TableViewer.java": """package org.app;
+import org.app.TreeViewer;
+import org.app.Color;
+class TableViewer {
+    Color shade; // colour of the table
+    void paintTable(Color shade) { paintTable(shade); }
+}
+""",
+    "src/org/app/Color.java": "package org.app;\n/* Copyright of colors */\nenum Color { RED }\n",
+    "src/org/app/io/Socket.java": "package org.app.io;\nclass Socket { void openSocket(String host) {} }\n",
+    "src/org/app/io/Cookie.java": "package org.app.io;\nclass Cookie { int level; }\n",
+}
+TREE, TABLE, COLOR, SOCKET, COOKIE = FILES
+OLD = [
+    Bug("1", "Bug 1 table flickers when painted", opened=1, fixed_at=2, paths=[TABLE, COLOR]),
+    Bug("6", "Bug 6 cookies are lost", opened=4, fixed_at=5, paths=[COOKIE]),
+    Bug("2", "Bug 2 socket is never closed", opened=3, fixed_at=8, paths=[SOCKET]),
+]
+ASKED = Bug(
+    "3", "Bug 3 Table flickers", opened=10, fixed_at=20, paths=[TREE], description="TreeViewer.expandAll paints cookies"
+)
+COMMITS = [
+    Commit("c", 9, message="Fix the tree", touched=[TREE]),
+    Commit("d", 9.5, message="polish", touched=[COOKIE]),
+]
+BETWEEN = Bug("4", "Bug 4 table flickers, paints cookies", opened=4, fixed_at=15, paths=[COOKIE, TREE])
+"""Fixed after the report was opened, before its own fix."""
+LATER = Bug("5", "Bug 5 expandAll paints cookies", opened=21, fixed_at=22, paths=[COOKIE])
+
+
+def answer(make: Maker, bugs: Sequence[Bug] = (*OLD, ASKED), cutoff: Cutoff = "fix_before_open") -> dict[str, float]:
+    """Path -> score for the query report."""
+    return scores(make(context(FILES, bugs, COMMITS, cutoff)), ASKED.id)
+
+
+def sees_the_fix_between(make: Maker, cutoff: Cutoff = "fix_before_open") -> bool:
+    """Whether a fix after the opening, but before the report's own, changes the answer."""
+    return answer(make, cutoff=cutoff) != answer(make, (*OLD, ASKED, BETWEEN), cutoff)
+
+
+def sees_what_comes_later(make: Maker, cutoff: Cutoff = "fix_before_open") -> bool:
+    """Whether a report that is opened after the query one's fix changes the answer."""
+    return answer(make, cutoff=cutoff) != answer(make, (*OLD, ASKED, LATER), cutoff)
+
+
+def sees_the_order(make: Maker) -> bool:
+    """Whether the order of the data changes the answer."""
+    return answer(make) != answer(make, (ASKED, *reversed(OLD)))
+
+
+def sees_the_labels(make: Maker) -> bool:
+    """Whether the answer changes when the report is said to have been fixed elsewhere."""
+    other = Bug(ASKED.id, ASKED.summary, ASKED.opened, ASKED.fixed_at, [SOCKET], ASKED.description)
+    return answer(make) != answer(make, (*OLD, other))
+
+
+def every_key(model: type[S], file: Path) -> S:
+    """Settings from a file with the keys that it holds commented out; raises AssertionError if one is missing."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    shown = [line.removeprefix("# ") if re.match(r"# \w+ = ", line) else line for line in lines]
+    values = tomllib.loads("\n".join(shown))
+    assert set(values) == set(model.model_fields)
+    return of(model, values, str(file))

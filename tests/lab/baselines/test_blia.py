@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
+from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
+from tosloc.analysis.parsed_source import read
+from tosloc.analysis.traces import frames
+from tosloc.lab.baselines.blia import BLIA, PARTS, BLIASettings, Cutter, candidates, files_of_frame, fused, trace_scores
+from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.vsm import Counts, min_max, step_length_score
+
+
+def blia(made: BaselineContext, **values: Any) -> BLIA:
+    return BLIA(BLIASettings.model_validate(values), made)
+
+
+# of three files: terms of class, method, variable and comment
+SMALL = {
+    "A.java": "/** Shows trees.\n * @author Tree\n */ class TreeViewer { int level; void expandNode(int level) {} }",
+    "B.java": "/* Copyright tree */ class TableViewer { void paintNode() { int treeLevel; } }",
+    "C.java": "class Socket { Object tree; // a tree, a node\n }",
+}
+TERMS = [
+    [["treeview", "tree", "viewer"], ["expandnod", "expand", "node"], ["level", "level"], ["show", "tree"]],
+    [["tableview", "tabl", "viewer"], ["paintnod", "paint", "node"], ["tree", "level"], []],
+    [["socket"], [], ["tree"], ["tree", "node"]],
+]
+REPORT = Bug("1", "Bug 1 tree level", 1, 2, ["A.java"], "the tree node of the viewer, zzz")
+SUMMARY, DESCRIPTION = ["tree", "level"], ["tree", "node", "viewer"]
+
+
+def slow_text(terms: Sequence[Sequence[Sequence[str]]], place: int, weight: str) -> float:
+    """VSM of section 7.3 without the length score, word by word."""
+    wholes = [Counter(term for part in file for term in part) for file in terms]
+
+    def idf(term: str) -> float:
+        return log(len(terms) / sum(term in whole for whole in wholes))
+
+    def weigh(term: str, often: int) -> float:
+        return (log(often) + 1) * idf(term)
+
+    query = Counter([*SUMMARY, *DESCRIPTION])
+    total = 0.0
+    for number, part in enumerate(terms[place]):
+        norm = sqrt(sum(weigh(term, wholes[place][term]) ** 2 for term in set(part)))
+        for text in (SUMMARY, DESCRIPTION):
+            length = sqrt(sum(weigh(term, query[term]) ** 2 for term in set(text)))
+            product = 0.0
+            for term in set(text) & set(part):
+                source = weigh(term, wholes[place][term]) if weight == "tf_idf" else part.count(term) * idf(term) ** 2
+                product += weigh(term, query[term]) * source
+            total += (0.5 if number == 3 else 1.0) * (product / norm / length if norm and length else 0.0)
+    return total
+
+
+def test_parts_hold_what_they_should() -> None:
+    technique = blia(context(SMALL, [REPORT]))
+    cutter = technique.cutter
+    for text, (types, methods, variables, comments) in zip(SMALL.values(), TERMS, strict=True):
+        source = read(text)
+        assert cutter.names(source.outer) == types
+        assert cutter.names(source.methods) == methods
+        assert cutter.variables(source.variables) == variables
+        assert cutter.comments(source) == comments
+
+
+def test_stop_words_differ_between_reports_and_files() -> None:
+    clean, upstream = Cutter(["main"]), Cutter(["main", "eclipse"])
+    assert clean.report("new Eclipse main loop's the") == ["new", "eclips", "loop"]
+    assert upstream.report("new Eclipse main loop") == ["new", "loop"]
+    assert clean.names(["newLoop_old$3", "main"]) == ["newloop", "loop", "old", "3"]
+
+
+@pytest.mark.parametrize("weight", ["tf_idf", "idf_idf"])
+def test_text_against_a_slow_one(weight: str) -> None:
+    made = context(SMALL, [REPORT])
+    technique = blia(made, source_weight=weight)
+    lengths = np.array([float(sum(map(len, file))) for file in TERMS])
+    wanted = step_length_score(lengths) * [slow_text(TERMS, place, weight) for place in range(3)]
+    assert technique.text(ask(made, "1")) == pytest.approx(wanted)
+
+
+def test_one_cosine_by_hand() -> None:
+    made = context(
+        {"A.java": "class Alpha { int beta; }", "B.java": "class Bet { int bet; }"},
+        [Bug("1", "alpha", 1, 2, ["A.java"])],
+    )
+    # the only word of the part is the only word of the summary: cosine 1; both files are 2 long, so g is .5
+    assert blia(made).text(ask(made, "1")).tolist() == pytest.approx([0.5, 0.0])
+    # idf x idf over the norm tf idf: ln 2 instead of 1, no matter how long the file
+    assert blia(made, source_weight="idf_idf").text(ask(made, "1")).tolist() == pytest.approx([0.5 * log(2), 0.0])
+
+
+def test_statistics_are_those_of_the_version() -> None:
+    later = Commit("later", 5, {"D.java": "class Tree { int tree, level; }", "C.java": "class Viewer { }"})
+    assert scores(blia(context(SMALL, [REPORT], [later])), "1") == scores(blia(context(SMALL, [REPORT])), "1")
+
+
+def test_golden_trace() -> None:
+    assert trace_scores([[0], [1], [0], [2]]) == pytest.approx({0: 1.0, 1: 0.5, 2: 0.25})
+    assert list(trace_scores([[place] for place in range(12)]).values())[9:] == pytest.approx([0.1, 0.1, 0.1])
+    # frames of other projects take places as well
+    assert trace_scores([[], [3, 4]]) == {3: 0.5, 4: 0.5}
+
+
+def frame(name: str, file: str = "") -> str:
+    return f"at {name}.run({file or name.rpartition('.')[2] + '.java'}:1) "
+
+
+def test_trace_of_a_report() -> None:
+    files = {f"src/p/{name}.java": f"package p; class {name} {{ }}" for name in "ABE"}
+    files["src/p/C.java"] = "package p; import q.D; import p.A; import q.*; class C { }"
+    files["src/q/D.java"] = "package q; class D { }"
+    trace = frame("p.A") + frame("p.B$1", "B.java") + frame("p.A") + frame("p.C")
+    made = context(files, [Bug("1", "it fails", 1, 2, ["src/p/A.java"], trace)])
+    query = ask(made, "1")
+    # A, B, A, C: places 1, 2 and 4; D is imported by C; E is not, nor is the wild card followed
+    assert blia(made).trace(query).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.1])
+    assert blia(made, profile="upstream").trace(query).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.0])
+    made = context(files, [Bug("1", "A and p.A fail", 1, 2, ["src/p/A.java"])])
+    assert not blia(made).trace(ask(made, "1")).any()
+
+
+def test_a_frame_means_its_class_or_its_file() -> None:
+    files = {"src/p/A.java": "package p;", "old/q/B.java": "package q;", "old/q/List.java": "package q;"}
+    files |= {"a/r/Two.java": "package r;", "b/s/Two.java": "package s;"}
+    made = context(files, [Bug("1", "it", 1, 2, ["src/p/A.java"])])
+    version = ask(made, "1").version
+    paths = version.snapshot.paths
+
+    def meant(text: str, guess: bool = True) -> list[str]:
+        return [paths[place] for one in frames(text) for place in files_of_frame(version, one, guess)]
+
+    assert meant(frame("p.A")) == ["src/p/A.java"]
+    assert meant(frame("p.Helper", "A.java"), guess=False) == ["src/p/A.java"]
+    assert meant(frame("moved.B")) == ["old/q/B.java"]
+    assert meant(frame("moved.B"), guess=False) == []
+    assert meant(frame("java.util.List")) == []
+    assert meant(frame("moved.Two")) == []
+
+
+def test_golden_fusion() -> None:
+    assert fused(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).tolist() == pytest.approx([0.0, 0.6])
+
+
+def test_golden_candidates() -> None:
+    values = np.repeat(np.arange(1.0, 41.0), 2)  # 40 distinct values above 0
+    text = np.concatenate((np.zeros(20), values))
+    kept = candidates(text, 0.1)
+    assert text[kept].tolist() == np.repeat(np.arange(31.0, 41.0), 2).tolist()
+    assert candidates(text, 0.5).tolist() == (text > 0).tolist()
+    assert candidates(text, 1.0).all()
+
+
+def test_it_is_made_of_its_four_parts() -> None:
+    bug = Bug("3", ASKED.summary, 10, 20, [TREE], f"{ASKED.description} {frame('org.app.TableViewer')}")
+    made = context(FILES, [*OLD, bug], COMMITS)
+    query = ask(made, "3")
+    technique = blia(made)
+    text, similar = technique.text(query), technique.reports.simi(query)
+    assert text.max() > 0
+    assert similar.max() > 0
+    # the table is named, and imports the version and the color
+    trace = {TABLE: 1.0, TREE: 0.1, COLOR: 0.1}
+    # ages 1 (fix of the version), 2, 8 and 5 days
+    recent = {TREE: 1 / (1 + exp(12 / 15)), SOCKET: 1 / (1 + exp(24 / 15)), TABLE: 1 / (1 + exp(96 / 15))}
+    recent |= {COLOR: recent[TABLE], COOKIE: 1 / (1 + exp(60 / 15))}
+    wanted = []
+    for place, path in enumerate(query.version.snapshot.paths):
+        base = 0.8 * min_max(text)[place] + 0.2 * min_max(similar)[place] + trace.get(path, 0.0)
+        wanted.append(0.8 * base + 0.2 * recent.get(path, 0.0) if base > 0 else 0.0)
+    answered = technique.scores(query)
+    assert answered == pytest.approx(np.array(wanted))
+    assert answered[query.version.snapshot.paths.index(SOCKET)] == 0  # a recent fix alone does not count
+    assert technique.left_out(query) == 0
+
+
+MANY = {
+    f"F{number:02}.java": f"class F{number:02} {{ int {'apple ' if number < 2 else 'pear '}; }}" for number in range(20)
+}
+
+
+def test_a_cut_list_takes_files_of_similar_bugs_in_and_leaves_the_rest_out() -> None:
+    bugs = [Bug("1", "plum", 1, 2, ["F19.java"]), Bug("2", "apple plum", 5, 9, ["F00.java"])]
+    bugs += [Bug("3", "kiwi", 1, 1, ["F18.java"])]
+    made = context(MANY, bugs, [Commit("c", 4, message="fix", touched=["F19.java", "F18.java"])])
+    query = ask(made, "2")
+    technique = blia(made, candidate_rate=0.1)
+    paths = query.version.snapshot.paths
+    answered = dict(zip(paths, technique.scores(query).tolist(), strict=True))
+    listed = {path for path, score in answered.items() if score >= 0}
+    assert listed == {"F00.java", "F01.java", "F19.java"}
+    assert {answered[path] for path in paths if path not in listed} == {-1.0}
+    assert technique.left_out(query) == 17
+    # within the list both go from 0 to 1: .8 x text for the first two, .2 x similar bugs for the other, and its commit
+    assert answered["F00.java"] == answered["F01.java"] == pytest.approx(0.8 * 0.8)
+    recent = 1 / (1 + exp(12 / 15)) + 1 / (1 + exp(36 / 15))  # "fix" at day 4, and the fix of bug 1 at day 2
+    assert answered["F19.java"] == pytest.approx(0.8 * 0.2 + 0.2 * recent)
+
+
+def test_upstream_loses_similar_bugs_when_there_are_many() -> None:
+    # one candidate of 12 files, two different scores of similar bugs
+    files = dict(list(MANY.items())[:12])
+    old = [Bug("1", "apple plum", 1, 2, ["F11.java"]), Bug("3", "plum", 1, 3, ["F10.java", "F09.java"])]
+    old += [Bug("4", "kiwi", 1, 1.5, ["F08.java"])]
+    made = context(files, [*old, Bug("2", "apple plum x", 5, 9, ["F00.java"])])
+    kept = blia(made, candidate_rate=0.1)
+    lost = blia(made, candidate_rate=0.1, lose_similar=True)
+    query = ask(made, "2")
+    listed = [[path for path, score in scores(one, "2").items() if score >= 0] for one in (kept, lost)]
+    assert listed == [["F00.java", "F01.java", "F09.java", "F10.java", "F11.java"], ["F00.java", "F01.java"]]
+    assert blia(made, candidate_rate=1.0, lose_similar=True).scores(query) == pytest.approx(blia(made).scores(query))
+
+
+def test_a_report_without_known_words_gives_zeros() -> None:
+    made = context(SMALL, [Bug("1", "Bug 1 the", 1, 2, ["A.java"]), Bug("2", "zzz", 1, 3, ["A.java"])])
+    assert set(scores(blia(made), "1").values()) == set(scores(blia(made), "2").values()) == {0.0}
+    assert set(scores(blia(made, profile="upstream"), "2").values()) == {-1.0}
+
+
+def test_whole_files_are_the_sum_of_their_parts() -> None:
+    whole = blia(context(SMALL, [REPORT])).parts.whole
+    assert isinstance(whole, Counts)
+    assert whole.lengths.tolist() == [float(sum(map(len, file))) for file in TERMS]
+    assert PARTS == ("class", "method", "variable", "comment")

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections import Counter
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
+from tests.lab.baselines.toy import Bug, Commit, ask, context, report, scores
+from tosloc.analysis.parsed_source import read
+from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, asked_often, names_of, rareness, saturated
+from tosloc.lab.baselines.buglocator import Reports, report_terms
+from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.vsm import min_max
+
+
+def bluir(made: BaselineContext, **values: Any) -> BLUiR:
+    return BLUiR(BLUiRSettings.model_validate(values), made)
+
+
+def slow_score(fields: list[list[str]], place: int, queries: list[list[str]], linear: bool = False) -> float:
+    """Section 5.4 word by word: of one field, file ``place``."""
+    average = sum(map(len, fields)) / len(fields)
+    counts = Counter(fields[place])
+    total = 0.0
+    for query in queries:
+        for term, often in Counter(query).items():
+            frequency = sum(term in field for field in fields)
+            if not counts[term]:
+                continue
+            idf = log((len(fields) + 1) / (frequency + 0.5))
+            tf = counts[term] / (counts[term] + 0.7 + 0.3 * len(fields[place]) / average)
+            total += tf * (often * 1000 / 1001 if linear else 1000 * often / (often + 1000)) * idf**2
+    return total
+
+
+def test_the_golden_term() -> None:
+    idf = rareness(100, np.array(9.0))
+    tf = saturated(np.array(3.0), np.array(20 / 40), 1.0, 0.3)
+    often = asked_often(np.array(2.0), 1000.0)
+    assert [round(float(value), 6) for value in (idf, tf, often)] == [2.363829, 0.779221, 1.996008]
+    assert float(tf * often * idf**2) == pytest.approx(8.690701, abs=1e-6)
+
+
+def test_one_word_by_hand() -> None:
+    made = context(
+        {"A.java": "class Alpha { }", "B.java": "class Bet { } class Gimel { }"},
+        [Bug("1", "alpha", opened=1, fixed_at=2, paths=["A.java"])],
+    )
+    # class: alpha once among 1 of 3 words; identifier alike; query twice, as its parts and as a whole
+    idf = log(3 / 1.5)
+    one = 1 / (1 + 0.7 + 0.3 * 1 / 1.5) * (2000 / 1002) * idf**2
+    assert scores(bluir(made), "1") == pytest.approx({"A.java": 2 * one, "B.java": 0.0})
+
+
+FIELDS = {
+    "split": {
+        "class": [["tree", "viewer"], ["tabl", "viewer"]],
+        "method": [["expand"], ["paint", "tabl"]],
+        "identifier": [
+            ["tree", "viewer", "expand", "level"],
+            ["tabl", "viewer", "paint", "tabl", "tree", "viewer"],
+        ],
+        "comments": [["show", "tree"], ["colour", "tabl"]],
+    },
+    "whole": {
+        "class": [["tree", "viewer", "treeview"], ["tabl", "viewer", "tableview"]],
+        "method": [["expandal", "expand"], ["paint", "tabl", "painttabl"]],
+        "identifier": [
+            ["tree", "viewer", "treeview", "expand", "expandal", "level"],
+            ["tabl", "viewer", "tableview", "paint", "tabl", "painttabl", "tree", "viewer", "treeview"],
+        ],
+        "comments": [["show", "tree"], ["colour", "tabl"]],
+    },
+}
+TWO = {
+    "A.java": "package p;\n/** Shows trees. */ class TreeViewer { void expandAll(int level) {} }",
+    "B.java": "class TableViewer { // colour of tables\n void paintTable() { new TreeViewer(); } }",
+}
+
+
+def test_all_eight_scores_against_a_slow_one() -> None:
+    bug = Bug("1", "Bug 1 TreeViewer: the tree", 1, 2, ["A.java"], "tables tables expandAll colour")
+    made = context(TWO, [bug])
+    split = [["tree", "viewer", "tree"], ["tabl", "tabl", "expand", "colour"]]
+    raw = [["treeview", "tree"], ["tabl", "tabl", "expandal", "colour"]]
+    both = [split[0] + raw[0], split[1] + raw[1]]
+    for forms, upstream in (("whole", False), ("split", True)):
+        technique = bluir(made, imports=False, profile="upstream" if upstream else "clean")
+        # "all" of expandAll is a stop word; the package line holds no identifier here
+        wanted = [
+            sum(
+                slow_score(FIELDS[forms][field], place, split if field == "comments" else both, upstream)
+                for field in FIELDS[forms]
+            )
+            for place in range(2)
+        ]
+        assert list(scores(technique, "1").values()) == pytest.approx(wanted)
+
+
+def test_a_plain_word_asks_names_twice_and_comments_once() -> None:
+    technique = bluir(context(TWO, [OLD[0]]))
+    one = report(Bug("9", "Bug 9 - the getURL parser", 1, description="of it"))
+    assert technique.queries(one, "class") == [["url", "parser", "geturl", "parser"], []]
+    assert technique.queries(one, "comments") == [["url", "parser"], []]
+    # "the" counts for Indri: 3 parts with get, 3 whole words, in three fields; the comments' 4 parts
+    assert technique.query_length(one) == 3 * (4 + 3) + 4
+
+
+def test_identifiers_are_no_keywords_and_come_from_imports_too() -> None:
+    source = read('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
+    assert names_of(source, imports=False) == ["E", "x1", "String", "s"]
+    assert names_of(source, imports=True) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
+
+
+def test_whole_names_find_what_the_report_spells_whole() -> None:
+    files = {"A.java": "class GetterUrl { }", "B.java": "class Getter { int url; }", "C.java": "class Other { }"}
+    made = context(files, [Bug("1", "GetterUrl", 1, 2, ["A.java"])])
+    whole, split = scores(bluir(made), "1"), scores(bluir(made, whole_names=False), "1")
+    assert whole["A.java"] - whole["B.java"] > split["A.java"] - split["B.java"]
+
+
+def test_statistics_are_those_of_the_version() -> None:
+    bugs = [Bug("1", "alpha beta", 1, 2, ["A.java"])]
+    files = {"A.java": "class Alpha { int beta; }", "B.java": "class Beta { }"}
+    later = Commit("later", 5, {"C.java": "class Alpha { int alpha, alphaBeta; }", "B.java": "class Alpha { }"})
+    assert scores(bluir(context(files, bugs, [later])), "1") == scores(bluir(context(files, bugs)), "1")
+
+
+def test_files_without_a_word_of_the_report_are_left_out_upstream_only() -> None:
+    made = context(FILES, [*OLD, ASKED], COMMITS)
+    answered = scores(bluir(made), "3")
+    assert [path for path, score in answered.items() if score == 0] == [COLOR, SOCKET]
+    assert answered[TREE] > answered[TABLE]
+    assert bluir(made).left_out(ask(made, "3")) == 0
+    assert bluir(made, profile="upstream").left_out(ask(made, "3")) == 2
+
+
+def test_a_report_without_known_words_gives_zeros() -> None:
+    made = context(TWO, [Bug("1", "Bug 1 the", 1, 2, ["A.java"]), Bug("2", "zzz", 1, 3, ["A.java"])])
+    assert set(scores(bluir(made), "1").values()) == set(scores(bluir(made), "2").values()) == {0.0}
+
+
+def test_similar_bugs_are_mixed_in_if_wanted() -> None:
+    made = context(FILES, [*OLD, ASKED], COMMITS)
+    query = ask(made, "3")
+    similar = Reports(made.fix_history, report_terms).simi(query)
+    assert similar.max() > 0
+    wanted = 0.8 * min_max(bluir(made).scores(query)) + 0.2 * min_max(similar)
+    assert bluir(made, similar_bugs=True).scores(query) == pytest.approx(wanted)
+
+
+def test_without_a_stemmer_forms_stay_apart() -> None:
+    made = context({"A.java": "class Parsers { }", "B.java": "class Bee { }"}, [Bug("1", "parser", 1, 2, ["A.java"])])
+    assert scores(bluir(made), "1")["A.java"] > 0
+    assert scores(bluir(made, stemmer="none"), "1")["A.java"] == 0
+
+
+def test_cookies_are_found_by_their_plural() -> None:
+    # the report says "cookies", the class is Cookie
+    assert scores(bluir(context(FILES, [*OLD, ASKED], COMMITS)), "3")[COOKIE] > 0

@@ -1,0 +1,288 @@
+"""BRTracer by hand: segments, lengths, stack traces, their fusion; and what it must not know."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
+from tosloc.lab.baselines.brtracer import (
+    BRTracer,
+    BRTracerSettings,
+    flat_boost,
+    imported,
+    median_length_score,
+    qualified_names,
+    rank_boost,
+    segments,
+    traced,
+)
+from tosloc.lab.baselines.buglocator import code_terms, name_terms
+from tosloc.lab.baselines.context import BaselineContext, ParsedVersion
+from tosloc.lab.baselines.vsm import Space, count, min_max
+
+LENGTHS = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
+
+
+def brtracer(made: BaselineContext, **values: Any) -> BRTracer:
+    return BRTracer(BRTracerSettings.model_validate(values), made)
+
+
+class TestLengths:
+    """Section 4.3."""
+
+    def test_golden_values(self) -> None:
+        found = median_length_score(LENGTHS)
+        assert found[:4].round(6).tolist() == [0.000373, 0.005152, 0.5, 0.999973]
+        assert found[4] > 0.999999
+
+    def test_golden_values_of_the_public_median(self) -> None:
+        found = median_length_score(LENGTHS, 50.0, "upper")
+        assert found.round(6).tolist() == [0.0, 0.0, 0.000027, 0.5, 1.0]
+
+    def test_medians_of_an_even_number(self) -> None:
+        lengths = np.array([1.0, 4.0, 7.0, 21.0])
+        for median, middle in (("true", 5.5), ("upper", 14.0)):  # (7 + 21) / 2, without its fraction
+            found = median_length_score(lengths, 3.0, median)  # type: ignore[arg-type]
+            assert found.tolist() == pytest.approx([1 / (1 + exp(-3 * (x - middle) / 20)) for x in lengths])
+
+    def test_empty_files_count_nothing(self) -> None:
+        assert median_length_score(np.array([0.0, 5.0, 9.0]))[0] == 0.0
+        assert median_length_score(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+    def test_small_versions_and_steep_curves(self) -> None:
+        for median in ("true", "upper"):
+            assert median_length_score(np.array([7.0]), 50.0, median).tolist() == [0.5]
+            assert median_length_score(np.zeros(0), 50.0, median).tolist() == []
+        assert median_length_score(LENGTHS, 1e9).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("number", "sizes"), [(0, [1]), (1, [2]), (3, [4]), (4, [4, 2]), (6, [4, 4]), (7, [4, 4, 2])])
+def test_segments_hold_their_terms_and_the_names(number: int, sizes: list[int]) -> None:
+    terms = [f"t{place}" for place in range(number)]
+    made = segments(terms, ["name"], 3)
+    assert [len(one) for one in made] == sizes
+    assert all(one[-1] == "name" for one in made)
+    assert [term for one in made for term in one[:-1]] == terms
+
+
+A, B, C, D, E = "src/p/Alpha.java", "src/p/Beta.java", "src/q/Gamma.java", "src/q/Delta.java", "src/r/Extra.java"
+FILES = {
+    A: "package p; class Alpha { int apple; } class Aside { }",
+    B: "package p; class Beta { }",
+    C: "package q; import q.Delta; import p.Alpha; import r.*; import java.util.List; class Gamma { }",
+    D: "package q; class Delta { class Deep { } }",
+    E: "package r; class Extra { }",
+}
+
+
+def version(files: dict[str, str] | None = None) -> ParsedVersion:
+    return context(files or FILES).version("root")
+
+
+def trace(*names: str) -> str:
+    return "It fails: java.lang.NullPointerException\n" + "".join(
+        f"    at {name}.run({name.rpartition('.')[2].partition('$')[0]}.java:7)\n" for name in names
+    )
+
+
+def by_path(one: ParsedVersion, values: np.ndarray[Any, Any]) -> dict[str, float]:
+    return {path: value for path, value in zip(one.snapshot.paths, values.tolist(), strict=True) if value}
+
+
+class TestRankBoost:
+    """The paper's boost, section 4.4."""
+
+    def test_golden_values(self) -> None:
+        one = version()
+        text = trace("p.Alpha", "p.Beta", "p.Alpha", "q.Gamma")
+        assert by_path(one, rank_boost(one, text)) == {A: 1.0, B: 0.5, C: pytest.approx(1 / 3), D: 0.1}
+
+    def test_golden_values_of_many_classes(self) -> None:
+        one = version({f"src/p/C{number}.java": f"package p; class C{number} {{ }}" for number in range(12)})
+        found = by_path(one, rank_boost(one, trace(*(f"p.C{number}" for number in range(12)))))
+        assert [found[f"src/p/C{number}.java"] for number in range(12)] == pytest.approx(
+            [1 / rank for rank in range(1, 11)] + [0.1, 0.1]
+        )
+
+    def test_frames_of_other_programs_do_not_take_a_rank(self) -> None:
+        one = version()
+        text = trace("java.util.ArrayList", "p.Beta", "sun.Main", "q.Delta$Deep")
+        assert by_path(one, rank_boost(one, text)) == {B: 1.0, D: 0.5}
+
+    def test_copies_of_a_class_share_its_rank(self) -> None:
+        one = version({**FILES, "gtk/p/Alpha.java": "package p; class Alpha { }"})
+        found = by_path(one, rank_boost(one, trace("p.Alpha", "p.Beta")))
+        assert found == {A: 1.0, "gtk/p/Alpha.java": 1.0, B: 0.5}
+
+    def test_causes_go_on_counting(self) -> None:
+        text = trace("p.Alpha") + "Caused by: java.lang.Error\n" + trace("p.Beta")
+        one = version()
+        assert by_path(one, rank_boost(one, text)) == {A: 1.0, B: 0.5}
+
+    def test_frames_without_lines_and_lines_broken_by_mail(self) -> None:
+        one = version()
+        text = "at p.Alpha.run(Native Method) at p.Beta.run(Unknown Source) at q.Delta.run(Delta.j\nava:5)"
+        assert [[one.snapshot.paths[place] for place in places] for places in traced(one, text)] == [[A], [B], [D]]
+
+    def test_a_class_beside_another_is_found_by_its_file(self) -> None:
+        one = version()
+        assert by_path(one, rank_boost(one, "at p.Aside.run(Alpha.java:3)")) == {A: 1.0}
+
+    def test_no_trace_no_boost(self) -> None:
+        one = version()
+        assert not rank_boost(one, "Alpha.java fails in p.Alpha").any()
+
+    def test_whole_packages_on_demand(self) -> None:
+        one = version()
+        assert by_path(one, rank_boost(one, trace("q.Gamma"), wildcards=True)) == {C: 1.0, A: 0.1, D: 0.1, E: 0.1}
+        places = [one.snapshot.paths[place] for place in sorted(imported(one, [2, 3, 4]))]
+        assert places == [A, D], "an import names one class, however many others share letters with it"
+
+    @pytest.mark.parametrize(
+        ("namesakes", "one_file", "two_files"),
+        [("unique", {B: 1.0}, {}), ("all", {B: 1.0}, {B: 1.0, "x/Beta.java": 1.0}), ("never", {}, {})],
+    )
+    def test_classes_that_no_path_fits(
+        self, namesakes: Any, one_file: dict[str, float], two_files: dict[str, float]
+    ) -> None:
+        for text in (trace("moved.Beta"), "at Beta.run(Beta.java:4)"):
+            one, two = version(), version({**FILES, "x/Beta.java": "class Beta { int x; }"})
+            assert by_path(one, rank_boost(one, text, namesakes)) == one_file
+            assert by_path(two, rank_boost(two, text, namesakes)) == two_files
+
+    def test_copies_of_a_class_are_one_name(self) -> None:
+        copies = {
+            f"{platform}/w/Shell.java": f"package w; class Shell {{ int {platform}; }}" for platform in ("gtk", "win")
+        }
+        one = version(copies)
+        assert by_path(one, rank_boost(one, "at Shell.run(Shell.java:4)")) == dict.fromkeys(copies, 1.0)
+
+    def test_frames_with_paths(self) -> None:
+        one = version({"lib/shop/till.py": "class Till: pass", "lib/till.py": "x = 1"})
+        text = 'File "/usr/lib/shop/till.py", line 3, in pay'
+        assert by_path(one, rank_boost(one, text)) == {"lib/shop/till.py": 1.0}
+
+
+class TestFlatBoost:
+    """The public code's boost, section 4.4."""
+
+    def test_mentions_and_imports(self) -> None:
+        one = version()
+        assert by_path(one, flat_boost(one, "see Gamma.java")) == {C: 0.5, D: 0.2, A: 0.2, E: 0.2}
+        assert by_path(one, flat_boost(one, "see Gamma.java, Alpha.java and Missing.java"))[A] == 0.5
+        assert not flat_boost(one, "see Gamma").any()
+        assert by_path(one, flat_boost(one, trace("p.Beta"))) == {B: 0.5}
+
+    def test_all_namesakes(self) -> None:
+        one = version({**FILES, "x/Beta.java": "class Beta { int x; }"})
+        assert by_path(one, flat_boost(one, "Beta.java")) == {B: 0.5, "x/Beta.java": 0.5}
+
+    def test_an_import_counts_wherever_a_name_holds_it(self) -> None:
+        names = ["q.Delta", "q.DeltaForce", "org.q.Delta", "a.b.q.Delta", "a.b.c.q.Delta", "q.delta.Small"]
+        files = {
+            f"src/{name.replace('.', '/')}.java": f"package {name.rpartition('.')[0]}; class X {{ }}" for name in names
+        }
+        files[C] = "package z; import q.Delta; class Gamma { }"
+        one = version(files)
+        found = {
+            path.removeprefix("src/").removesuffix(".java") for path in by_path(one, flat_boost(one, "Gamma.java"))
+        }
+        # three parts more are too many
+        assert found == {"q/Gamma", "q/Delta", "q/DeltaForce", "org/q/Delta", "a/b/q/Delta"}
+
+    def test_qualified_names(self) -> None:
+        one = version({A: FILES[A], "Top.java": "class Top { }"})
+        assert qualified_names(one) == ["Top", "p.Alpha"]
+
+
+class TestScores:
+    """Segments, similar reports and the boost together."""
+
+    BUGS = (
+        Bug("1", "Bug 1 broken latch", opened=1, fixed_at=2, paths=[B, C]),
+        Bug("2", "Bug 2 squeaking", opened=1, fixed_at=3, paths=[A]),
+        Bug("3", "Bug 3 apples, pears and a latch", opened=5, fixed_at=9, paths=[A], description=trace("q.Delta")),
+    )
+    TEXTS: ClassVar = {
+        A: "class Alpha { void apple() { pear(plum, plum, plum); cherry(date, fig, pear, pear, pear); } }",
+        B: "class Beta { int pear; }",
+        C: 'class Gamma { String s = "apple fig"; }',
+        D: "class Delta { } // nothing",
+    }
+
+    def test_by_hand(self) -> None:
+        made = context(self.TEXTS, self.BUGS)
+        settings = BRTracerSettings(segment_terms=4, beta=3.0)
+        technique = BRTracer(settings, made)
+        query = ask(made, "3")
+        parts, owners, lengths = [], [], []
+        for place, path in enumerate(query.version.snapshot.paths):
+            source = query.version.source(place)
+            assert source is not None
+            own = segments(code_terms(source, settings), name_terms(source, settings), 4)
+            lengths.append(len(code_terms(source, settings)))
+            parts += own
+            owners += [path] * len(own)
+        assert [owners.count(path) for path in (A, B, D, C)] == [4, 1, 1, 1]
+        cosine = Space(count(parts), np.ones(len(parts), dtype=np.int64)).cosine(
+            "bug appl pear latch q delta run java 7 fail lang nullpointerexcept delta".split()
+        )
+        worth = dict(
+            zip(query.version.snapshot.paths, median_length_score(np.array(lengths, dtype=float), 3.0), strict=True)
+        )
+        v = min_max(np.array([value * worth[owner] for value, owner in zip(cosine, owners, strict=True)]))
+        similar = {A: 0.0, B: 1.0, C: 1.0, D: 0.0}  # report 1 shares "latch"
+        expected = {
+            path: 0.7 * max(value for value, owner in zip(v, owners, strict=True) if owner == path)
+            + 0.3 * similar[path]
+            + (1.0 if path == D else 0.0)
+            for path in self.TEXTS
+        }
+        found = dict(zip(query.version.snapshot.paths, technique.scores(query).tolist(), strict=True))
+        assert found == pytest.approx(expected)
+        assert expected[D] == pytest.approx(1.7), "the best segment of all, and the first class of the trace"
+
+    def test_terms_count_the_segments_that_hold_them(self) -> None:
+        # "plum" and "fig" stand in one file each, but "plum" in two of three segments
+        made = context({A: "class X { int plum1, plum2; }", B: "class Y { int fig; }"}, self.BUGS)
+        technique = brtracer(made, segment_terms=1, code_stops=("int",))
+        assert technique.starts.tolist() in ([0, 3], [0, 2])  # plum, plum, x; fig, y
+        space = Space(technique.counts, np.ones(5, dtype=np.int64))
+        idf = {term: round(float(value), 6) for term, value in zip(space.counts.numbers, space.idf, strict=True)}
+        assert idf == {"plum": 0.916291, "fig": 1.609438, "x": 0.510826, "y": 0.916291}  # ln 5/2, 5/1, 5/3, 5/2
+
+    def test_the_boost_comes_on_top(self) -> None:
+        made = context(self.TEXTS, self.BUGS)
+        with_boost, without = (scores(brtracer(made, boost=boost), "3") for boost in ("rank", "none"))
+        assert {path: with_boost[path] - without[path] for path in self.TEXTS} == pytest.approx(
+            {A: 0, B: 0, C: 0, D: 1}
+        )
+        flat = scores(brtracer(made, boost="flat"), "3")
+        assert flat[D] - without[D] == pytest.approx(0.5)
+
+    def test_the_version_that_is_searched_counts(self) -> None:
+        made = context(self.TEXTS, self.BUGS, [Commit("moved", 4, {A: None, B: "class Beta { int apple, pear; }"})])
+        found = scores(brtracer(made), "3")
+        assert set(found) == {B, C, D}
+        assert found[B] > found[C]
+
+    def test_files_without_words_and_versions_with_one_file(self) -> None:
+        bug = Bug("1", "pear", opened=1, fixed_at=2, paths=[A])
+        for profile in ("clean", "upstream"):
+            assert scores(brtracer(context({A: ""}, [bug]), profile=profile), "1") == {A: 0.0}
+            found = scores(brtracer(context({A: "", B: self.TEXTS[B], C: self.TEXTS[C]}, [bug]), profile=profile), "1")
+            assert found[A] == 0.0
+
+    def test_all_files_are_ranked(self) -> None:
+        made = context(self.TEXTS, self.BUGS)
+        assert brtracer(made).left_out(ask(made, "3")) == 0
+
+
+def test_upstream_has_other_defaults() -> None:
+    upstream = BRTracerSettings(profile="upstream")
+    assert (upstream.boost, upstream.median, upstream.weighting, upstream.alpha) == ("flat", "upper", "wvtool", 0.3)
+    assert not upstream.nested_names

@@ -1,0 +1,247 @@
+"""BugLocator by hand: terms, lengths, similar reports, their fusion; and what it must not know."""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.lab.baselines import leaks
+from tests.lab.baselines.toy import Bug, Commit, ask, case, context, report, scores
+from tosloc.analysis.parsed_source import read
+from tosloc.lab.baselines.buglocator import (
+    BugLocator,
+    BugLocatorSettings,
+    Reports,
+    TextSettings,
+    Weighting,
+    code_terms,
+    length_score,
+    name_terms,
+    report_terms,
+)
+from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.vsm import min_max, step_length_score
+
+A, B, C = "src/A.java", "src/B.java", "src/C.java"
+FILES = {
+    A: "class A { void copper() { copper(silver, golden); } }",
+    B: "class B { void silver() { silver(iron); iron(iron); zinc(zinc, zinc, zinc); } }",
+    C: "class C { int iron; }",
+}
+
+
+def buglocator(made: BaselineContext, **values: Any) -> BugLocator:
+    return BugLocator(BugLocatorSettings.model_validate(values), made)
+
+
+class TestTerms:
+    """Section 3.2."""
+
+    def test_of_a_report(self) -> None:
+        bug = Bug("7", "Bug 7 - Parsers of getURL(2)", opened=1, description="this class isn't Working")
+        # Java's keywords stay, parts of words are not cut
+        assert report_terms(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
+
+    def test_of_a_report_as_the_public_code_stops_words(self) -> None:
+        # a word goes if its stem is the stem of a stop word: "having" as "have"
+        bug = Bug("7", "having parsers", opened=1)
+        assert report_terms(report(bug)) == ["have", "parser"]
+        assert report_terms(report(bug), "mixed") == ["parser"]
+
+    SOURCE = """/* Licence. */ package org.app; import java.util.List;
+/** Renders widgets, this one too. */
+public class JUnitView { // a plain remark
+    String viewPort = "Hello widgets"; void openURL(String[] args) { return; }
+    static class Inner { void run() { } }
+}
+"""
+
+    def test_of_code(self) -> None:
+        assert code_terms(read(self.SOURCE), TextSettings()) == [
+            *("render", "widget"),  # javadoc; "this", "one" and "too" are stop words
+            *("unit", "view", "view", "port", "hello", "widget", "open", "url", "inner", "run"),  # J is one letter
+            *("junitview", "inner", "openurl", "run"),
+        ]
+
+    def test_the_switches(self) -> None:
+        source = read(self.SOURCE)
+
+        def terms(**values: Any) -> list[str]:
+            return code_terms(source, TextSettings.model_validate(values))
+
+        assert [term for term in terms(plain_comments=True) if term not in terms()] == ["plain", "remark"]
+        assert "licenc" not in terms(plain_comments=True)
+        assert terms(nested_names=False)[-3:] == ["junitview", "openurl", "run"]
+        assert terms(code_stops=("unit",)).count("string") == 2
+        assert "unit" not in terms(code_stops=("unit",))
+        # lists of stems hold "thi" and "arg", not "this" and "args"
+        assert {"thi", "arg"} <= set(terms(stopping="mixed")) - set(terms())
+
+    def test_names_are_not_stopped_and_count_again(self) -> None:
+        source = read("class This { void string() { } void string(int a) { } }")
+        assert name_terms(source, TextSettings()) == ["thi", "string", "string"]
+
+    def test_broken_code_has_terms(self) -> None:
+        assert "widget" in code_terms(read("}} widgets ((("), TextSettings())
+
+
+def test_golden_length_score() -> None:
+    lengths = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
+    assert length_score(lengths).round(6).tolist() == [0.5, 0.513155, 0.539392, 0.591077, 0.731059]
+    assert length_score(lengths, 12.0)[-1] == pytest.approx(1 / (1 + exp(-12)))
+    assert length_score(np.array([4.0, 4.0])).tolist() == [0.5, 0.5]
+
+
+class TestReports:
+    """SimiScore, section 3.4."""
+
+    BUGS = (
+        Bug("1", "red green", opened=1, fixed_at=2, paths=[A, B]),
+        Bug("2", "red red blue", opened=3, fixed_at=4, paths=[A, "gone/D.java"]),
+        Bug("3", "white", opened=3, fixed_at=5, paths=[C]),
+        Bug("asked", "red blue black", opened=10, fixed_at=20, paths=[C]),
+        Bug("later", "black blue", opened=11, fixed_at=30, paths=[B]),
+    )
+
+    @staticmethod
+    def made(weighting: Weighting = "published") -> Reports:
+        return Reports(context(FILES, TestReports.BUGS).fix_history, report_terms, weighting)
+
+    def similarities(self, reports: Reports, bug: str = "asked") -> dict[str, float]:
+        past = ask(context(FILES, self.BUGS), bug).history
+        found = reports.similarities(case(context(FILES, self.BUGS), bug).report, past).tolist()
+        return {one.report.id: value for one, value in zip(reports.fix_history.cases, found, strict=True)}
+
+    def test_published_weights_by_hand(self) -> None:
+        # N = 4, the three known reports and this one; red in 3, blue in 2, others in 1; "later" does not count
+        red, blue, black, green = log(4 / 3), log(2), log(4), log(4)
+        own = sqrt(red**2 + blue**2 + black**2)
+        first = red * red / (own * sqrt(red**2 + green**2))
+        more = (log(2) + 1) * red
+        second = (red * more + blue**2) / (own * sqrt(more**2 + blue**2))
+        expected = {"1": first, "2": second, "3": 0.0, "asked": 0.0, "later": 0.0}
+        assert self.similarities(self.made()) == pytest.approx(expected)
+
+    def test_wvtool_weights_by_hand(self) -> None:
+        # R = 5 reports, the later one too: red in 3, blue in 3, black in 2, green in 1
+        red, blue, black, green = log(5 / 3), log(5 / 3), log(5 / 2), log(5)
+        own = sqrt(red**2 + blue**2 + black**2)
+        first = red**2 / (own * sqrt(red**2 + green**2))
+        second = (2 * red**2 + blue**2) / (own * sqrt((2 * red) ** 2 + blue**2))
+        expected = {"1": first, "2": second, "3": 0.0, "asked": 0.0, "later": 0.0}
+        assert self.similarities(self.made("wvtool")) == pytest.approx(expected)
+
+    def test_a_fix_counts_once_for_all_its_files_and_gone_ones_take_their_share(self) -> None:
+        reports = self.made()
+        similar = self.similarities(reports)
+        found = reports.simi(ask(context(FILES, self.BUGS), "asked")).tolist()
+        assert found == pytest.approx([similar["1"] / 2 + similar["2"] / 2, similar["1"] / 2, 0.0])
+
+    @pytest.mark.parametrize("weighting", ["published", "wvtool"])
+    def test_a_report_without_a_label_gets_what_a_labelled_one_gets(self, weighting: Weighting) -> None:
+        known = [bug for bug in self.BUGS if bug.opened < 10]
+        labelled = context(FILES, [*known, self.BUGS[3]])
+        without = context(FILES, known)
+        one = case(labelled, "asked").report
+        past = labelled.fix_history.before(one, "fix-3")
+        expected = Reports(labelled.fix_history, report_terms, weighting).similarities(one, past)
+        found = Reports(without.fix_history, report_terms, weighting).similarities(
+            one, without.fix_history.before(one, "fix-3")
+        )
+        assert found.tolist() == pytest.approx(expected[:3].tolist())
+        assert found.any()
+
+    def test_nothing_known_and_nothing_said(self) -> None:
+        assert self.similarities(self.made(), "1") == dict.fromkeys(["1", "2", "3", "asked", "later"], 0.0)
+        empty = context(FILES, [self.BUGS[0], Bug("9", "the", opened=10, fixed_at=11, paths=[A])])
+        assert Reports(empty.fix_history, report_terms).simi(ask(empty, "9")).tolist() == [0, 0, 0]
+        nobody = context(FILES)
+        past = nobody.fix_history.before(report(self.BUGS[0]), "root")
+        assert Reports(nobody.fix_history, report_terms).similarities(report(self.BUGS[0]), past).tolist() == []
+
+
+class TestScores:
+    """rVSM and the fusion, sections 3.3 and 3.5."""
+
+    BUGS = (
+        Bug("1", "Bug 1 broken latch", opened=1, fixed_at=2, paths=[B, C]),
+        Bug("2", "Bug 2 silver latch", opened=5, fixed_at=9, paths=[A]),
+        Bug("0", "Bug 0 squeaking", opened=1, fixed_at=3, paths=[A]),
+    )
+    # a copper x3, silver, golden; b silver x3, iron x3, zinc x4; c iron; class names of one letter are only appended
+    LENGTHS = (6.0, 11.0, 2.0)
+
+    def rvsm(self) -> list[float]:
+        """By hand: the query is "silver latch"; silver stands in A and B of three files, latch in none."""
+        silver, iron = log(3 / 2), log(3 / 2)
+        alone = log(3)
+
+        def norm(*weights: float) -> float:
+            return sqrt(sum(weight**2 for weight in weights))
+
+        a = norm((log(3) + 1) * alone, silver, alone, alone)  # copper x3, silver, golden, the name a
+        b = norm((log(3) + 1) * silver, (log(3) + 1) * iron, (log(4) + 1) * alone, alone)
+        return [silver / a, (log(3) + 1) * silver / b, 0.0]
+
+    @pytest.mark.parametrize("length", ["minmax", "three_sigma", "none"])
+    def test_rvsm_by_hand(self, length: str) -> None:
+        made = context(FILES, self.BUGS)
+        technique = buglocator(made, length=length)
+        assert technique.counts.lengths.tolist() == list(self.LENGTHS)
+        lengths = np.array(self.LENGTHS)
+        worth = {"minmax": length_score(lengths), "three_sigma": step_length_score(lengths), "none": np.ones(3)}[length]
+        assert technique.rvsm(ask(made, "2")).tolist() == pytest.approx((np.array(self.rvsm()) * worth).tolist())
+
+    def test_fusion_by_hand(self) -> None:
+        made = context(FILES, self.BUGS)
+        text = min_max(np.array(self.rvsm()) * length_score(np.array(self.LENGTHS)))
+        similar = np.array([0.0, 1.0, 1.0])  # report 1 shares "latch" and was fixed in B and C
+        for alpha in (0.0, 0.2, 1.0):
+            found = list(scores(buglocator(made, alpha=alpha), "2").values())
+            assert found == pytest.approx(((1 - alpha) * text + alpha * similar).tolist())
+
+    def test_words_of_no_file_leave_it_to_similar_reports(self) -> None:
+        made = context(FILES, [*self.BUGS, Bug("3", "Bug 3 latch", opened=8, fixed_at=9, paths=[A])])
+        assert scores(buglocator(made), "3") == pytest.approx({A: 0.0, B: 0.2, C: 0.2})
+
+    def test_the_version_that_is_searched_counts(self) -> None:
+        bugs = [Bug("1", "zinc", opened=5, fixed_at=9, paths=[A])]
+        made = context(FILES, bugs, [Commit("moved", 1, {C: "class C { int zinc; }", B: None})])
+        assert scores(buglocator(made), "1", "root")[B] > 0
+        assert scores(buglocator(made), "1") == pytest.approx({A: 0.0, C: 0.8})
+
+    def test_files_without_words_and_versions_with_one_file(self) -> None:
+        bug = Bug("1", "silver", opened=1, fixed_at=2, paths=[A])
+        assert set(scores(buglocator(context({A: "", B: FILES[B]}, [bug])), "1")) == {A, B}
+        for profile in ("clean", "upstream"):
+            assert scores(buglocator(context({A: ""}, [bug]), profile=profile), "1") == {A: 0.0}
+
+    def test_all_files_are_ranked(self) -> None:
+        made = context(FILES, self.BUGS)
+        assert buglocator(made).left_out(ask(made, "2")) == 0
+
+
+def test_the_past_matters() -> None:
+    assert leaks.answer(buglocator) != leaks.answer(buglocator, [leaks.ASKED])
+
+
+class TestSettings:
+    """The profiles."""
+
+    def test_upstream_has_other_defaults_and_given_values_stay(self) -> None:
+        upstream = BugLocatorSettings(profile="upstream")
+        assert (upstream.length, upstream.stopping, upstream.weighting) == ("three_sigma", "mixed", "wvtool")
+        assert not upstream.nested_names
+        assert set(upstream.code_stops) == {"string", "main", "args", "org", "eclipse", "swt"}
+        assert BugLocatorSettings(profile="upstream", length="none").length == "none"
+
+    def test_from_one_profile_to_the_other(self) -> None:
+        given = BugLocatorSettings(alpha=0.3, length="none")
+        there = given.under("upstream")
+        assert (there.profile, there.alpha, there.length, there.stopping) == ("upstream", 0.3, "none", "mixed")
+        assert there.under("clean") == given
+        assert BugLocatorSettings(profile="upstream").under("clean") == BugLocatorSettings()
+        assert given.under("clean") == given

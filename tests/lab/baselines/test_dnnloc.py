@@ -1,0 +1,178 @@
+"""DNNLOC: its features by hand, and what it learns."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.lab.baselines import leaks
+from tests.lab.baselines.techniques import SMALL, fitted, parts, project
+from tests.lab.baselines.toy import Bug, ask, case, context, scores
+from tosloc.analysis.parsed_source import read
+from tosloc.errors import ConfigError
+from tosloc.lab.baselines.dnnloc import (
+    ClassNames,
+    Dnnloc,
+    DnnlocSettings,
+    Terms,
+    Weights,
+    hardest,
+    length_score,
+    months,
+    recency,
+)
+from tosloc.lab.baselines.settings import of
+from tosloc.lab.baselines.vsm import count
+
+A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
+FILES = {
+    A: "class Apple { int seed; }",
+    B: "class BananaPeel { Apple seed; int peel; }",
+    C: "class Cherry { }",
+}
+
+
+def settings(**values: object) -> DnnlocSettings:
+    return of(DnnlocSettings, {**SMALL["dnnloc"], **values}, "test")
+
+
+def test_there_is_no_upstream_profile() -> None:
+    with pytest.raises(ConfigError, match="no public code"):
+        of(DnnlocSettings, {"profile": "upstream"}, "test")
+    with pytest.raises(ConfigError, match="no public code"):
+        DnnlocSettings().under("upstream")
+
+
+def test_terms_are_stems_of_words_and_of_their_parts() -> None:
+    assert Terms()("The getURLFor of HTMLParser_2 (x) are Parsing; null") == (
+        ["geturlfor", "url", "htmlparser_2", "html", "parser", "pars"]
+    )
+
+
+def test_length_score_is_the_papers() -> None:
+    found = length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
+    assert found == pytest.approx([0.5, 0.513155, 0.539392, 0.591077, 0.731059], abs=1e-6)
+
+
+def test_recency_counts_absolute_months() -> None:
+    moments = [datetime(2010, 1, 3, tzinfo=UTC), datetime(2009, 12, 30, tzinfo=UTC), datetime(2010, 1, 1, tzinfo=UTC)]
+    query, *last = months(np.array([moment.timestamp() for moment in moments])).tolist()
+    assert recency(query, np.array([*last, -np.inf])).tolist() == [0.5, 1.0, 0.0]
+
+
+def test_recency_of_a_report_dated_before_the_one_that_was_fixed() -> None:
+    assert recency(10.0, np.array([12.0])).tolist() == [1.0]
+
+
+def test_features_by_hand() -> None:
+    # 31 days apart, hence in different months; bug 2 is opened before the first and fixed after it
+    bugs = [
+        Bug("1", "Bug 1 seed rots", opened=1, fixed_at=40, paths=[A, B]),
+        Bug("2", "Bug 2 seed grows", opened=5, fixed_at=45, paths=[B]),
+        Bug("3", "Bug 3 BananaPeel seed", opened=80, fixed_at=90, paths=[C], description="rots"),
+    ]
+    made = context(FILES, bugs)
+    features = Dnnloc(settings(), made).features(ask(made, "3"))
+    idf = math.log(3 / 2)  # of seed; the terms of BananaPeel: ln 3, the stem of "rots" stands in no file
+    # files: Apple = apple seed; Banana = bananapeel banana peel apple seed peel; Cherry = cherry
+    first = idf**2 / math.sqrt(2 * idf**2) / math.sqrt(3 * math.log(3) ** 2 + idf**2)
+    twice = (1 + math.log(2)) * math.log(3)
+    dot = 2 * math.log(3) ** 2 + twice * math.log(3) + idf**2
+    second = dot / math.sqrt(3 * math.log(3) ** 2 + idf**2)
+    second /= math.sqrt(2 * math.log(3) ** 2 + twice**2 + 2 * idf**2)
+    length = [1 / (1 + math.exp(-x)) for x in ((2 - 1) / (6 - 1), 1.0, 0.0)]
+    assert features[:, 0] == pytest.approx([first * length[0], second * length[1], 0.0])
+    # reports: A = seed rot; B = seed rot seed grow; idf over both reports: seed 0, rot and grow ln 2
+    assert features[:, 1] == pytest.approx([0.5, 1 / math.sqrt(2) / (1 + math.exp(-1)), 0.0])
+    # BananaPeel is mentioned: bananapeel, banana, peel
+    assert features[:, 2] == pytest.approx([0.0, 1.0, 0.0])
+    opened = [months(np.array([case(made, bug.id).report.opened_seconds]))[0] for bug in bugs]
+    gaps = [1 / (opened[2] - opened[0] + 1), 1 / (opened[2] - opened[1] + 1)]
+    assert opened[2] > opened[1]
+    assert features[:, 3] == pytest.approx([*gaps, 0.0])
+    assert features[:, 4] == pytest.approx([math.log(2), math.log(3), 0.0])
+
+
+def test_class_names_count_only_where_the_version_has_them() -> None:
+    names = ClassNames([read("class TreeViewer { } class Tree { }"), read("class ItemViewer { }")])
+    both = names.cosine("Tree and TreeViewer", np.array([1, 1]))
+    # said: treeviewer version viewer; declared: the same three, and itemviewer item viewer
+    assert both == pytest.approx([1.0, 1 / 3])
+    assert names.cosine("Tree and TreeViewer", np.array([0, 1])).tolist() == [0.0, 0.0]
+    assert names.cosine("treeviewer", np.array([1, 1])).tolist() == [0.0, 0.0]
+
+
+def test_weights_take_frequent_terms_and_give_vectors_of_one_length() -> None:
+    counts = count([["a", "b", "b"], ["a", "b", "c"], ["a", "c"], ["d"]])
+    weights = Weights.of(counts, np.ones(4, dtype=np.bool_), 2, 0.5)
+    assert weights.terms == ("b", "c")  # a stands in more than half of them, d in only one
+    matrix = weights.matrix(counts).toarray()
+    assert (matrix**2).sum(axis=1) == pytest.approx([2, 2, 2, 0])
+    assert matrix[1] == pytest.approx(weights.vector(["a", "c", "b"]))
+    assert matrix[1] == pytest.approx([1, 1])
+
+
+def test_hardest_files_are_the_most_similar_wrong_ones() -> None:
+    assert hardest(np.array([0.1, 0.9, 0.9, 0.3]), np.array([1]), 2).tolist() == [2, 3]
+
+
+def test_the_newest_reports_are_wanted() -> None:
+    made = context(FILES, [Bug(str(n), "seed", opened=n, fixed_at=n + 0.5, paths=[A]) for n in range(1, 9)])
+    cases = list(reversed(made.fix_history.cases))
+    newest = Dnnloc.wanted(settings(train_reports=3), cases)
+    assert [one.report.id for one in newest] == ["6", "7", "8"]
+    spread = Dnnloc.wanted(settings(train_reports=4, choose="spread"), cases)
+    assert [one.report.id for one in spread] == ["2", "4", "6", "8"]
+
+
+def test_every_file_gets_a_finite_score_and_the_relevancy_can_be_left_out(tmp_path: Path) -> None:
+    made = project()
+    for relevancy, features in ((True, 6), (False, 5)):
+        technique = fitted("dnnloc", made, tmp_path / str(relevancy), relevancy=relevancy)
+        assert isinstance(technique, Dnnloc)
+        found = scores(technique, "3")
+        assert set(found) == set(leaks.FILES)
+        assert np.isfinite(list(found.values())).all()
+        assert technique._fitted is not None
+        assert len(technique._fitted.low) == features
+
+
+def test_another_seed_gives_another_network(tmp_path: Path) -> None:
+    made = project()
+    found: list[dict[str, float]] = []
+    for seed in (7, 7, 8):
+        technique = Dnnloc(settings(), made, seed)
+        technique.fit(*parts(made), tmp_path / str(len(found)))
+        found.append(scores(technique, "3"))
+    assert found[0] == found[1] != found[2]
+
+
+def test_wrong_files_are_the_hardest_or_drawn_by_the_seed(tmp_path: Path) -> None:
+    made = project()
+    found: list[dict[str, float]] = []
+    for place, wrong in enumerate(("hardest", "random", "random")):
+        technique = Dnnloc(settings(negatives=1, wrong_files=wrong), made)
+        technique.fit(*parts(made), tmp_path / str(place))
+        found.append(scores(technique, "3"))
+    assert found[0] != found[1] == found[2]
+
+
+def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:
+    # the class that a report names is the one that is fixed
+    names = ["Apple", "Banana", "Cherry", "Damson", "Elder"]
+    files = {f"src/{name}.java": f"class {name} {{ int x{name}; }}" for name in names}
+    bugs = [
+        Bug(str(n), f"{names[n % 5]} fails", opened=n + 0.1, fixed_at=n + 0.2, paths=[f"src/{names[n % 5]}.java"])
+        for n in range(30)
+    ]
+    made = context(files, bugs)
+    cases = [case(made, bug.id) for bug in bugs]
+    technique = Dnnloc(settings(combiner_epochs=40, negatives=4, learning_rate=0.03), made)
+    technique.fit(cases[:20], cases[20:25], tmp_path)
+    for one in cases[25:]:
+        found = scores(technique, one.report.id)
+        assert max(found, key=found.__getitem__) == one.fixed[0]

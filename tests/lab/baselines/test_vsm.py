@@ -1,0 +1,139 @@
+"""The kernel by the specification's golden values and by slow, obvious versions of its formulas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp, floor, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tosloc.lab.baselines.vsm import Space, count, min_max, simi, step_length_score, widened
+
+TEXTS = [["a", "a", "b"], ["b", "c"], ["c", "c", "c", "d"]]
+LENGTHS = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
+
+
+def cosine(texts: list[list[str]], query: list[str]) -> list[float]:
+    """Section 1.5, term by term."""
+    holders = Counter(term for text in texts for term in set(text))
+
+    def vector(terms: list[str]) -> dict[str, float]:
+        return {
+            term: (log(number) + 1) * log(len(texts) / holders[term])
+            for term, number in Counter(terms).items()
+            if term in holders
+        }
+
+    query = vector(query)
+    length = sqrt(sum(weight**2 for weight in query.values()))
+    found = []
+    for text in texts:
+        own = vector(text)
+        norm = sqrt(sum(weight**2 for weight in own.values()))
+        product = sum(weight * own.get(term, 0.0) for term, weight in query.items())
+        found.append(product / (length * norm) if length * norm else 0.0)
+    return found
+
+
+def test_golden_cosine() -> None:
+    space = Space(count(TEXTS), np.ones(3, dtype=np.int64))
+    query = "a b b zzz".split()
+    weights = dict(zip(space.counts.numbers, space.vector(query).tolist(), strict=True))
+    assert {term: round(weight, 6) for term, weight in weights.items() if weight} == {"a": 1.098612, "b": 0.686512}
+    assert space.cosine(query).round(6).tolist() == [0.941447, 0.374719, 0.0]
+
+
+def test_cosine_by_hand_on_random_texts() -> None:
+    rng = np.random.default_rng(5)
+    words = [f"w{number}" for number in range(30)]
+    texts = [[words[n] for n in rng.integers(0, 30, size=rng.integers(0, 40))] for _ in range(25)]
+    made = count(texts)
+    for _ in range(10):
+        query = [words[n] for n in rng.integers(0, 30, size=12)] + ["unknown"]
+        found = Space(made, np.ones(25, dtype=np.int64)).cosine(query)
+        assert found.tolist() == pytest.approx(cosine(texts, query), abs=1e-12)
+
+
+def test_texts_outside_the_version_have_no_say_and_copies_count() -> None:
+    texts = [*TEXTS, ["a", "c", "e"]]
+    multiplicity = np.array([2, 1, 1, 0], dtype=np.int64)
+    found = Space(count(texts), multiplicity).cosine(["a", "c", "e"])
+    assert found[[0, 0, 1, 2]].tolist() == pytest.approx(cosine([TEXTS[0], *TEXTS], ["a", "c", "e"]))
+
+
+@pytest.mark.parametrize("query", [[], ["unknown"], ["every"]])
+def test_nothing_to_ask_gives_zeros(query: list[str]) -> None:
+    space = Space(count([["every", "a"], ["every", "b"], []]), np.array([1, 1, 0], dtype=np.int64))
+    assert space.cosine(query).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_an_empty_shelf() -> None:
+    assert Space(count([]), np.zeros(0, dtype=np.int64)).cosine(["a"]).tolist() == []
+
+
+def test_counts_share_their_places() -> None:
+    made = count(TEXTS)
+    assert made.held.toarray().tolist() == [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    assert made.log_counts.toarray()[2].tolist() == pytest.approx([0, 0, log(3) + 1, 1])
+    assert made.squared_log_counts.toarray()[0].tolist() == pytest.approx([(log(2) + 1) ** 2, 1, 0, 0])
+    assert (made.log_counts_by_term.toarray() == made.log_counts.toarray().T).all()
+    assert (made.held_by_term.toarray() == made.held.toarray().T).all()
+    assert made.matrix.toarray()[2].tolist() == [0, 0, 3, 1], "other values must not change the counts"
+    assert made.frequencies(np.array([2, 0, 1], dtype=np.int64)).tolist() == [2, 2, 1, 1]
+
+
+def test_a_shared_vocabulary() -> None:
+    numbers: dict[str, int] = {}
+    first, second = count([["a"]], numbers), count([["b", "a"]], numbers)
+    assert numbers == {"a": 0, "b": 1}
+    assert widened(first, numbers).matrix.toarray().tolist() == [[1, 0]]
+    assert second.matrix.toarray().tolist() == [[1, 1]]
+
+
+def test_golden_step_length() -> None:
+    golden = [0.553778, 0.606326, 0.703451, 0.849102, 0.986861]
+    assert step_length_score(LENGTHS).round(6).tolist() == golden
+
+
+def test_step_length_outside_three_sigma_and_of_empty_files() -> None:
+    lengths = np.array([0.0, *[100.0] * 30, 10_000.0])
+    real = lengths[1:]
+    high = real.mean() + 3 * real.std()
+    found = step_length_score(lengths)
+    assert found[0] == 0.5
+    assert found[1] == pytest.approx(1 / (1 + exp(-6 * 100 / high)))
+    assert found[-1] == 1.0
+    assert real.mean() < 3 * real.std()
+
+
+def test_step_length_begins_at_the_whole_number_below_three_sigma() -> None:
+    lengths = np.array([99.0, 100.0, 101.5])
+    low, high = lengths.mean() - 3 * lengths.std(), lengths.mean() + 3 * lengths.std()
+    assert low % 1
+    expected = [1 / (1 + exp(-6 * (x - floor(low)) / (high - floor(low)))) for x in lengths]
+    assert step_length_score(lengths).tolist() == pytest.approx(expected)
+
+
+def test_step_length_of_equal_files_is_a_number() -> None:
+    assert np.isfinite(step_length_score(np.array([7.0, 7.0]))).all()
+    assert step_length_score(np.zeros(2)).tolist() == [0.5, 0.5]
+    assert step_length_score(np.zeros(0)).tolist() == []
+
+
+def test_golden_simi() -> None:
+    touched = sparse.csr_array(np.array([[1.0, 1.0], [1.0, 0.0]]))
+    sizes = np.array([2.0, 1.0])
+    assert simi(np.array([0.6, 0.3]), touched, sizes).tolist() == pytest.approx([0.6, 0.3])
+    assert simi(np.array([0.6, 0.0]), touched, sizes).tolist() == pytest.approx([0.3, 0.3])
+
+
+def test_files_that_are_gone_count_in_the_size_of_a_fix() -> None:
+    touched = sparse.csr_array(np.array([[1.0]]))
+    assert simi(np.array([0.6]), touched, np.array([3.0])).tolist() == pytest.approx([0.2])
+    assert simi(np.array([0.6]), touched, np.array([0.0])).tolist() == [0.0]
+
+
+def test_min_max_of_equal_values_is_zero() -> None:
+    assert min_max(np.array([3.0, 3.0])).tolist() == [0.0, 0.0]

@@ -1,0 +1,190 @@
+"""A project by hand, without git: commits with their files, reports with their fixes, and the context they make.
+
+Times are days; the root commit stands at day 0. ``context`` gives what techniques share, ``scores`` the answer of one:
+
+>>> bugs = [Bug("1", "apple", opened=1, fixed_at=2, paths=["src/A.java"])]
+>>> made = context({"src/A.java": "class A { int apple; }"}, bugs)
+>>> case(made, "1").version, case(made, "1").fixed
+('root', ('src/A.java',))
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import cast
+
+import numpy as np
+
+from tosloc.analysis.facts import language_of
+from tosloc.analysis.parsed_source import read
+from tosloc.data.git import Repository
+from tosloc.data.history import History
+from tosloc.index.paths import PathTable
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, ParsedFiles
+from tosloc.records import BugReport, Case, Names, Snapshot
+
+DAY = 86_400
+START = 1_300_000_000
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit: what it changes of its first parent's files (None deletes), and what else it is said to touch."""
+
+    id: str
+    at: float
+    changes: Mapping[str, str | None] = field(default_factory=dict)
+    message: str = "a change"
+    touched: Sequence[str] = ()
+    parents: Sequence[str] | None = None
+    """Ids; None for the commit before it in time."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One labelled report. Its fix is the commit ``fix`` or, without one, a commit ``fix-ID`` that alters no text."""
+
+    id: str
+    summary: str
+    opened: float
+    fixed_at: float = 0.0
+    """Of the commit that is made for it."""
+    paths: Sequence[str] = ()
+    """The files of the fix; without any, those that the commit ``fix`` touches."""
+    description: str = ""
+    fix: str = ""
+
+
+class Versions:
+    """Stands in for a git repository: every commit's files."""
+
+    def __init__(self, trees: Mapping[str, Mapping[str, str]], times: Mapping[str, int]) -> None:
+        self.trees, self.times = trees, times
+        self.path_names, self.blob_names = Names(), Names()
+        self.texts: dict[str, tuple[str, str]] = {}
+        """Blob -> its text and the path it stood at first."""
+        for version in trees.values():
+            for path in sorted(version):
+                self.path_names.id(path)
+                self.texts.setdefault(blob_of(path, version[path]), (version[path], path))
+
+    def snapshot(self, commit: str, suffixes: Iterable[str] = ()) -> Snapshot:
+        """All files of a commit."""
+        version = self.trees[commit]
+        paths = sorted(version)
+        return Snapshot(
+            commit,
+            self.times[commit],
+            self.path_names,
+            self.blob_names,
+            np.array([self.path_names.id(path) for path in paths], dtype=np.int32),
+            np.array([self.blob_names.id(blob_of(path, version[path])) for path in paths], dtype=np.int32),
+        )
+
+
+def blob_of(path: str, text: str) -> str:
+    """Name of a text as a blob; equal texts of one suffix share it."""
+    return hashlib.sha1(f"{path.rpartition('.')[2]}\0{text}".encode()).hexdigest()
+
+
+def seconds(day: float) -> int:
+    """Seconds since 1970 of a day of the toy."""
+    return START + round(day * DAY)
+
+
+def report(bug: Bug) -> BugReport:
+    """What is known of a bug when it is opened."""
+    return BugReport(bug.id, bug.summary, bug.description, datetime.fromtimestamp(seconds(bug.opened), UTC))
+
+
+def context(
+    files: Mapping[str, str],
+    bugs: Sequence[Bug] = (),
+    commits: Sequence[Commit] = (),
+    cutoff: Cutoff = "fix_before_open",
+) -> BaselineContext:
+    """The context of a project whose root commit ``root`` holds ``files``; commits are given in any order."""
+    made = [
+        Commit(f"fix-{bug.id}", bug.fixed_at, message=f"Fix bug {bug.id}", touched=bug.paths)
+        for bug in bugs
+        if not bug.fix
+    ]
+    line = [Commit("root", 0.0, dict(files)), *sorted((*commits, *made), key=lambda commit: commit.at)]
+    names = [commit.id for commit in line]
+    parents = {
+        commit.id: tuple(names[:place][-1:] if commit.parents is None else commit.parents)
+        for place, commit in enumerate(line)
+    }
+    trees: dict[str, dict[str, str]] = {}
+    for commit in line:
+        version = dict(trees[parents[commit.id][0]]) if parents[commit.id] else {}
+        for path, text in commit.changes.items():
+            if text is None:
+                del version[path]
+            else:
+                version[path] = text
+        trees[commit.id] = version
+    repo = Versions(trees, {commit.id: seconds(commit.at) for commit in line})
+    touched = {commit.id: sorted({*commit.changes, *commit.touched}) for commit in line}
+    for paths in touched.values():
+        for path in paths:
+            repo.path_names.id(path)
+    history = _history(line, parents, touched, repo.path_names)
+    times = dict(zip(names, history.times.tolist(), strict=True))
+    cases: list[Case] = []
+    for bug in bugs:
+        fix = bug.fix or f"fix-{bug.id}"
+        version = parents[fix][0]
+        listed = tuple(sorted(bug.paths or touched[fix]))
+        fixed = tuple(path for path in listed if path in trees[version])
+        cases.append(Case(report(bug), fix, version, times[fix], listed, fixed))
+    cases.sort(key=lambda one: (one.fixed_at, one.report.id))
+    sources = {
+        blob: read(text, language_of("." + path.rpartition(".")[2])) for blob, (text, path) in repo.texts.items()
+    }
+    files = ParsedFiles(list(sources.values()), {blob: row for row, blob in enumerate(sources)})
+    fix_history = FixHistory(cases, history, repo.path_names.ids, len(repo.path_names))
+    table = PathTable(repo.path_names.names)
+    return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table, cutoff)
+
+
+def _history(
+    line: Sequence[Commit], parents: Mapping[str, Sequence[str]], touched: Mapping[str, Sequence[str]], paths: Names
+) -> History:
+    number = {commit.id: place for place, commit in enumerate(line)}
+    above = [[number[parent] for parent in parents[commit.id]] for commit in line]
+    # a merge touches nothing: its changes are its branches'
+    files = [
+        [] if len(above[place]) > 1 else [paths.id(path) for path in touched[commit.id]]
+        for place, commit in enumerate(line)
+    ]
+    return History(
+        tuple(commit.id for commit in line),
+        np.array([seconds(commit.at) for commit in line], dtype=np.int64),
+        tuple(commit.message for commit in line),
+        np.cumsum([0, *map(len, above)], dtype=np.int64),
+        np.array([parent for each in above for parent in each], dtype=np.int32),
+        np.cumsum([0, *map(len, files)], dtype=np.int64),
+        np.array([path for each in files for path in each], dtype=np.int32),
+        paths,
+    )
+
+
+def case(made: BaselineContext, bug: str) -> Case:
+    """The labelled report called ``bug``."""
+    return made.fix_history.cases[made.fix_history.place[bug]]
+
+
+def ask(made: BaselineContext, bug: str, version: str | None = None) -> BaselineQuery:
+    """The query of a labelled report to its before-fix version, or to another one."""
+    one = case(made, bug)
+    return made.asked(one.report, version or one.version)
+
+
+def scores(technique: Baseline, bug: str, version: str | None = None) -> dict[str, float]:
+    """Path -> score of a labelled report's files."""
+    query = ask(technique.context, bug, version)
+    return dict(zip(query.version.snapshot.paths, technique.scores(query).tolist(), strict=True))

@@ -1,0 +1,122 @@
+"""Wins, ties and losses of table 4 on made-up runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from tosloc.errors import ToslocError
+from tosloc.evaluation.compare import compare_all
+from tosloc.evaluation.evaluate import Evaluation, ReportScores
+from tosloc.evaluation.judgements import Judgement
+from tosloc.evaluation.measures import AP, RR, Outcome
+from tosloc.lab.paper.accuracy import (
+    ALL,
+    EVER_FIXED,
+    Scored,
+    accuracy_tables,
+    difference_tables,
+    result,
+    statistics_tables,
+)
+from tosloc.lab.paper.tables import Cell
+from tosloc.lab.paper.workspace import some
+
+OURS = "TosLoc, stage one"
+
+
+def evaluation(ranks: Sequence[int]) -> Evaluation:
+    """Reports with one fixed file each, at these ranks."""
+    return Evaluation(
+        tuple(
+            ReportScores(Judgement(f"r{number:03}", ("a",), ("a",), 100), Outcome((rank,), 1, 100, 100))
+            for number, rank in enumerate(ranks)
+        )
+    )
+
+
+def scored(all_files: Mapping[str, Sequence[int]], fewer: Mapping[str, Sequence[int]] | None = None) -> Scored:
+    spaces = {
+        space: {name: evaluation(ranks) for name, ranks in runs.items()}
+        for space, runs in ((ALL, all_files), (EVER_FIXED, fewer or all_files))
+    }
+    return Scored(spaces, compare_all(spaces[ALL], all_pairs=True, measures=(RR, AP)))
+
+
+GOOD, SAME, BAD = [1] * 30 + [2] * 10, [1] * 29 + [2] * 11, [4] * 20 + [2] * 20
+TITLES = ["BugLocator", "BLIA", OURS]
+
+
+@pytest.fixture(scope="module")
+def one() -> Scored:
+    return scored({"BugLocator": BAD, "BLIA": SAME, OURS: GOOD}, {"BugLocator": SAME, "BLIA": SAME, OURS: GOOD})
+
+
+def rows_of(table):
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_only_a_significant_difference_wins(one):
+    assert [result(*pair) for pair in one.against(OURS, "BugLocator")] == ["wins", "wins"]
+    assert [result(*pair) for pair in one.against("BugLocator", OURS)] == ["loses", "loses"]
+    assert [result(*pair) for pair in one.against(OURS, "BLIA")] == ["ties", "ties"]
+    with pytest.raises(KeyError):
+        one.against(OURS, "DreamLoc")
+
+
+def test_the_summary_counts_systems_and_the_rows_count_reports(one):
+    summary, against, matrix = statistics_tables({"toy": one}, TITLES)
+    assert rows_of(summary) == {"MRR": ["1 / 1 / 0"], "MAP": ["1 / 1 / 0"]}
+    rows = rows_of(against)
+    assert list(rows) == ["BugLocator", "BLIA"]
+    change, p, said, reports = rows["BugLocator"][:4]
+    assert change.value == pytest.approx(35 / 40 - 15 / 40)
+    assert change.interval[0] < change.value < change.interval[1]
+    assert (p.value < 0.001, said) == (True, "wins")
+    assert reports == "30 / 10 / 0"
+    assert rows["BLIA"][3] == "1 / 39 / 0"
+    cells = {
+        name: [cell if isinstance(cell, str) else (round(cell.value, 4), cell.mark) for cell in row]
+        for name, row in rows_of(matrix).items()
+    }
+    assert cells == {
+        "BugLocator": ["", (-0.4875, "*"), (-0.5, "*")],
+        "BLIA": [(0.4875, "*"), "", (-0.0125, "")],
+        OURS: [(0.5, "*"), (0.0125, ""), ""],
+    }
+
+
+def test_a_system_that_is_better_than_ours_is_said_so():
+    [summary, against] = statistics_tables({"toy": scored({"BLIA": GOOD, OURS: BAD})}, ["BLIA", OURS])
+    assert rows_of(summary)["MAP"] == ["0 / 0 / 1"]
+    [change, _, said, reports] = rows_of(against)["BLIA"][4:]
+    assert (change.value < 0, change.interval[1] < 0, said, reports) == (True, True, "loses", "0 / 10 / 30")
+
+
+def test_the_order_of_the_systems_does_not_matter():
+    [_, against] = statistics_tables({"toy": scored({OURS: GOOD, "BLIA": BAD})}, [OURS, "BLIA"])
+    [change, _, said, reports] = rows_of(against)["BLIA"][4:]
+    assert (change.value > 0, change.interval[0] > 0, said, reports) == (True, True, "wins", "30 / 10 / 0")
+
+
+def test_the_spaces_stand_apart_with_the_paper_s_numbers(one):
+    paper = {(ALL, "MAP", "BugLocator", "toy"): 0.2, (EVER_FIXED, "MAP", "BugLocator", "toy"): 0.5}
+    tables = {table.heads[0]: rows_of(table) for table in accuracy_tables({"toy": one}, [*TITLES, "BRTracer"], paper)}
+    assert list(tables) == ["MRR, all files", "MAP, all files", "MRR, ever fixed", "MAP, ever fixed"]
+    assert tables["MAP, all files"]["BugLocator"] == [
+        Cell(15 / 40, "share", (ALL, "MAP", "BugLocator", "toy"), 0.2),
+    ]
+    assert tables["MAP, ever fixed"]["BRTracer"][0].value is None
+    easier = {table.heads[0]: rows_of(table) for table in difference_tables({"toy": one}, [*TITLES, "BRTracer"], paper)}
+    [cell] = easier["MAP, ever fixed - all files"]["BugLocator"]
+    assert (cell.value, cell.paper, cell.key) == (pytest.approx(0.8625 - 0.375), pytest.approx(0.3), None)
+    assert easier["MAP, ever fixed - all files"][OURS][0].value == 0
+    assert easier["MRR, ever fixed - all files"]["BRTracer"][0].value is None
+
+
+def test_a_wrong_system_is_one_sentence():
+    assert some(["b", "a"], ["a", "b", "c"]) == ["a", "b"]
+    assert some([], ["a", "b"]) == ["a", "b"]
+    with pytest.raises(ToslocError, match="no system is called 'x'; there are a, b"):
+        some(["x"], ["a", "b"])

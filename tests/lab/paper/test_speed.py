@@ -1,0 +1,112 @@
+"""Ratios and growth of table 5 on made-up times."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tosloc.lab.baseline_runs import Chosen
+from tosloc.lab.baselines.context import Baseline
+from tosloc.lab.baselines.settings import Settings
+from tosloc.lab.paper.expected import Expected, Tolerance
+from tosloc.lab.paper.speed import Timed, in_turns, slope, table, without_memory
+from tosloc.records import BugReport
+
+EXPECTED = Expected(
+    Path("x.toml"), "", "", "", (), "", "", (), Tolerance(0.1, 0.2, True), {("growth", "DreamLoc", "all"): 0.9}, {}
+)
+REPORT = BugReport("1", "a", "b", datetime.now(UTC))
+
+
+def timed(files: int, session: str = "s") -> Timed:
+    """Stage one grows in proportion to the files, DreamLoc with their square; a slow report counts by the median."""
+    one = files / 1000
+    return Timed(
+        f"v{files}", files, {"dreamloc": [one * one * 3, one * one * 3, 99.0], "stage-one": [one, one, 50.0]}, session
+    )
+
+
+def values(table):
+    return {row[0]: [cell.value for cell in row[1:]] for row in table.rows}
+
+
+def test_ratios_are_of_one_version_and_slopes_of_all():
+    outcome = table({"a": [timed(1000), timed(2000), timed(3000)], "b": [timed(8000)]}, ["dreamloc"], EXPECTED)
+    ratios, growth, detail = map(values, outcome.tables)
+    assert ratios == {"DreamLoc": pytest.approx([6.0, 24.0])}
+    assert growth["DreamLoc"][0] == pytest.approx(2.0)
+    assert growth["TosLoc, stage one"][0] == pytest.approx(1.0)
+    assert growth["DreamLoc"][1] is None
+    assert growth["DreamLoc"][2] == pytest.approx(2.0)
+    assert detail["b v8000"] == pytest.approx([8000, 24.0])
+    assert outcome.numbers["growth", "DreamLoc", "all"] == pytest.approx(2.0)
+    assert outcome.tables[1].rows[0][3].paper == 0.9
+    assert any("shared machine" in note for note in outcome.notes)
+    assert not any("several calls" in note for note in outcome.notes)
+    assert any(
+        "several calls" in note for note in table({"a": [timed(1000), timed(2000, "t")]}, ["dreamloc"], EXPECTED).notes
+    )
+
+
+def test_stage_one_alone_has_growth_only():
+    alone = [Timed("v", files, {"stage-one": [1.0]}, "s") for files in (10, 20)]
+    outcome = table({"a": alone}, [], EXPECTED)
+    assert [table.heads[0].split(":")[0] for table in outcome.tables] == ["growth", "ratio to stage one"]
+    assert slope([10, 20], [1.0, 1.0]) == pytest.approx(0.0)
+
+
+def test_answers_take_turns(monkeypatch):
+    asked: list[str] = []
+    clock = [0.0]
+    costs = {"a": 1.0, "b": 3.0}
+
+    def answer(name):
+        def call(report):
+            asked.append(name)
+            clock[0] += costs[name]
+
+        return call
+
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+    last: dict[str, float] = {}
+    answers = {"a": answer("a"), "b": answer("b")}
+    assert in_turns(answers, REPORT, last) == costs
+    assert "".join(asked) == "ab" + "ab" + "a" + "a"  # b is slow: one measurement is enough
+    assert last == costs
+    asked.clear()
+    costs["a"] = 0.5
+    assert in_turns(answers, REPORT, last) == costs
+    assert "".join(asked) == "a" + "ab" + "a" + "a"
+    asked.clear()
+    costs["b"] = 1.5
+    assert in_turns(answers, REPORT, {}) == costs
+    assert "".join(asked) == "ab" + "ab" + "ba" + "ab"
+
+
+def test_candidates_are_encoded_before_both_stages_are_timed(monkeypatch):
+    clock, known = [0.0], set[str]()
+
+    def both(report):
+        clock[0] += 3.0 if report.id in known else 60.0
+        known.add(report.id)
+
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+    last: dict[str, float] = {}
+    for number in range(3):
+        assert in_turns({"both-stages": both}, BugReport(str(number), "a", "", REPORT.opened), last) == {
+            "both-stages": 3.0
+        }
+
+
+def test_no_report_helps_the_next():
+    class Remembering(Settings):
+        cache_mb: int = 512
+
+    kept = Chosen("x", Baseline, Remembering())
+    assert without_memory(kept).settings == Remembering(cache_mb=0)
+    assert kept.settings.cache_mb == 512
+    bare = Chosen("x", Baseline, Settings())
+    assert without_memory(bare) is bare

@@ -1,0 +1,486 @@
+"""The command ``reproduce`` on two projects that grow here, with techniques made for it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tests.end_to_end import toy
+from tests.reranking.encoder.tiny import write_encoder
+from tosloc import experiment
+from tosloc.cli import main
+from tosloc.data.datasets import describe, load_dataset
+from tosloc.data.git import Repository
+from tosloc.evaluation import evaluate_folder
+from tosloc.lab import baseline_runs as systems
+from tosloc.lab.baselines.context import Baseline, BaselineQuery
+from tosloc.lab.paper import lengths, speed
+from tosloc.lab.paper.expected import read_expected
+from tosloc.records import FloatArray
+
+EXPECTED = """title = "toys"
+command = "tosloc reproduce {table}"
+source = "nobody's paper"
+projects = ["ash", "oak"]
+left_out = ["what is not there"]
+[tolerance]
+ok = 0.0005
+near = 0.05
+[paper."all files".MRR]
+longest = {{ ash = 0.31 }}
+"""
+TABLES = ("table-2", "table-3", "table-4", "table-5", "table-6", "figure-5", "figure-6")
+
+
+class Longest(Baseline):
+    """Files with the longest path first, which puts tests, never fixed, before all others."""
+
+    name: ClassVar[str] = "longest"
+
+    def scores(self, asked: BaselineQuery) -> FloatArray:
+        return np.array([float(len(path)) for path in asked.version.snapshot.paths])
+
+
+class Learner(Baseline):
+    """Files that training saw fixed first; it must be fitted, on the reports of the version itself."""
+
+    name: ClassVar[str] = "learner"
+    learned: ClassVar[bool] = True
+
+    @classmethod
+    def wanted(cls, settings, train):
+        return train
+
+    def fit(self, train, validation, folder, progress=None) -> None:
+        for case in (*train, *validation):
+            self.context.asked(case.report, case.version)  # the files are on the files
+            assert (self.context.version(case.version).rows >= 0).all()
+        self.seen_ = {path for case in train for path in case.fixed}
+
+    def scores(self, asked: BaselineQuery) -> FloatArray:
+        return np.array([float(path in self.seen_) for path in asked.version.snapshot.paths])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def techniques() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, kind in (("longest", Longest), ("learner", Learner)):
+            module = ModuleType(f"tosloc.lab.baselines.{name}")
+            setattr(module, kind.__name__, kind)
+            patch.setitem(sys.modules, module.__name__, module)
+        patch.setattr(systems, "SYSTEMS", {"longest": "Longest", "learner": "Learner"})
+        yield
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, toy.Toy]:
+    folder = tmp_path_factory.mktemp("toys")
+    return {name: toy.grow(folder / name, bugs=20, themes=8, seed=seed) for name, seed in (("ash", 5), ("oak", 8))}
+
+
+@pytest.fixture(scope="module")
+def place(toys: dict[str, toy.Toy]) -> Path:
+    """The folder of the file of projects and of the expected numbers."""
+    folder = next(iter(toys.values())).folder.parent
+    (folder / "small.toml").write_text(toy.SETTINGS)
+    (folder / "projects.toml").write_text(
+        "".join(
+            f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\nconfig = "small.toml"\n'
+            f'store = "{name}/facts.sqlite"\n'
+            for name in toys
+        )
+    )
+    (folder / "expected").mkdir()
+    for table in TABLES:
+        (folder / "expected" / f"{table}.toml").write_text(EXPECTED.format(table=table))
+    return folder
+
+
+@pytest.fixture
+def expected(place: Path, tmp_path: Path) -> Path:
+    """A copy of the expected numbers, to write into."""
+    shutil.copytree(place / "expected", tmp_path / "expected")
+    return tmp_path / "expected"
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def reproduce(place: Path, expected: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Function (table, *options) -> exit code, output and errors, in one folder for all tests."""
+
+    def call(table: str, *options: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        base = ["--projects", str(place / "projects.toml"), "--expected", str(expected), "--out", str(place / "out")]
+        code = main(["reproduce", table, *base, *options])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def made(place: Path) -> Path:
+    """All runs of table 4, made once."""
+    base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
+    assert main(["reproduce", "table-4", *base, "--out", str(place / "out"), "--json"]) == 0
+    return place / "out"
+
+
+def values_of(printed: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(one["key"]): one for one in json.loads(printed)["numbers"]}
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise AssertionError("made again")
+
+
+def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch, tmp_path):
+    monkeypatch.setattr(experiment, "train", refuse)
+    monkeypatch.setattr(systems, "rank_with", refuse)
+    code, out, err = reproduce("table-4", "--json")
+    assert (code, err) == (0, "")
+    numbers = values_of(out)
+    for system, folder in (("TosLoc, stage one", "ash"), ("longest", "baselines/ash/longest")):
+        run = evaluate_folder(made / folder, "test")
+        for measure, mean in (("MRR", run.mrr), ("MAP", run.map)):
+            assert numbers["all files", measure, system, "ash"]["ours"] == mean
+    assert {key[3] for key in numbers} == {"ash", "oak"}
+    assert {one["verdict"] for one in numbers.values()} == {"new"}
+    assert numbers["all files", "MRR", "longest", "ash"]["paper"] == 0.31
+    pairs = json.loads(out)["pairs"]["oak"]
+    assert [(one["a"], one["b"]) for one in pairs] == [
+        ("longest", "learner"),
+        ("longest", "TosLoc, stage one"),
+        ("learner", "TosLoc, stage one"),
+    ]
+    assert all(one["measures"]["AP"]["p_t_holm"] is not None for one in pairs)
+
+
+def test_the_fewer_files_are_those_that_were_ever_fixed(made, reproduce, toys, tmp_path):
+    with Repository(toys["oak"].git.path) as repo:
+        cases = load_dataset(repo, toys["oak"].reports()).cases
+    (tmp_path / "fixed").write_text("".join(f"{path}\n" for path in {path for case in cases for path in case.fixed}))
+    run = made / "baselines" / "oak" / "longest"
+    assert main(["restrict", str(run), "--to", str(tmp_path / "fixed"), "--out", str(tmp_path / "less")]) == 0
+    numbers = values_of(reproduce("table-4", "--json")[1])
+    less = evaluate_folder(tmp_path / "less" / "longest", "test")
+    assert numbers["ever fixed", "MAP", "longest", "oak"]["ours"] == less.map
+    assert less.map > numbers["all files", "MAP", "longest", "oak"]["ours"]
+
+
+def test_numbers_are_expected_once_they_were_written(made, reproduce, expected):
+    assert reproduce("table-4", "--update")[0] == 0
+    code, out, _ = reproduce("table-4")
+    assert code == 0
+    assert out.endswith("24 numbers: 24 ok\n")
+    assert reproduce("table-4", "--only", "ash")[1].endswith("12 numbers: 12 ok; 12 expected, but not measured now\n")
+    path = expected / "table-4.toml"
+    written = read_expected(path)
+    key = ("all files", "MRR", "longest", "ash")
+    number = written.ours[key]
+    for off, code, verdict in ((0.02, 0, "near"), (0.2, 1, "differs")):
+        written.update({key: number + off})
+        assert read_expected(path).ours[key] == pytest.approx(number + off, abs=1e-6)
+        found = reproduce("table-4")
+        assert found[0] == code
+        assert f"23 ok, 1 {verdict}" in found[1]
+        [line] = [
+            line for line in found[1].splitlines() if line.rstrip().endswith(f" {verdict}") and "numbers" not in line
+        ]
+        assert line.split()[0] == "longest"
+        assert "(.31)" in line
+
+
+def test_a_part_of_it(made, reproduce):
+    code, out, _ = reproduce("table-4", "--only", "oak", "--systems", "stage-one,learner", "--json")
+    assert code == 0
+    assert {(key[2], key[3]) for key in values_of(out)} == {("TosLoc, stage one", "oak"), ("learner", "oak")}
+
+
+def test_the_document_gets_the_table_and_its_figure(made, reproduce, tmp_path):
+    docs = tmp_path / "docs" / "results.md"
+    docs.parent.mkdir()
+    docs.write_text("# Results\n\n<!-- reproduce: table-4 -->\nold\n<!-- end -->\n\nWords that stay.\n")
+    assert reproduce("table-4", "--docs", str(docs), "--only", "ash,oak")[0] == 0
+    text = docs.read_text()
+    assert text.startswith("# Results\n\n<!-- reproduce: table-4 -->\n## Table 4: toys\n")
+    assert text.endswith("<!-- end -->\n\nWords that stay.\n")
+    assert "old" not in text
+    assert "$ tosloc reproduce table-4 --only ash,oak\n" in text
+    assert "| MRR, all files | ash | oak | check |" in text
+    assert "- left out: what is not there" in text
+    assert "![Table 4: toys](figures/table-4.png)" in text
+    drawn = sorted(path.name for path in (docs.parent / "figures").iterdir())
+    assert drawn == ["table-4.png", "table-4.svg"]
+    assert reproduce("table-4", "--docs", str(docs), "--only", "ash,oak")[0] == 0
+    assert docs.read_text() == text
+    assert {line.split("|")[-2].strip() for line in text.splitlines() if line.startswith("| longest | .")} == {"new"}
+    assert reproduce("table-4", "--docs", str(docs), "--update")[0] == 0
+    now = {line.split("|")[-2].strip() for line in docs.read_text().splitlines() if line.startswith("| longest | .")}
+    assert now == {"ok"}
+    docs.write_text("<!-- reproduce: table-4 -->\n")
+    before = sorted(path.stat().st_mtime_ns for path in (docs.parent / "figures").iterdir())
+    code, _, err = reproduce("table-4", "--docs", str(docs))
+    assert (code, err.count("\n")) == (2, 1)
+    assert sorted(path.stat().st_mtime_ns for path in (docs.parent / "figures").iterdir()) == before
+
+
+def test_what_is_missing_is_one_sentence(made, reproduce, place, expected, tmp_path):
+    for options, said in (
+        (["table-7"], "there are table-2"),
+        (["table-4", "--only", "tomcat"], "https://github.com/apache/tomcat"),
+        (["table-4", "--systems", "stage-two"], "no system is called 'stage-two'"),
+        (["table-4", "--runs", str(tmp_path / "none")], "no folder"),
+        (["table-4", "--expected", str(tmp_path / "none")], "or name its numbers with --expected"),
+        (["table-4", "--projects", str(tmp_path / "none.toml")], "cannot read the projects"),
+        (["table-4", "--out", str(place / "small.toml")], "is a file"),
+        (["table-4", "--json", "--markdown"], "choose one"),
+        (["table-6"], "tosloc lab ablate"),
+        (["figure-5", "--finished", "--out", str(tmp_path / "empty")], "no finished training"),
+    ):
+        code, out, err = reproduce(*options)
+        assert (code, out, err.count("\n")) == (2, "", 1), options
+        assert said in err
+    assert main(["reproduce", "table-4", "--out", str(tmp_path), "--expected", str(expected)]) == 2
+    (expected / "table-4.toml").write_text(EXPECTED.format(table="table-4").replace('"oak"]', '"oak", "birt"]'))
+    code, _, err = reproduce("table-4")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "https://github.com/eclipse-birt/birt" in err
+    assert "without it: --only ash,oak" in err
+
+
+def test_a_run_on_other_reports_is_refused(made, reproduce, place, toys, tmp_path):
+    records = [record | {"summary": "another"} for record in toys["ash"].records]
+    toys["ash"].reports("other.jsonl", records)
+    text = (place / "projects.toml").read_text().replace("ash/reports.jsonl", "ash/other.jsonl")
+    (place / "other.toml").write_text(text)
+    code, _, err = reproduce("figure-5", "--projects", str(place / "other.toml"))
+    assert code == 2
+    assert "a run on other reports (reports.jsonl)" in err
+
+
+def test_a_dry_run_makes_nothing(made, reproduce, tmp_path, expected):
+    code, out, _ = reproduce("table-4", "--dry-run", "--json", "--out", str(tmp_path / "new"), "--runs", str(made))
+    assert code == 0
+    steps = {one["what"]: one["state"] for one in json.loads(out)}
+    assert steps["ash: longest"] == steps["oak: TosLoc, stage one"] == "finished"
+    assert steps["ash: list the files that were ever fixed"] == "to be made"
+    out = reproduce("table-4", "--dry-run", "--json", "--out", str(tmp_path / "new"))[1]
+    assert {one["state"] for one in json.loads(out)} == {"to be made"}
+    out = reproduce("table-4", "--dry-run", "--finished", "--only", "ash,birt", "--out", str(tmp_path / "new"))[1]
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert [line[0] for line in lines if "ash:" in line and "list" not in line] == ["missing"] * 3
+    assert any("birt:" in line and line[0] == "missing" for line in lines)
+    assert not (tmp_path / "new").exists()
+    for table in TABLES:
+        systems_of_it = ["--systems", "longest"] if table == "table-5" else []
+        assert reproduce(table, "--dry-run", "--out", str(tmp_path / "new"), *systems_of_it)[0] == 0
+
+
+def test_without_making_what_is_there_is_read(made, reproduce, tmp_path):
+    (tmp_path / "some" / "baselines" / "ash").mkdir(parents=True)
+    shutil.copytree(made / "baselines" / "ash" / "learner", tmp_path / "some" / "baselines" / "ash" / "learner")
+    options = ["--finished", "--runs", str(tmp_path / "some"), "--out", str(tmp_path / "new")]
+    code, out, err = reproduce("table-4", *options)
+    assert code == 0
+    assert "4 numbers: 4 new" in out
+    assert "no run of longest on ash, longest on oak, learner on oak" in err
+
+
+def test_both_stages_stand_beside_stage_one(made, reproduce, tmp_path):
+    shutil.copytree(made / "baselines" / "ash" / "learner", tmp_path / "some" / "ash-two")
+    options = ["table-4", "--only", "ash", "--runs", str(tmp_path / "some")]
+    code, out, _ = reproduce(*options, "--json")
+    assert code == 0
+    numbers = {key[2]: one["ours"] for key, one in values_of(out).items() if key[:2] == ("all files", "MAP")}
+    assert list(numbers) == ["longest", "learner", "TosLoc, stage one", "TosLoc, both stages"]
+    assert numbers["TosLoc, both stages"] == numbers["learner"] != numbers["TosLoc, stage one"]
+    assert "ash: TosLoc, both stages against" in reproduce(*options)[1]
+
+
+def test_table_3_counts_the_reports(reproduce, toys, monkeypatch):
+    code, out, _ = reproduce("table-3", "--json")
+    numbers = {key: one["ours"] for key, one in values_of(out).items()}
+    with Repository(toys["ash"].git.path) as repo:
+        whole, *_, test = describe(load_dataset(repo, toys["ash"].reports()))
+    assert code == 0
+    assert numbers["reports", "ash"] == whole["reports"] == 20
+    assert numbers["files a version", "ash"] == pytest.approx(whole["files a version"], abs=0.05)
+    assert numbers["test listed", "ash"] == test["listed"]
+    assert numbers["fixed files a report", "oak"] == 1
+    monkeypatch.setattr("tosloc.lab.paper.contents.load_dataset", refuse)
+    assert reproduce("table-3", "--json")[1] == out
+
+
+def test_table_2_counts_words_and_tokens(reproduce, toys, monkeypatch, tmp_path):
+    code, out, _ = reproduce("table-2", "--json")
+    assert code == 0
+    numbers = {key: one["ours"] for key, one in values_of(out).items()}
+    with Repository(toys["ash"].git.path) as repo:
+        cases = load_dataset(repo, toys["ash"].reports()).cases
+        means, longest = [], []
+        for case in cases:
+            snapshot = repo.snapshot(case.version, [".java"])
+            sizes = [len(lengths.WORD.findall(repo.text(blob))) for blob in snapshot.blobs]
+            means.append(np.mean(sizes))
+            longest.append(max(sizes))
+    assert numbers["words", "file, mean", "ash"] == pytest.approx(np.mean(means))
+    assert numbers["words", "file, longest", "ash"] == pytest.approx(np.mean(longest))
+    said = [len(lengths.WORD.findall(f"{case.report.summary} {case.report.description}")) for case in cases]
+    assert numbers["words", "report, mean", "ash"] == pytest.approx(np.mean(said))
+    assert numbers["words", "report without stack traces, mean", "ash"] < np.mean(said)
+    with monkeypatch.context() as patch:
+        patch.setattr(Repository, "texts", refuse)  # every length is known
+        assert reproduce("table-2", "--json")[1] == out
+    encoder = write_encoder(tmp_path / "tiny")
+    code, out, err = reproduce("table-2", "--encoder", str(encoder), "--only", "ash", "--versions", "3")
+    assert (code, "length in tiny" in out) == (0, True)
+    assert "(3 of ash)" in err
+
+
+def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_path):
+    monkeypatch.setattr(lengths, "PARCEL", 5)
+    out = tmp_path / "new"
+    counted: list[int] = []
+    words = lengths.words
+
+    def some(texts):
+        counted.append(len(texts))
+        if len(counted) == 3:
+            raise KeyboardInterrupt
+        return words(texts)
+
+    monkeypatch.setattr(lengths, "words", some)
+    assert reproduce("table-2", "--only", "oak", "--out", str(out))[0] == 130
+    kept = lengths._kept(next((out / "lengths").iterdir()))
+    assert len(kept) == 10
+    whole = values_of(reproduce("table-2", "--only", "oak", "--json", "--out", str(out))[1])
+    with Repository(toys["oak"].git.path) as repo:
+        cases = load_dataset(repo, toys["oak"].reports()).cases
+        blobs = {blob for case in cases for blob in repo.snapshot(case.version, [".java"]).blobs}
+    # ... files and reports, whole and bare, five at a time
+    assert sum(counted) == 10 + 5 + (len(blobs) - 10) + 2 * len(cases)
+    assert whole["words", "file, mean", "oak"]["ours"] > 0
+
+
+def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeypatch):
+    options = ["table-5", "--systems", "learner,longest", "--versions", "2", "--only", "ash", "--json"]
+    calls: list[str] = []
+    real = speed._time
+    monkeypatch.setattr(speed, "_time", lambda *args: calls.append(args[3].version) or real(*args))
+    code, out, err = reproduce(*options)
+    assert (code, err) == (0, "")
+    assert len(set(calls)) == 2
+    [first, last] = json.loads(out)["times"]["ash"]
+    assert {name: len(values) for name, values in first["processor seconds"].items()} == {
+        "stage-one": 4,
+        "learner": 4,
+        "longest": 4,
+    }
+    numbers = values_of(out)
+    ratio = numbers["ratio to stage one", "longest", "ash"]["ours"]
+    assert ratio < 1  # sorting by the length of paths against thirty features
+    assert ratio == pytest.approx(
+        np.median(
+            [
+                np.median(one["processor seconds"]["longest"]) / np.median(one["processor seconds"]["stage-one"])
+                for one in (first, last)
+            ]
+        )
+    )
+    assert reproduce(*options)[1] == out
+    assert len(calls) == 2
+    code, out, err = reproduce(*options[:-1])
+    assert "shared machine" in err
+
+
+def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
+    real, calls = speed._time, list[str]()
+
+    def killed(*args):
+        calls.append(args[3].version)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(speed, "_time", killed)
+    options = ["table-5", "--systems", "longest", "--versions", "2", "--only", "oak"]
+    options += ["--runs", str(made), "--out", str(tmp_path / "new")]
+    assert reproduce(*options)[0] == 130
+    code, _, err = reproduce(*options)
+    assert code == 0
+    assert len(calls) == 3
+    assert calls[1] == calls[2]
+    assert "several calls" in err
+
+
+def test_both_stages_are_timed_and_judged(reproduce, place, tmp_path):
+    words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+    encoder = write_encoder(tmp_path / "encoder", words=words)
+    (place / "two.toml").write_text(
+        f'extends = "small.toml"\n[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\n'
+        'report_tokens = 16\nside_rank = 0\ncandidates = 8\nprecision = "float32"\nfusion = "mean"\nfinal = "deep"\n'
+        '[stage_two.training]\nepochs = 0\ndevice = "cpu"\n'
+    )
+    projects = place / "two-stages.toml"
+    projects.write_text((place / "projects.toml").read_text().replace("small.toml", "two.toml"))
+    options = ["--only", "ash", "--projects", str(projects), "--out", str(tmp_path / "out"), "--json"]
+    code, out, _ = reproduce("table-5", "--systems", "both-stages", "--versions", "1", *options)
+    assert code == 0
+    [times] = json.loads(out)["times"]["ash"]
+    assert times["processor seconds"].keys() == {"stage-one", "both-stages"}
+    assert values_of(out)["ratio to stage one", "TosLoc, both stages", "ash"]["ours"] > 1
+    out = reproduce("table-4", "--systems", "stage-one,both-stages", *options)[1]
+    numbers = {key[2]: one["ours"] for key, one in values_of(out).items() if key[:2] == ("all files", "MRR")}
+    assert numbers == {
+        "TosLoc, stage one": evaluate_folder(tmp_path / "out" / "ash" / "stage_one", "test").mrr,
+        "TosLoc, both stages": evaluate_folder(tmp_path / "out" / "ash", "test").mrr,
+    }
+    assert len(set(numbers.values())) == 2
+
+
+def test_figure_5_is_of_stage_one(made, reproduce, tmp_path):
+    code, out, _ = reproduce("figure-5", "--json", "--figures", str(tmp_path / "figures"))
+    assert code == 0
+    run = evaluate_folder(made / "oak", "test")
+    numbers = values_of(out)
+    assert numbers["fixed files", "5", "oak"]["ours"] == run.coverage(5)
+    assert numbers["reports with any", "1", "oak"]["ours"] == run.top(1)
+    assert (tmp_path / "figures" / "figure-5.svg").read_text().startswith("<?xml")
+
+
+def both(value: float) -> dict[str, float]:
+    return {"mrr": value, "map": value / 2}
+
+
+def test_results_of_the_second_stage_are_read(reproduce, tmp_path, expected):
+    (tmp_path / "second").mkdir()
+    for name in ("ash", "oak"):
+        row = {"stage one": both(0.6), "deep": both(0.3), "fused": both(0.65)}
+        rows = [{"name": part, "test": row} for part in ("TosLoc", "word2vec")]
+        (tmp_path / "second" / f"ablate-{name}.json").write_text(json.dumps(rows))
+        rows = [{"candidates": depth, "test": row} for depth in (10, 50)]
+        (tmp_path / "second" / f"sweep-{name}.json").write_text(json.dumps(rows))
+    where = ["--from", str(tmp_path / "second")]
+    numbers = values_of(reproduce("table-6", *where, "--json")[1])
+    assert numbers["ash", "both stages", "stage one", "MRR"]["ours"] == 0.6
+    assert numbers["oak", "deep order alone", "word2vec", "MAP"]["ours"] == 0.15
+    assert len(numbers) == 2 * (2 + 3) * 2
+    numbers = values_of(reproduce("figure-6", *where, "--json", "--figures", str(tmp_path / "figures"))[1])
+    assert numbers["ash", "both stages", "50", "MAP"]["ours"] == 0.325
+    assert (tmp_path / "figures" / "figure-6.png").exists()
+    for text, said in (("{", "not JSON"), ("[]", "not a list"), ('[{"test": {}, "name": "x"}]', "no number at test")):
+        (tmp_path / "second" / "ablate-oak.json").write_text(text)
+        code, out, err = reproduce("table-6", *where)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert said in err

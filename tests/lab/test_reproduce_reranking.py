@@ -1,0 +1,278 @@
+"""Table 6 and figure 6 from a project that grows here to the finished table, with a tiny encoder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.end_to_end import toy
+from tests.reranking.encoder.tiny import write_encoder
+from tosloc import experiment
+from tosloc.cli import main
+from tosloc.lab import ablation
+from tosloc.lab.commands import encoder as script
+from tosloc.lab.paper import reranking as second
+from tosloc.lab.paper.expected import read_expected
+from tosloc.lab.paper.projects import Project
+from tosloc.lab.paper.workspace import Workspace
+from tosloc.reranking.encoder.training import Trainer
+
+torch.set_num_threads(1)
+TWO = """
+[stage_two]
+chunks = 2
+chunk_tokens = 16
+report_tokens = 16
+side_rank = 4
+candidates = 8
+precision = "float32"
+[stage_two.training]
+epochs = 2
+pairs = 16
+pairs_at_once = 16
+device = "cpu"
+"""
+EXPECTED = """title = "toys"
+command = "tosloc reproduce {table}"
+source = "nobody's paper"
+[second]
+config = "../two.toml"
+train_reports = 10
+candidates = [5, 2]
+[tolerance]
+ok = 0.0005
+near = 0.05
+[paper.elm]
+word2vec = {{ MRR = 0.34, MAP = 0.26 }}
+"""
+NAMES = [variant.name for variant in ablation.VARIANTS]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
+    grown = toy.grow(tmp_path_factory.mktemp("grown") / "elm", bugs=20, themes=8)
+    folder = grown.folder.parent
+    (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreader = "terms"\n')
+    (folder / "two.toml").write_text(TWO)
+    (folder / "expected").mkdir()
+    for table in ("table-6", "figure-6"):
+        (folder / "expected" / f"{table}.toml").write_text(EXPECTED.format(table=table))
+    (folder / "projects.toml").write_text(
+        '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\nstore = "elm/facts.sqlite"\n'
+    )
+    words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+    write_encoder(folder / "encoder", words=words)
+    return grown
+
+
+@pytest.fixture(scope="module")
+def place(grown: toy.Toy) -> Path:
+    return grown.folder.parent
+
+
+@pytest.fixture
+def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Function (table, *options) -> exit code, output and errors; one folder for all tests, and the tiny encoder."""
+
+    def call(table: str, *options: str, encoder: bool = True) -> tuple[int, str, str]:
+        capsys.readouterr()
+        base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
+        base += ["--out", str(place / "out"), *(["--encoder", str(place / "encoder")] if encoder else [])]
+        code = main(["reproduce", table, *base, *options])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def made(place: Path) -> Path:
+    """Table 6 and figure 6, made once: the training too."""
+    for table in ("table-6", "figure-6"):
+        base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
+        base += ["--out", str(place / "out"), "--encoder", str(place / "encoder"), "--json"]
+        assert main(["reproduce", table, *base]) == 0
+    return place / "out"
+
+
+def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
+    return {tuple(one["key"]): one["ours"] for one in json.loads(printed)["numbers"]}
+
+
+def steps_of(printed: str) -> list[tuple[str, str]]:
+    return [(one["what"], one["state"]) for one in json.loads(printed)]
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise AssertionError("made again")
+
+
+def test_before_anything_is_made_a_dry_run_says_what_would_be(reproduce, place):
+    made_before = sorted(place.rglob("*"))
+    code, out, _ = reproduce("table-6", "--dry-run", "--json")
+    assert code == 0
+    assert steps_of(out) == [
+        ("elm: TosLoc, stage one", "to be made"),
+        ("elm: pack candidates", "to be made"),
+        *((f"elm: train {name}", "to be made") for name in NAMES),
+    ]
+    code, out, _ = reproduce("table-6", "--dry-run", "--json", encoder=False)
+    [(what, state)] = steps_of(out)
+    assert (code, state) == (0, "missing")
+    assert "no encoder to train on is named; name a folder" in what
+    code, out, _ = reproduce("table-6", "--dry-run", "--json", "--encoder", str(place / "none"), encoder=False)
+    assert [what for what, state in steps_of(out) if state == "missing"] == [
+        next(what for what, _ in steps_of(out) if "no encoder can be loaded" in what)
+    ]
+    assert sorted(place.rglob("*")) == made_before
+
+
+def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tmp_path):
+    wrong = tmp_path / "expected"
+    shutil.copytree(place / "expected", wrong)
+    for options, said in (
+        (["table-6"], "elm: no encoder to train on is named; name a folder"),
+        (["figure-6"], "tosloc lab sweep prints with --json"),
+        (["table-6", "--finished"], "cannot read it"),
+        (["table-6", "--from", str(tmp_path)], "tosloc lab ablate elm.pack"),
+        (["table-6", "--from", str(tmp_path / "none")], "--from: there is no folder"),
+        (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
+        (["table-6", "--expected", str(wrong)], "the settings of the second stage are not there"),
+    ):
+        code, out, err = reproduce(*options, "--out", str(tmp_path / "out"), encoder=False)
+        assert (code, out, err.count("\n")) == (2, "", 1), options
+        assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, capsys):
+    code, out, err = reproduce("table-6", "--json")
+    assert (code, err) == (0, "")
+    numbers = numbers_of(out)
+    # the same from the script, step by step
+    two = tmp_path / "two.toml"
+    two.write_text(TWO.replace("[stage_two]", f'[stage_two]\ncode_encoder = "{place / "encoder"}"'))
+    where = ["--repo", str(place / "elm/repo"), "--reports", str(place / "elm/reports.jsonl")]
+    options = ["--candidates", "8", "--train-reports", "10", "--out", str(tmp_path / "pack")]
+    assert script.main(["pack", str(made / "elm"), *where, *options]) == 0
+    assert (tmp_path / "pack").read_bytes() == (made / "second" / "elm.pack").read_bytes()
+    capsys.readouterr()
+    assert script.main(["ablate", str(tmp_path / "pack"), str(two), "--out", str(tmp_path / "out"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == NAMES
+    for row in rows:
+        for order, said in second.ORDERS.items():
+            for measure, short in second.MEASURES.items():
+                assert numbers["elm", said, row["name"], measure] == row["test"][order][short]
+    assert numbers["elm", "both stages", "stage one", "MRR"] == rows[0]["test"]["stage one"]["mrr"]
+    assert len(numbers) == 2 * (2 * len(NAMES) + 1)
+    assert "elm: encoder encoder, trained on the 10 newest training reports" in json.loads(out)["notes"]
+    lines = [line.split() for line in reproduce("table-6")[1].splitlines() if "word2vec" in line]
+    assert [(line[2], line[4]) for line in lines] == [("(.34)", "(.26)")] * 2
+
+
+def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place, tmp_path):
+    tables = {table: reproduce(table, "--json") for table in ("table-6", "figure-6")}
+    monkeypatch.setattr(experiment, "train", refuse)
+    monkeypatch.setattr(Trainer, "fit", refuse)
+    monkeypatch.setattr(ablation, "bundle_training", refuse)
+    for table, before in tables.items():
+        assert reproduce(table, "--json") == before
+        out = reproduce(table, "--dry-run", "--json")[1]
+        assert {state for _, state in steps_of(out)} == {"finished"}
+    # the folder of an encoder is the same from wherever it is named
+    monkeypatch.chdir(place)
+    assert reproduce("table-6", "--json", "--encoder", "encoder", encoder=False) == tables["table-6"]
+    # nor does it matter where a copy of it lies
+    shutil.copytree(place / "encoder", tmp_path / "copy")
+    copied = json.loads(reproduce("table-6", "--json", "--encoder", str(tmp_path / "copy"), encoder=False)[1])
+    assert copied["numbers"] == json.loads(tables["table-6"][1])["numbers"]
+    # what was made is read without an encoder, and from elsewhere
+    numbers = numbers_of(tables["table-6"][1])
+    for options in (["--finished"], ["--from", str(made / "second")], []):
+        assert numbers_of(reproduce("table-6", "--json", *options, encoder=False)[1]) == numbers
+
+
+def test_an_interrupted_training_goes_on(made, reproduce, place, tmp_path, monkeypatch):
+    whole = numbers_of(reproduce("table-6", "--json")[1])
+    options = ["--runs", str(made), "--out", str(tmp_path / "new"), "--json"]
+    real, epochs = Trainer._epoch, list[int]()
+
+    def killed(self, optimizer, train, epoch, progress):
+        epochs.append(epoch)
+        if len(epochs) == 4:  # the second epoch of the second variant
+            raise KeyboardInterrupt
+        return real(self, optimizer, train, epoch, progress)
+
+    monkeypatch.setattr(Trainer, "_epoch", killed)
+    code, out, err = reproduce("table-6", *options)
+    assert (code, out) == (130, "")
+    assert "go on" in err
+    code, out, _ = reproduce("table-6", "--dry-run", *options)
+    assert [state for what, state in steps_of(out) if "train" in what] == ["finished"] + ["to be made"] * 6
+    code, out, _ = reproduce("table-6", *options)
+    assert code == 0
+    assert numbers_of(out) == whole
+    assert epochs == [0, 1, 0, 1, 1] + [0, 1] * 5
+
+
+def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp_path):
+    code, out, _ = reproduce("figure-6", "--json", "--figures", str(tmp_path))
+    assert code == 0
+    numbers = numbers_of(out)
+    assert {key[2] for key in numbers} == {"2", "5"}
+    assert len(numbers) == 2 * 2 * 2
+    rows = json.loads((made / "second" / "sweep-elm.json").read_text())
+    assert [row["candidates"] for row in rows] == [2, 5]
+    assert numbers["elm", "deep order alone", "5", "MAP"] == rows[1]["test"]["deep"]["map"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-6.png", "figure-6.svg"]
+    # as many candidates as the pack of another number holds
+    packs = {path.name for path in (made / "second").glob("*.pack")}
+    assert packs == {"elm.pack", "elm-5.pack"}
+
+
+def test_a_training_without_features_is_said(made, reproduce, tmp_path):
+    shutil.copytree(made / "elm", tmp_path / "runs" / "elm")
+    shutil.rmtree(tmp_path / "runs" / "elm" / "work")
+    options = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "new")]
+    code, out, err = reproduce("table-6", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "keeps no feature tables" in err
+    assert "--keep-features, or leave out --runs" in err
+    assert not (tmp_path / "new").exists()
+    code, out, _ = reproduce("table-6", "--dry-run", "--json", *options)
+    assert [state for what, state in steps_of(out) if "keeps no feature tables" in what] == ["missing"]
+
+
+def test_other_reports_are_packed_anew(made, reproduce, place, grown, tmp_path):
+    out = tmp_path / "new"
+    assert reproduce("figure-6", "--runs", str(made), "--out", str(out))[0] == 0
+    before = (out / "second" / "elm-5.pack").read_bytes()
+    expected = tmp_path / "expected" / "inner"
+    shutil.copytree(place / "expected", expected)
+    shutil.copy(place / "two.toml", tmp_path / "expected")
+    text = (expected / "figure-6.toml").read_text()
+    (expected / "figure-6.toml").write_text(text.replace("train_reports = 10", "train_reports = 9"))
+    options = ["--runs", str(made), "--out", str(out), "--expected", str(expected)]
+    states = dict(steps_of(reproduce("figure-6", "--dry-run", "--json", *options)[1]))
+    assert states["elm: pack candidates"] == states["elm: train TosLoc"] == "to be made"
+    assert reproduce("figure-6", *options)[0] == 0
+    assert (out / "second" / "elm-5.pack").read_bytes() != before
+
+
+def test_a_project_of_an_encoder_has_its_own_settings(place, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text('[stage_two]\ncode_encoder = "an/encoder"\nchunks = 3\n[run]\nseed = 5\n')
+    project = Project("elm", place / "elm/repo", place / "elm/reports.jsonl", own)
+    table = read_expected(place / "expected" / "table-6.toml").second
+    settings = second.settings_of(Workspace([project], tmp_path, second=table), project)
+    assert (settings.stage_two.code_encoder, settings.stage_two.chunks, settings.run.seed) == ("an/encoder", 3, 5)
+    named = second.settings_of(Workspace([project], tmp_path, second=table, encoder="other/one"), project)
+    assert (named.stage_two.code_encoder, named.stage_two.chunks) == ("other/one", 3)

@@ -1,0 +1,78 @@
+"""The study on the toy project: all constellations, from the commits to the tables and the figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.end_to_end import toy
+from tosloc import experiment
+from tosloc.cli import main
+from tosloc.index.term_bounds import Vocabulary
+from tosloc.lab.commands import study
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=20, themes=8)
+
+
+@pytest.fixture(scope="module")
+def folder(project, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "toy"
+    experiment.train(
+        toy.config(0.5, 0.1), project.git.path, project.reports(), out, project.store, keep_features=True, default=None
+    )
+    return out
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Two steps where there are five; a baseline that is not perfect on a project as easy as this."""
+    monkeypatch.setattr(study, "BASELINE", "recency")
+    monkeypatch.setattr(study, "VOCABULARIES", {"least": [Vocabulary(least=2)], "most": [Vocabulary(most=0.4)]})
+    for name in ("TOLERANCES", "NOISES", "ROUNDINGS"):
+        monkeypatch.setattr(study, name, getattr(study, name)[::4])
+
+
+def test_every_constellation(project, folder, few, tmp_path, capsys):
+    command = [str(folder), "--repo", str(project.git.path), "--reports", str(project.reports())]
+    command += ["--store", str(project.store), "--work", str(tmp_path / "work"), "--keep", str(tmp_path / "kept")]
+    assert study.main([*command, "--figure", str(tmp_path / "figure")]) == 0
+    printed = capsys.readouterr().out
+    names = [line.split(" | ")[0].strip("| ") for line in printed.splitlines() if line.startswith("| ")]
+    steps = [f"{name}_{number}" for name in ("tolerance", "noise", "rounding") for number in (1, 2)]
+    expected = ["original", "least_1", "most_1", *steps]
+    assert names[1:10] == expected
+    assert names[10:13] == ["original, baseline", "least_1, baseline", "most_1, baseline"]
+    assert names[14:19] == ["least", "most", "tolerance", "noise", "rounding"]
+    assert (tmp_path / "figure.svg").is_file()
+    original = next(line for line in printed.splitlines() if line.startswith("| original |"))
+    assert original.endswith(" | 1.000 | 1.000 | 0.000 | 1.000 | 1.000 | 0.000 | 4 |")
+    blocks = sorted(path.stat().st_mtime_ns for path in (tmp_path / "work").glob("block-*"))
+    assert study.main(command) == 0
+    assert capsys.readouterr().out == printed
+    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "work").glob("block-*")) == blocks
+    kept = [str(tmp_path / "kept" / name) for name in ("original-baseline", "original-advanced")]
+    ours = [str(tmp_path / "kept" / name) for name in ("least_1-baseline", "least_1-advanced")]
+    options = ["--baseline", "--advanced", "--our-baseline", "--our-advanced"]
+    pairs = [word for pair in zip(options, [*kept, *ours], strict=True) for word in pair]
+    assert main(["reproduce-check", *pairs, "--measures", "nDCG@10"]) == 0
+
+
+def test_weights_alone_need_no_repository(folder, few, capsys):
+    assert study.main([str(folder)]) == 0
+    assert "least" not in capsys.readouterr().out
+
+
+def test_the_original_pair_alone(folder, few, tmp_path, capsys):
+    assert study.main([str(folder), "--pair-only", "--keep", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["original-advanced", "original-baseline"]
+    assert capsys.readouterr().out == ""
+
+
+def test_wrong_input(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "BASELINE", "nothing")
+    assert study.guarded(lambda: study.main([str(folder)])) == 2
+    assert study.guarded(lambda: study.main([str(folder), "--repo", str(tmp_path)])) == 2
+    assert study.guarded(lambda: study.main([str(tmp_path)])) == 2
+    assert study.guarded(lambda: study.main([str(folder), "--pair-only"])) == 2

@@ -1,0 +1,65 @@
+"""Word vectors in place of a transformer."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tosloc.errors import ToslocError
+from tosloc.lab import word2vec as word_vectors
+from tosloc.lab.word2vec import WIDTH, word_encoder
+from tosloc.reranking.encoder.chunk_vectors import encode
+from tosloc.reranking.encoder.encoders import Encoder
+
+TEXTS = [f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")] * 30
+TEXTS += ["rare words opensWindow"]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return word_encoder(TEXTS, seed=3, epochs=2)
+
+
+def vector(encoder: Encoder, text: str) -> np.ndarray:
+    [tokens] = encoder.words.tokens([text])
+    return encode(encoder, [encoder.words.marked(tokens, 8)], torch.device("cpu"))[0]
+
+
+def test_a_text_is_the_mean_of_its_words(encoder: Encoder) -> None:
+    door, key = vector(encoder, "door"), vector(encoder, "Key")
+    assert encoder.width == len(door) == WIDTH
+    assert np.allclose(vector(encoder, "doorKey"), (door.astype(float) + key) / 2, atol=2e-3)
+    assert not np.allclose(door, key, atol=1e-2)
+
+
+def test_unknown_words_are_left_out(encoder: Encoder) -> None:
+    known = set(encoder.words.tokenizer.numbers)
+    assert {"red", "blue", "door", "opens", "shuts", "key", "the"} == known  # what stands once or twice is unknown
+    assert np.array_equal(vector(encoder, "rare door elephant"), vector(encoder, "door"))
+    assert not vector(encoder, "elephant").any()
+
+
+def test_common_words_count_less(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "_skip_gram", lambda texts, words, seed, epochs: np.ones((len(words), WIDTH)))
+    plain = word_encoder(TEXTS, seed=3)
+    assert vector(plain, "the")[0] == pytest.approx(np.log(1 + 121 / 120), abs=1e-3)
+    assert vector(plain, "red")[0] == pytest.approx(np.log(1 + 121 / 60), abs=1e-3)
+
+
+def test_the_same_texts_and_seed_give_the_same_vectors(encoder: Encoder) -> None:
+    again = word_encoder(TEXTS, seed=3, epochs=2)
+    assert again.fingerprint == encoder.fingerprint
+    assert torch.equal(again.model.rows.weight, encoder.model.rows.weight)
+    assert word_encoder(TEXTS, seed=4, epochs=2).fingerprint != encoder.fingerprint
+
+
+def test_nothing_to_learn_from_is_one_sentence() -> None:
+    with pytest.raises(ToslocError, match="no word stands 3 times"):
+        word_encoder(["one two"], seed=1)
+
+
+def test_without_gensim_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(ToslocError, match=r"tosloc\[word2vec\]"):
+        word_encoder(TEXTS, seed=3)

@@ -1,0 +1,73 @@
+"""Figures: what is on their axes, the same bytes each time, and that one run or several fit."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from tosloc.evaluation import Evaluation, Judgement, ReportScores
+from tosloc.evaluation.measures import Outcome
+from tosloc.evaluation.truncation import truncation
+from tosloc.plots.drawing import save, svg
+from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
+
+
+def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
+    reports = []
+    for number, found in enumerate(ranks):
+        fixed = tuple([f"F{place}" for place in range(max(1, len(found)))])
+        outcome = Outcome(found, len(fixed), 2000, 2000)
+        reports.append(ReportScores(Judgement(str(number), fixed, fixed, 2000), outcome))
+    return Evaluation(tuple(reports))
+
+
+ONE = {"tomcat": evaluation((1, 3), (2,), (40, 900), ())}
+SEVEN = {f"run {number}": evaluation((number + 1,), (5, 80)) for number in range(7)}
+FIGURES = (precision_recall_figure, coverage_figure, first_hit_figure)
+Draw = Callable[[Mapping[str, Evaluation]], Figure]
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+@pytest.mark.parametrize("runs", [ONE, SEVEN, {"nothing found": evaluation(())}], ids=["one", "seven", "nothing"])
+def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Draw, runs: Mapping[str, Evaluation]) -> None:
+    figure = draw(runs)
+    assert all(axes.get_xlabel() for axes in figure.axes)
+    assert figure.axes[0].get_ylabel()
+    assert svg(figure) == svg(draw(runs))
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_several_runs_are_named(draw: Draw) -> None:
+    figure = draw(SEVEN)
+    legends = [*figure.legends, *[axes.get_legend() for axes in figure.axes if axes.get_legend()]]
+    assert [text.get_text() for text in legends[0].get_texts()] == list(SEVEN)
+    assert not draw(ONE).legends
+
+
+def test_coverage_is_marked_where_tables_look() -> None:
+    left = coverage_figure(ONE).axes[0]
+    assert [label.get_text() for label in left.get_xticklabels()] == ["1", "10", "50", "100", "300", "900"]
+    assert [text.get_text() for text in left.texts] == ["50%", "67%", "67%", "67%"]
+
+
+def test_bars_carry_the_number_of_reports() -> None:
+    (axes,) = first_hit_figure(ONE).axes
+    assert [text.get_text() for text in axes.texts] == ["1", "1", "0", "1", "0", "0", "0", "1"]
+
+
+def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
+    result = truncation(ONE["tomcat"])
+    figure = truncation_figure(result)
+    assert [axes.get_title() for axes in figure.axes] == ["existing files (cleaned)", "all listed files (bloated)"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "textbook, uncut rankings",
+        "textbook, undefined as 0",
+        "seen-relevant, undefined as 0",
+        "seen-relevant, undefined dropped",
+        "textbook, undefined dropped",
+    ]
+    made = save(figure, tmp_path / "truncation-1.0")
+    assert [path.name for path in made] == ["truncation-1.0.svg", "truncation-1.0.png"]
+    again = save(truncation_figure(result), tmp_path / "again")
+    assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]

@@ -1,0 +1,155 @@
+"""The page: whole without a network, safe with any path, the same each time."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tosloc.evaluation import Judgement, Qrels, Run, ScoredRun
+from tosloc.evaluation.measures import Measure
+from tosloc.evaluation.runs import Order
+from tosloc.evaluation.tables import Results, results_of
+from tosloc.plots.page import page
+from tosloc.records import Ranking, ReportAttributes
+
+EVIL = "src/<script>alert('x')</script>&\"/caf\udce9\x1b.java"
+FILES = (EVIL, *[f"src/F{number:03}.java" for number in range(1, 400)])
+HEADER = {
+    "config": {"run": {"seed": 7}, "data": {"suffixes": [".java"]}},
+    "command": "tosloc train <b>",
+    "reports": {"name": "x.xlsx", "sha256": "ab" * 32},
+}
+VOID = {"meta", "input", "br", "link"}
+
+
+def results(searched: int | None = 400, header: dict[str, object] | None = None) -> Results:
+    run = Run.of(
+        HEADER if header is None else header,
+        [Ranking(report, FILES, -np.arange(400.0)) for report in ("1", "2", "<3>")],
+    )
+    judgements = [
+        Judgement(
+            "1", (EVIL, "src/F011.java"), (EVIL, "src/F011.java"), searched, attributes=ReportAttributes(True, True, 2)
+        ),
+        Judgement(
+            "2",
+            ("src/F399.java",),
+            ("src/F399.java", "src/<i>New.java"),
+            searched,
+            attributes=ReportAttributes(False, False, 0),
+        ),
+        Judgement("<3>", (), ("Gone.java",), searched, attributes=ReportAttributes(True, False, 0)),
+    ]
+    return results_of(ScoredRun("a <name>", run, Qrels.of(judgements)), [Measure("nDCG", 10)])
+
+
+class Reader(HTMLParser):
+    """Collects what a page holds, and fails where elements do not close each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text += data
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page(results())
+
+
+def test_it_is_well_formed_and_ids_are_of_one_element_each(text: str) -> None:
+    reader = read(text)
+    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    links = [attributes["href"] for tag, attributes in reader.elements if tag == "a"]
+    assert {str(link).removeprefix("#") for link in links} <= set(map(str, ids))
+
+
+def test_nothing_comes_from_elsewhere(text: str) -> None:
+    reader = read(text)
+    for tag, attributes in reader.elements:
+        assert tag not in {"link", "img", "iframe", "base"}
+        assert "src" not in attributes
+        for name in ("href", "xlink:href"):
+            assert (attributes.get(name) or "#").startswith("#")
+    assert all(place.startswith("#") for place in re.findall(r"url\(([^)]*)\)", text))
+    assert "@import" not in text
+
+
+def test_foreign_text_stays_text(text: str) -> None:
+    reader = read(text)
+    assert [tag for tag, _ in reader.elements if tag in ("script", "i", "b")] == ["script"]
+    assert r"src/<script>alert('x')</script>&\"/caf\xe9\x1b.java".replace('\\"', '"') in reader.text
+    assert "src/<i>New.java" in reader.text
+    assert "<3>" in reader.text
+    assert "tosloc train <b>" in reader.text
+    text.encode("utf-8")
+
+
+def test_the_worst_reports_come_first_with_ranks_and_kinds(text: str) -> None:
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text)
+    assert rows == [("&lt;3&gt;", "0.000"), ("2", "0.003"), ("1", "0.583")]
+    assert '<span class="rank">400</span><span class="path">src/F399.java</span>' in text
+    assert '<s class="path">Gone.java</s>' in text
+    assert "stack trace, names 2" in text
+
+
+def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
+    reader = read(text)
+    assert re.search(r'<th scope="row">MAP</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
+    assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
+    assert '<th scope="row">nDCG@10</th>' in text
+    assert sum(tag == "svg" for tag, _ in reader.elements) == 4
+    assert all(attributes["role"] == "img" for tag, attributes in reader.elements if tag == "svg")
+    assert "a diagnostic, not a result" in reader.text
+    assert "config.run.seed" not in reader.text
+    assert "run.seed" in reader.text
+
+
+def test_same_bytes_for_the_same_input(text: str) -> None:
+    assert page(results()) == text
+
+
+def test_what_is_not_known_is_said() -> None:
+    known = results(searched=None, header={})
+    orders = {
+        report: Order(order.files[:1], order.scores[:0], order.files[:1] + 1)
+        for report, order in known.judged.run.orders.items()
+    }
+    partial = ScoredRun("known ranks", Run({}, known.judged.run.names, orders), known.judged.qrels)
+    text = page(results_of(partial))
+    reader = read(text)
+    assert "Not known: report 1: neither its ranking's length nor the number of files searched" in reader.text
+    assert "The run's file does not say." in reader.text
+    assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)
+
+
+def test_one_report_has_no_interval() -> None:
+    run = Run.of({}, [Ranking("1", FILES, -np.arange(400.0))])
+    one = results_of(ScoredRun("one", run, Qrels.of([Judgement("1", (EVIL,), (EVIL,), 400)])))
+    assert re.search(r'<th scope="row">MAP</th><td class="n">1\.000</td><td class="n">–</td>', page(one))

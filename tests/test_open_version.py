@@ -1,0 +1,122 @@
+"""Localizing and training must see the same: a version kept in memory scores as the extraction for training does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.end_to_end import toy
+from tosloc.data.git import Repository
+from tosloc.experiment import ExperimentContext
+from tosloc.index.build_history import report_documents
+from tosloc.localizer import Localizer
+from tosloc.records import Ranking
+from tosloc.retrieval import features
+from tosloc.retrieval.feature_tables import tasks_of
+from tosloc.retrieval.stage_one import StageOne
+
+WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
+STAGE = StageOne(features.ALL, WEIGHTS)
+CONFIG = toy.config(0.5, 0.2)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    made = toy.grow(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
+    # what makes histories hard: a move, a class that once was, frames that dots lead astray, tests that change too
+    start = toy.START + 70 * toy.DAY
+    git, old, new = made.git, toy.path_of("Parser"), "src/org/app/core/ParserService.java"
+    git.commit({old: None, new: toy.source("Parser")}, "Move the parser to core", when=start)
+    git.commit({"src/org/app/p1/Inner.java": "class Inner { }"}, "Add crash handler in p1", when=start + 9)
+    git.commit({"src/org/app/p1/Inner.java": None}, "Drop it", when=start + 10)
+    test = "test/org/app/TestParserService.java"
+    git.commit(
+        {new: toy.source("Parser", ["int a;"]), test: "class T { int parser; }"}, "Parser and its test", when=start + 11
+    )
+    for number, theme in enumerate(("Socket", "Parser", "Widget", "Ledger")):
+        at = start + (number + 1) * toy.DAY
+        path = new if theme == "Parser" else toy.path_of(theme)
+        fix = git.commit({path: toy.source(theme, [f"int late{number};"])}, f"Fix bug {2000 + number}", when=at)
+        description = (
+            f"Crash of the helper in {theme}Service, see parser in core. SEVERE x "
+            "at org.app.p1.SocketService.Inner.openSocket(SocketService.java:6) at "
+            "org.app.old.ParserHelper.go(ParserHelper.java:1) Caused by: a.b.CException: x at "
+            f"org.app.p2.{theme}Service.open{theme}({theme}Service.java:3)"
+        )
+        made.records.append(
+            toy.record_of(f"{2000 + number}", f"parser crash {theme}Service", description, at - 99, fix, [path])
+        )
+    made.reports()
+    return made
+
+
+@pytest.fixture(scope="module")
+def experiment(project) -> Iterator[ExperimentContext]:
+    with Repository(project.git.path) as repo:
+        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
+        yield made
+        made.project.close()
+
+
+def localizer_of(experiment: ExperimentContext) -> Localizer:
+    """A localizer as training leaves it."""
+    made = Localizer(CONFIG)
+    made.stage_one_ = STAGE
+    names = experiment.project.repo.path_names
+    made.reports_ = report_documents(experiment.dataset.cases, experiment.history, names), tuple(names.names)
+    return made
+
+
+@pytest.fixture(scope="module")
+def extracted(experiment, tmp_path_factory):
+    """Report -> its feature table from the extraction, all files and all features."""
+    extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
+    blocks = extraction.run(tasks_of(experiment.dataset.cases, experiment.history, 0), jobs=1)
+    return {table.report: table for table in extraction.tables(blocks)}
+
+
+CASES = ("1002", "1010", "1017", "1029", "2000", "2001", "2002", "2003")
+
+
+@pytest.mark.parametrize("identity", CASES)
+def test_the_same_features_and_ranking_as_in_training(experiment, extracted, identity):
+    case = next(case for case in experiment.dataset.cases if case.report.id == identity)
+    table = extracted[identity]
+    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    answer = localizer.answer(case.report, localizer.version_)
+    names = experiment.project.repo.path_names.names
+    assert [names[number] for number in table.path_ids] == list(answer.context.version.text.snapshot.paths)
+    for place, name in enumerate(features.ALL):
+        assert answer.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
+    trained: Ranking = localizer.rank_table(table, names)
+    assert dict(zip(answer.ranking.paths, answer.ranking.scores, strict=True)) == pytest.approx(
+        dict(zip(trained.paths, trained.scores, strict=True)), rel=1e-5, abs=1e-5
+    )
+
+
+def test_the_scene_is_not_trivial(extracted):
+    """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
+    spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
+    assert [name for name, size in zip(features.ALL, spread, strict=True) if size == 0] == []
+
+
+def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
+    case = experiment.dataset.cases[-1]
+    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    answer = localizer.localize(case.report)
+    localizer.save(tmp_path / "checkpoint")
+    carried = Localizer.load(tmp_path / "checkpoint").localize(case.report)
+    assert carried.ranking == answer.ranking
+    assert [hit.why for hit in carried.top(9)] == [hit.why for hit in answer.top(9)]
+    assert [hit.path for hit in carried.top(3)] == list(answer.ranking.paths[:3])
+
+
+def test_asked_again_and_again(experiment):
+    """From the third report on, joined texts are kept: the answer stays the same to the last bit."""
+    case = experiment.dataset.cases[-1]
+    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    answers = [localizer.localize(case.report).ranking for _ in range(4)]
+    assert all(answer == answers[0] for answer in answers)

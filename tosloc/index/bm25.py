@@ -1,0 +1,105 @@
+"""BM25 and BM25F over the fields of files (Robertson and Zaragoza 2009, equations 3.15 and 3.22).
+
+Query weight x IDF x saturated term frequency, summed over the report's terms. A posting's saturation does not depend on
+the report: for a version that stays in memory (``VersionView.resident``) it is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, Float32Array, VersionView
+from tosloc.index.postings import summed
+from tosloc.records import FloatArray, IntArray, LongArray
+
+Counts = npt.NDArray[np.uint16]
+Saturation = Callable[[VersionView, Counts, IntArray], Float32Array]
+"""(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
+
+FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
+
+
+def _saturate(
+    frequency: Float32Array, view: VersionView, rows: IntArray, column: int, k1: float, b: float
+) -> Float32Array:
+    length = (k1 * (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])).astype(np.float32)
+    value: Float32Array = frequency * np.float32(k1 + 1) / (frequency + length[rows])
+    return value
+
+
+def code(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """BM25 of identifiers in code, k1 1.2, b .4."""
+    return _saturate(counts[:, CODE].astype(np.float32), view, rows, CODE, 1.2, 0.4)
+
+
+def methods(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """BM25 of declared method names, k1 1.2, b .4."""
+    return _saturate(counts[:, METHOD].astype(np.float32), view, rows, METHOD, 1.2, 0.4)
+
+
+def whole(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """BM25 of all text, k1 1.2, b .3."""
+    total = counts[:, CODE].astype(np.float32)
+    total += counts[:, COMMENT]
+    total += counts[:, STRING]
+    return _saturate(total, view, rows, ALL, 1.2, 0.3)
+
+
+def held(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """1 where the text holds the term at all."""
+    value: Float32Array = ((counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]) > 0).astype(np.float32)
+    return value
+
+
+def fielded(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+    """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
+    k1, b = 4.0, 0.4
+    total = np.zeros(len(rows), dtype=np.float32)
+    for column, weight in FIELD_WEIGHTS:
+        scale = weight / (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])
+        total += counts[:, column] * scale.astype(np.float32)[rows]
+    value: Float32Array = total * np.float32(k1 + 1) / (total + np.float32(k1))
+    return value
+
+
+class TextHits:
+    """The postings of one set of query terms in one version, gathered once and scored in several ways."""
+
+    def __init__(self, view: VersionView, terms: LongArray) -> None:
+        self.view, self.terms = view, terms
+        corpus = view.corpus
+        self.selection = corpus.postings.select(terms)
+        self.rows = self.selection.take(corpus.postings.rows)
+        self._groups = self.rows.astype(np.int64)  # once: counting by other integers converts them each time
+        self.idf = view.idf(terms)
+        self._counts: Counts | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """(P, 6) counts by field of the selected postings."""
+        if self._counts is None:
+            self._counts = self.selection.take(self.view.corpus.counts)
+        return self._counts
+
+    def saturation(self, formula: Saturation) -> Float32Array:
+        """(P,) saturated frequencies of the selected postings."""
+        if not self.view.resident:
+            return formula(self.view, self.counts, self.rows)
+        stored = self.view._saturations
+        name = formula.__name__
+        if name not in stored:
+            stored[name] = formula(self.view, self.view.corpus.counts, self.view.corpus.postings.rows).astype(
+                np.float32
+            )
+        return self.selection.take(stored[name])
+
+    def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
+        """(F,) sum over terms of weight x IDF x saturated frequency."""
+        used = np.flatnonzero(weights)
+        if len(used) < len(weights):
+            return TextHits(self.view, self.terms[used]).scores(formula, weights[used])
+        values = self.saturation(formula) * self.selection.spread(weights * self.idf)
+        return self.view.to_files(summed(self._groups, values, len(self.view.corpus)))

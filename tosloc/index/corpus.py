@@ -1,0 +1,136 @@
+"""Facts of many blobs as inverted lists, and one version as a selection of their rows.
+
+Letters in shapes: B blobs, V terms, P postings, C chunks, Q chunk postings, F files of a version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.analysis.facts import FIELDS
+from tosloc.analysis.store import FactTable
+from tosloc.index.postings import Postings, ranges, summed
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot
+
+Float32Array = npt.NDArray[np.float32]
+
+CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
+ALL = len(FIELDS)
+"""Column of lengths and averages that stands for code + comment + string."""
+
+
+class Corpus:
+    """Inverted lists over the blobs of one or more versions; made once, shared by all their views."""
+
+    def __init__(self, table: FactTable) -> None:
+        self.table = table
+        self.row_of_blob = {blob: row for row, blob in enumerate(table.blobs)}
+        self.term_ids = {term: number for number, term in enumerate(table.vocabulary)}
+        vocabulary = len(table.vocabulary)
+        self.postings = Postings.invert(table.starts, table.terms, vocabulary)
+        self.counts = table.counts[self.postings.origin]
+        self.chunk_postings = Postings.invert(table.chunk_posting_starts, table.chunk_terms, vocabulary)
+        self.chunk_counts = table.chunk_counts[self.chunk_postings.origin]
+        self._frequency = np.zeros(vocabulary, dtype=np.int64)
+        self._multiplicity = np.zeros(len(table.blobs), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.table.blobs)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(B, 7) terms of each blob by field, then in all of its text."""
+        sums = np.zeros((len(self), len(FIELDS) + 1))
+        for column in range(len(FIELDS)):
+            running = np.concatenate(([0], np.cumsum(self.table.counts[:, column], dtype=np.int64)))
+            sums[:, column] = running[self.table.starts[1:]] - running[self.table.starts[:-1]]
+        sums[:, ALL] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
+        return sums
+
+    def ids(self, terms: list[str]) -> LongArray:
+        """Numbers of the terms that occur in the corpus, in order; callers keep values by ``known``."""
+        return np.array([self.term_ids[term] for term in terms if term in self.term_ids], dtype=np.int64)
+
+    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
+        """Numbers and weights of those query terms that occur in the corpus."""
+        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
+        return (
+            np.array([number for number, _ in pairs], dtype=np.int64),
+            np.array([weight for _, weight in pairs], dtype=np.float64),
+        )
+
+    def document_frequency(self, multiplicity: LongArray) -> LongArray:
+        """(V,) number of files that hold each term, when blob b stands in multiplicity[b] files.
+
+        Consecutive versions differ in few blobs, so the last answer is updated, not counted again.
+        """
+        change = multiplicity - self._multiplicity
+        rows = np.flatnonzero(change)
+        if len(rows):
+            chosen = ranges(self.table.starts[rows], self.table.starts[rows + 1])
+            amount = np.repeat(change[rows], chosen.sizes)
+            terms = chosen.take(self.table.terms)
+            self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
+            self._multiplicity = multiplicity
+        return self._frequency
+
+
+@dataclass(eq=False)
+class VersionView:
+    """One version of a corpus: which blob each file is, and the statistics of exactly these files."""
+
+    corpus: Corpus
+    snapshot: Snapshot
+    resident: bool = False
+    """Many reports will be asked of this version: term saturations of all postings are worth computing once."""
+
+    def __post_init__(self) -> None:
+        rows = self.corpus.row_of_blob
+        self.rows: IntArray = np.array([rows.get(blob, -1) for blob in self.snapshot.blobs], dtype=np.int32)
+        """(F,) corpus row of each file, -1 where the blob could not be read."""
+        present = self.rows[self.rows >= 0]
+        self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)
+        self.whole = bool((self.multiplicity > 0).all())
+        self.frequency = self.corpus.document_frequency(self.multiplicity)
+        self._saturations: dict[str, Float32Array] = {}
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return len(self.snapshot)
+
+    @cached_property
+    def averages(self) -> FloatArray:
+        """(7,) mean length of the version's files by field, then of all text; at least 1e-9."""
+        total = self.multiplicity @ self.corpus.lengths
+        mean: FloatArray = np.maximum(total / max(self.files, 1), 1e-9)
+        return mean
+
+    def idf(self, terms: LongArray) -> FloatArray:
+        """(T,) BM25's ln(1 + (F - df + .5) / (df + .5)) over the version's files."""
+        frequency = self.frequency[terms]
+        weight: FloatArray = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
+        return weight
+
+    def to_files(self, of_rows: FloatArray) -> FloatArray:
+        """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
+        if not len(of_rows):
+            return np.zeros(self.files)
+        values = of_rows[self._held_rows]
+        if self._unread is not None:
+            values[self._unread] = 0.0
+        return values
+
+    @cached_property
+    def _held_rows(self) -> LongArray:
+        return np.maximum(self.rows, 0).astype(np.int64)
+
+    @cached_property
+    def _unread(self) -> BoolArray | None:
+        """(F,) files whose blob could not be read; None if there are none."""
+        unread: BoolArray = self.rows < 0
+        return unread if unread.any() else None

@@ -1,0 +1,324 @@
+"""Dated texts about files: commit messages and fixed reports, as inverted lists with the files that each touched.
+
+Letters in shapes: D documents, V terms, E (document, file) pairs, N paths.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from tosloc.index.postings import Postings, ranges, summed
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text with what it touched."""
+
+    id: str
+    at: int
+    """When it became known, seconds since 1970: the committer time of the commit or fix."""
+    commit: int
+    """Number of its commit in the history, for the query whether a version contains it."""
+    commit_id: str
+    terms: Counter[str]
+    paths: tuple[int, ...]
+    classes: tuple[str, ...] = ()
+    """Classes of its stack frames, for reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Documents in order of time, as arrays. A fixed report and a commit message are both documents."""
+
+    ids: tuple[str, ...]
+    times: LongArray
+    commits: LongArray
+    """(D,) numbers in the history that they were collected from."""
+    commit_ids: tuple[str, ...]
+    vocabulary: tuple[str, ...]
+    starts: LongArray
+    terms: IntArray
+    counts: npt.NDArray[np.uint16]
+    file_starts: LongArray
+    files: IntArray
+    sizes: FloatArray
+    """(D,) k, the number of files that each document touched, whether or not they still exist."""
+    classes: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def collect(cls, documents: Iterable[Document]) -> Documents:
+        """Arrays of the documents that touched a file, ordered by time, then commit, then id."""
+        ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
+        vocabulary = tuple(sorted({term for document in ordered for term in document.terms}))
+        numbers = {term: number for number, term in enumerate(vocabulary)}
+        starts, terms, counts, file_starts, files = [0], [], [], [0], []
+        for document in ordered:
+            for number, count in sorted((numbers[term], count) for term, count in document.terms.items()):
+                terms.append(number)
+                counts.append(min(count, 65_535))
+            starts.append(len(terms))
+            files.extend(sorted(set(document.paths)))
+            file_starts.append(len(files))
+        return cls(
+            tuple(d.id for d in ordered),
+            np.array([d.at for d in ordered], dtype=np.int64),
+            np.array([d.commit for d in ordered], dtype=np.int64),
+            tuple(d.commit_id for d in ordered),
+            vocabulary,
+            np.array(starts, dtype=np.int64),
+            np.array(terms, dtype=np.int32),
+            np.array(counts, dtype=np.uint16),
+            np.array(file_starts, dtype=np.int64),
+            np.array(files, dtype=np.int32),
+            np.diff(np.array(file_starts)).astype(np.float64),
+            tuple(d.classes for d in ordered),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def term_ids(self) -> dict[str, int]:
+        """Term -> number."""
+        return {term: number for number, term in enumerate(self.vocabulary)}
+
+    @cached_property
+    def postings(self) -> Postings:
+        """Documents of each term."""
+        return Postings.invert(self.starts, self.terms, len(self.vocabulary))
+
+    @cached_property
+    def posting_counts(self) -> FloatArray:
+        """(P,) term frequency of each posting."""
+        return self.counts[self.postings.origin].astype(np.float64)
+
+    @cached_property
+    def posting_weights(self) -> FloatArray:
+        """(P,) 1 + ln tf of each posting."""
+        weights: FloatArray = 1.0 + np.log(self.posting_counts)
+        return weights
+
+    @cached_property
+    def of_files(self) -> tuple[LongArray, LongArray]:
+        """Places in the (document, file) pairs by file, in order within each, and where each file's start."""
+        order = np.argsort(self.files, kind="stable").astype(np.int64)
+        ends = np.cumsum(np.bincount(self.files)) if len(self.files) else np.zeros(0, dtype=np.int64)
+        return order, np.concatenate(([0], ends)).astype(np.int64)
+
+    def take(self, chosen: LongArray) -> Documents:
+        """The given documents alone, in their order."""
+        pairs, places = (
+            ranges(self.file_starts[chosen], self.file_starts[chosen + 1]),
+            ranges(self.starts[chosen], self.starts[chosen + 1]),
+        )
+        listed = chosen.tolist()
+        return Documents(
+            tuple(self.ids[d] for d in listed),
+            self.times[chosen],
+            self.commits[chosen],
+            tuple(self.commit_ids[d] for d in listed),
+            self.vocabulary,
+            np.concatenate(([0], np.cumsum(places.sizes))).astype(np.int64),
+            self.terms[places.positions],
+            self.counts[places.positions],
+            np.concatenate(([0], np.cumsum(pairs.sizes))).astype(np.int64),
+            self.files[pairs.positions],
+            self.sizes[chosen],
+            tuple(self.classes[d] for d in listed),
+        )
+
+    def renumbered(self, numbers: IntArray) -> Documents:
+        """The same documents with file f called numbers[f], and pairs with numbers[f] < 0 left out."""
+        new = numbers[self.files]
+        kept = new >= 0
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.file_starts]
+        return dataclasses.replace(self, file_starts=starts, files=new[kept].astype(np.int32))
+
+    @cached_property
+    def pair_document(self) -> LongArray:
+        """(E,) document of each (document, file) pair."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.file_starts))
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(D,) number of terms of each document."""
+        running = np.concatenate(([0.0], np.cumsum(self.counts, dtype=np.float64)))
+        return running[self.starts[1:]] - running[self.starts[:-1]]
+
+    @cached_property
+    def log_counts_squared(self) -> sparse.csr_array:
+        """(D, V) squares of 1 + ln tf."""
+        values = (1.0 + np.log(self.counts)) ** 2
+        return sparse.csr_array((values, self.terms, self.starts), shape=(len(self), len(self.vocabulary)))
+
+    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
+        """Numbers and weights of those query terms that occur in any document."""
+        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
+        return (
+            np.array([number for number, _ in pairs], dtype=np.int64),
+            np.array([weight for _, weight in pairs], dtype=np.float64),
+        )
+
+    def incidence(self, paths: int) -> sparse.csr_array:
+        """(D, N) 1/sqrt(k) where the document touched the file."""
+        values = 1.0 / np.sqrt(self.sizes[self.pair_document])
+        return sparse.csr_array((values, self.files, self.file_starts), shape=(len(self), paths))
+
+
+class DocumentsView:
+    """The documents known at one moment in one version, with their statistics only."""
+
+    def __init__(self, documents: Documents, known: BoolArray, before: DocumentsView | None = None) -> None:
+        self.documents, self.known = documents, known
+        self.number = int(known.sum())
+        if before is None:
+            before_known, frequency = (
+                np.zeros(len(documents), dtype=bool),
+                np.zeros(len(documents.vocabulary), dtype=np.int64),
+            )
+        else:
+            before_known, frequency = before.known, before.frequency
+        changed = np.flatnonzero(known != before_known)
+        chosen = ranges(documents.starts[changed], documents.starts[changed + 1])
+        amount = np.repeat(np.where(known[changed], 1.0, -1.0), chosen.sizes)
+        change = summed(chosen.take(documents.terms), amount, len(documents.vocabulary))
+        self.frequency: LongArray = frequency + change.round().astype(np.int64)
+
+    @cached_property
+    def idf(self) -> FloatArray:
+        """(V,) ln(1 + (n - df + .5) / (df + .5)) over the known documents."""
+        weight: FloatArray = np.log1p((self.number - self.frequency + 0.5) / (self.frequency + 0.5))
+        return weight
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
+        lengths: FloatArray = np.sqrt(np.maximum(self.documents.log_counts_squared @ self.idf**2, 1e-12))
+        return lengths
+
+    def similarities(self, weights: dict[str, float]) -> FloatArray:
+        """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""
+        documents = self.documents
+        terms, weight = documents.known(weights)
+        chosen = documents.postings.select(terms)
+        rows = chosen.take(documents.postings.rows)
+        query = weight * self.idf[terms]
+        # unknown words of the report lengthen its vector alike for every document: they change no order
+        length = float(np.sqrt((query**2).sum())) or 1.0
+        values = chosen.take(documents.posting_weights) * chosen.spread(query * self.idf[terms])
+        dots = summed(rows, values, len(documents))
+        return np.where(self.known, dots / (self.norms * length), 0.0)
+
+    def nearest(self, similarities: FloatArray, number: int) -> LongArray:
+        """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
+        size = len(similarities)
+        if number < size:
+            floor = np.partition(similarities, size - number)[size - number]
+            candidates = np.flatnonzero((similarities >= floor) & (similarities > 0))
+        else:
+            candidates = np.flatnonzero(similarities > 0)
+        order = np.lexsort((-candidates, -similarities[candidates]))
+        return candidates[order][:number]
+
+    @cached_property
+    def latest(self) -> FloatArray:
+        """When a known document last touched each file, seconds since 1970, up to the last file that any touched."""
+        documents = self.documents
+        latest = np.full(int(documents.files.max(initial=-1)) + 1, -np.inf)
+        pairs = np.flatnonzero(self.known[documents.pair_document])
+        # documents are in order of time: of repeated files the last assignment stands
+        latest[documents.files[pairs]] = documents.times[documents.pair_document[pairs]]
+        return latest
+
+    @cached_property
+    def touches(self) -> FloatArray:
+        """How many known documents touched each file, up to the last file that any touched."""
+        return summed(self.documents.files, self.known[self.documents.pair_document].astype(np.float64), 0)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The same with 1/sqrt(k) for each."""
+        documents = self.documents
+        return summed(documents.files, (self.known / np.sqrt(documents.sizes))[documents.pair_document], 0)
+
+    def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
+        """(N,) sum of the documents' values over the files that they touched."""
+        source = self.documents
+        chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
+        return summed(chosen.take(source.files), chosen.spread(values), paths)
+
+    def term_matrix(self, terms: LongArray) -> sparse.csr_array:
+        """(T, D) term frequencies of the known documents."""
+        documents = self.documents
+        chosen = documents.postings.select(terms)
+        rows = chosen.take(documents.postings.rows)
+        values = chosen.take(documents.posting_counts) * self.known[rows]
+        starts = np.concatenate(([0], np.cumsum(chosen.sizes)))
+        return sparse.csr_array((values, rows, starts), shape=(len(terms), len(documents)))
+
+
+class AggregatedDocuments:
+    """Documents joined to one long text for each of G groups: of a file, or of all files whose names share a term.
+
+    ``groups`` (D, G) says how much of a document belongs to each group.
+    """
+
+    def __init__(self, view: DocumentsView, groups: sparse.csr_array) -> None:
+        self.view, self.groups = view, groups
+        self._frequencies: sparse.csr_array | None = None
+        self._asked = 1
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(G,) terms of each joined text."""
+        total: FloatArray = self.groups.T @ (self.view.documents.lengths * self.view.known)
+        return total
+
+    def asked_again(self) -> None:
+        """Count a repeated query; from the third on, joining all texts once is cheaper than some each time."""
+        self._asked += 1
+        if self._asked == 3:
+            self.keep()
+
+    def keep(self) -> None:
+        """Join all texts now: many reports will be asked that know the same documents."""
+        documents = self.view.documents
+        shape = (len(documents), len(documents.vocabulary))
+        values = documents.counts * np.repeat(self.view.known, np.diff(documents.starts)).astype(np.float64)
+        by_term = sparse.csr_array((values, documents.terms, documents.starts), shape=shape).T.tocsr()
+        self._frequencies = by_term @ self.groups
+
+    def _selected(self, terms: LongArray) -> tuple[IntArray, FloatArray, LongArray]:
+        """Groups and frequencies of the terms' occurrences, one term after the other, and how many each term has."""
+        if self._frequencies is None:
+            found = self.view.term_matrix(terms) @ self.groups
+            return found.indices, found.data, np.diff(found.indptr).astype(np.int64)
+        starts = self._frequencies.indptr.astype(np.int64)
+        chosen = ranges(starts[terms], starts[terms + 1])
+        return chosen.take(self._frequencies.indices), chosen.take(self._frequencies.data), chosen.sizes
+
+    def bm25(
+        self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray, k1: float = 1.2, b: float = 0.5
+    ) -> list[FloatArray]:
+        """(G,) BM25 of the joined texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
+
+        The average length is taken over the groups that are ``present`` (G,) in the searched version.
+        """
+        filled = present & (self.lengths > 0)
+        average = float(self.lengths[filled].mean()) if filled.any() else 1.0
+        groups, frequency, sizes = self._selected(terms)
+        floor = k1 * (1 - b + b * self.lengths / average)
+        value = frequency * (k1 + 1) / (frequency + floor[groups])
+        number = self.groups.shape[1]
+        return [summed(groups, value * np.repeat(weight, sizes), number) for weight in weights]

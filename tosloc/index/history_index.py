@@ -1,0 +1,174 @@
+"""What a project's past says about its files, cut off at one moment: nothing later than the report's opening is seen.
+
+Letters in shapes: D documents, E (document, file) pairs, N paths, U file-name terms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.index.documents import DAY, AggregatedDocuments, Documents, DocumentsView
+from tosloc.index.paths import PathTable
+from tosloc.index.postings import ranges, summed
+from tosloc.records import BoolArray, FloatArray, LongArray
+
+
+class HistoryIndex:
+    """Commit messages and fixed reports of a project with the files that they touched."""
+
+    def __init__(self, commits: Documents, reports: Documents) -> None:
+        self.commits, self.reports = commits, reports
+        self._incidence: dict[tuple[int, int], sparse.csr_array] = {}
+        self._name_terms: tuple[int, sparse.csr_array] | None = None
+        self._last: dict[int, DocumentsView] = {}
+        self._joined: dict[tuple[int, int], AggregatedDocuments] = {}
+
+    def incidence(self, documents: Documents, paths: int) -> sparse.csr_array:
+        """(D, N) 1/sqrt(k) where a document touched a file."""
+        key = (id(documents), paths)
+        if key not in self._incidence:
+            self._incidence[key] = documents.incidence(paths)
+        return self._incidence[key]
+
+    def name_terms(self, table: PathTable) -> sparse.csr_array:
+        """(D, U) 1 where a commit touched a file whose name holds the term."""
+        if self._name_terms is None or self._name_terms[0] != id(table):
+            in_name = table.row_counts[1] > 0
+            rows = np.repeat(np.arange(len(table)), np.diff(table.starts))[in_name]
+            shape = (len(table), len(table.term_ids))
+            names = sparse.csr_array((np.ones(len(rows)), (rows, table.terms[in_name])), shape=shape)
+            touched = self.incidence(self.commits, len(table)) @ names
+            touched.data = np.ones_like(touched.data)
+            self._name_terms = (id(table), touched)
+        return self._name_terms[1]
+
+    def view(self, documents: Documents, known: BoolArray) -> DocumentsView:
+        """Statistics of the known documents, updated from those last asked for."""
+        last = self._last.get(id(documents))
+        if last is None or not np.array_equal(last.known, known):
+            last = DocumentsView(documents, known, last)
+            self._last[id(documents)] = last
+        return last
+
+    def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
+        """AggregatedDocuments texts of the groups; what was asked of the same documents before is kept."""
+        key = (id(view.documents), id(groups))
+        last = self._joined.get(key)
+        if last is None or last.view is not view:
+            last = self._joined[key] = AggregatedDocuments(view, groups)
+        else:
+            last.asked_again()
+        return last
+
+    def before(self, moment: float, contained: BoolArray | None = None) -> HistoryAsOf:
+        """The evidence strictly before ``moment`` (seconds since 1970).
+
+        ``contained`` (commits of the history,) tells which commits the searched version contains; None: all of them.
+        A report's own fix is never contained in its before-fix version, whatever the clocks say.
+        """
+
+        def known(documents: Documents) -> BoolArray:
+            mask: BoolArray = documents.times < moment
+            if contained is not None:
+                mask &= contained[documents.commits]
+            return mask
+
+        return HistoryAsOf(
+            self, moment, self.view(self.commits, known(self.commits)), self.view(self.reports, known(self.reports))
+        )
+
+
+@dataclass(eq=False)
+class HistoryAsOf:
+    """The evidence that was known when a report was opened."""
+
+    evidence: HistoryIndex
+    opened: float
+    commits: DocumentsView
+    reports: DocumentsView
+
+    def ages(self, view: DocumentsView) -> FloatArray:
+        """(D,) days between each document and the report's opening, never negative."""
+        days: FloatArray = np.maximum(self.opened - view.documents.times, 0.0) / DAY
+        return days
+
+    def decayed(self, view: DocumentsView, days: float) -> FloatArray:
+        """(D,) exp(-age / days), 0 for unknown documents."""
+        weight: FloatArray = np.where(view.known, np.exp(-self.ages(view) / days), 0.0)
+        return weight
+
+    def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
+        """The known documents joined by the groups."""
+        return self.evidence.aggregated(view, groups)
+
+    def per_file(self, view: DocumentsView, values: FloatArray, paths: int) -> FloatArray:
+        """(N,) sum of the documents' values over the files that they touched."""
+        documents = view.documents
+        return summed(documents.files, values[documents.pair_document], paths)
+
+    def activity(self, days: float, paths: int) -> FloatArray:
+        """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
+        view = self.commits
+        total = np.zeros(paths)
+        if math.isinf(days):
+            total[: len(view.shares)] = view.shares
+        else:
+            total += self.per_file(view, self.decayed(view, days) / np.sqrt(view.documents.sizes), paths)
+        return np.log1p(total, out=total)
+
+    def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
+        """(N,) days since the last known document that touched each file; infinite if none did."""
+        latest = np.full(paths, -np.inf)
+        latest[: len(view.latest)] = view.latest
+        days: FloatArray = np.maximum(self.opened - latest, 0.0) / DAY
+        return days
+
+    def fixes(self, paths: int) -> FloatArray:
+        """(N,) number of known fixed reports that each file was part of."""
+        number = np.zeros(paths)
+        number[: len(self.reports.touches)] = self.reports.touches
+        return number
+
+    @cached_property
+    def frame_counts(self) -> tuple[int, dict[str, int]]:
+        """Number of known reports, and in how many of their traces each class stands."""
+        counts: dict[str, int] = {}
+        for number in np.flatnonzero(self.reports.known).tolist():
+            for name in self.reports.documents.classes[number]:
+                counts[name] = counts.get(name, 0) + 1
+        return self.reports.number, counts
+
+    def frame_rarity(self, qualified: str) -> float:
+        """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all."""
+        number, counts = self.frame_counts
+        return math.log((number + 2) / (counts.get(qualified, 0) + 1)) / math.log(number + 2)
+
+    def co_change(self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0) -> FloatArray:
+        """(N,) sum over the given files j of share_j x P(a commit that touches j touches the file).
+
+        The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
+        """
+        view = self.commits
+        documents = view.documents
+        weight = self.decayed(view, days) / np.sqrt(documents.sizes)
+        # only commits that touch a given file count: far fewer than all, and summed in the same order
+        order, starts = documents.of_files
+        held = np.minimum(files, len(starts) - 1)
+        seeds = ranges(starts[held], starts[np.minimum(files + 1, len(starts) - 1)])
+        pairs = np.sort(seeds.take(order))
+        commits = documents.pair_document[pairs]
+        total = summed(documents.files[pairs], weight[commits], paths)[files]
+        per_commit = shares / np.where(total > 0, total, np.inf)
+        of_path = np.zeros(paths)
+        of_path[files] = per_commit
+        given = summed(commits, of_path[documents.files[pairs]], len(documents)) * weight
+        distinct = np.unique(commits)
+        spread = view.spread(distinct, given[distinct], paths)
+        spread[files] -= np.where(total > 0, shares, 0.0)
+        # what rounding leaves of a file's own share would be scaled up to a full score where nothing changes together
+        return np.where(spread > 1e-12, spread, 0.0)

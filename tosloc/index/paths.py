@@ -1,0 +1,272 @@
+"""What paths alone say: words of folders and file names, test files, test counterparts, packages.
+
+Letters in shapes: N paths known to the table, F files of a version, U distinct file-name terms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from tosloc.analysis import text
+from tosloc.index.postings import Postings, Selection, summed
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+
+TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
+TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
+TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is a test by its folder or its name.
+
+    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
+    (True, False, True)
+    """
+    pure = PurePosixPath(path)
+    return bool(TEST_FOLDER.search(str(pure.parent)) or TEST_NAME.match(pure.stem))
+
+
+def counterpart_stem(path: str) -> str:
+    """File name without what marks it as a test: Foo, FooTest and TestFoo share it."""
+    stem = PurePosixPath(path).stem
+    return TEST_MARK.sub("", stem) or stem
+
+
+class PathTable:
+    """Terms and places of a growing list of paths; rows are the numbers that snapshots give their paths."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self.term_ids: dict[str, int] = {}
+        starts, terms, folder_counts, name_counts = [0], [], [], []
+        directories: dict[str, int] = {}
+        self.directory: IntArray = np.zeros(len(paths), dtype=np.int32)
+        self.stems: list[str] = []
+        folder_terms: dict[str, tuple[int, ...]] = {}
+        for row, path in enumerate(paths):
+            folder, _, name = path.rpartition("/")
+            stem = PurePosixPath(name).stem
+            self.stems.append(stem)
+            self.directory[row] = directories.setdefault(folder, len(directories))
+            counts: dict[int, list[int]] = {}
+            if folder not in folder_terms:
+                folder_terms[folder] = tuple(self._number(term) for term in text.terms(folder))
+            for term in folder_terms[folder]:
+                counts.setdefault(term, [0, 0])[0] += 1
+            for term_text in text.terms(stem):
+                counts.setdefault(self._number(term_text), [0, 0])[1] += 1
+            for term, (in_folder, in_name) in sorted(counts.items()):
+                terms.append(term)
+                folder_counts.append(in_folder)
+                name_counts.append(in_name)
+            starts.append(len(terms))
+        self.starts: LongArray = np.array(starts, dtype=np.int64)
+        self.terms: IntArray = np.array(terms, dtype=np.int32)
+        self.row_counts = np.array([folder_counts, name_counts], dtype=np.float64).reshape(2, len(terms))
+        self.postings = Postings.invert(self.starts, self.terms, len(self.term_ids))
+        self.counts = self.row_counts[:, self.postings.origin]
+        self.directories = len(directories)
+
+    def _number(self, term: str) -> int:
+        return self.term_ids.setdefault(term, len(self.term_ids))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def name_rows(self) -> LongArray:
+        """Path of each (path, file-name term) pair."""
+        rows: LongArray = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))[self.row_counts[1] > 0]
+        return rows
+
+    @cached_property
+    def name_term_list(self) -> IntArray:
+        """Term of each (path, file-name term) pair."""
+        terms: IntArray = self.terms[self.row_counts[1] > 0]
+        return terms
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Terms by number."""
+        return tuple(self.term_ids)
+
+    @cached_property
+    def test(self) -> BoolArray:
+        """(N,) whether each path is a test."""
+        return np.array([is_test(path) for path in self.paths], dtype=bool)
+
+    @cached_property
+    def counterpart_group(self) -> IntArray:
+        """(N,) number shared by paths of one twin stem."""
+        groups: dict[str, int] = {}
+        return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
+
+    @cached_property
+    def rows_of_stem(self) -> dict[str, list[int]]:
+        """File name without suffix -> rows."""
+        found: dict[str, list[int]] = {}
+        for row, stem in enumerate(self.stems):
+            found.setdefault(stem, []).append(row)
+        return found
+
+    @cached_property
+    def compound_stem(self) -> BoolArray:
+        """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
+        return np.array([bool(text.compounds(stem)) for stem in self.stems], dtype=bool)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(2, N) terms in folder and in file name."""
+        sums = np.zeros((2, len(self)))
+        for part in range(2):
+            running = np.concatenate(([0.0], np.cumsum(self.row_counts[part])))
+            sums[part] = running[self.starts[1:]] - running[self.starts[:-1]]
+        return sums
+
+    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
+        """Numbers and weights of those query terms that occur in any path."""
+        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
+        return (
+            np.array([number for number, _ in pairs], dtype=np.int64),
+            np.array([weight for _, weight in pairs], dtype=np.float64),
+        )
+
+
+class PathView:
+    """The paths of one version within a table, with this version's document frequencies."""
+
+    def __init__(self, table: PathTable, path_ids: IntArray, resident: bool = False) -> None:
+        self.table, self.path_ids = table, path_ids
+        self.resident = resident
+        """Many reports will be asked of this version: what does not depend on the report is kept."""
+        self._saturations: dict[tuple[bool, bool, float, float], tuple[FloatArray, LongArray]] = {}
+        self.present: BoolArray = np.zeros(len(table), dtype=bool)
+        self.present[path_ids] = True
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return len(self.path_ids)
+
+    def rows_of_stem(self, stem: str) -> list[int]:
+        """Rows of this version's files with a file name, without its suffix; other versions' files have no say."""
+        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
+
+    def rows_of_class(self, qualified: str) -> list[int]:
+        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
+        outer = qualified.split("$", 1)[0]
+        *packages, name = outer.split(".")
+        # an inner class may also be written with dots: org.x.Outer.Inner
+        rows = self.rows_of_stem(name)
+        while name and not rows and packages and packages[-1][:1].isupper():
+            name = packages.pop()
+            rows = self.rows_of_stem(name)
+        if not packages:
+            return rows
+        folder = "/".join(packages)
+        return [row for row in rows if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
+
+    def rows_of_file(self, spelled: str) -> list[int]:
+        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
+        folders = PurePosixPath(spelled.replace("\\", "/")).parts
+        if not folders:
+            return []
+        best: list[int] = []
+        longest = 0
+        for row in self.rows_of_stem(PurePosixPath(folders[-1]).stem):
+            common = 0
+            for own, other in zip(
+                reversed(PurePosixPath(self.table.paths[row]).parts), reversed(folders), strict=False
+            ):
+                if own != other:
+                    break
+                common += 1
+            if common >= max(longest, 1):
+                best = [*best, row] if common == longest else [row]
+                longest = common
+        return best
+
+    def bm25(
+        self, weights: dict[str, float], *, folders: bool, names: bool, k1: float = 1.2, b: float = 0.5
+    ) -> FloatArray:
+        """(F,) BM25 of the path's words: of its folders, its file name, or both."""
+        terms, weight = self.table.known(weights)
+        lists = self.table.postings
+        chosen = lists.select(terms)
+        key = (folders, names, k1, b)
+        if self.resident:
+            if key not in self._saturations:
+                everything = lists.select(np.arange(len(self.table.term_ids), dtype=np.int64))
+                self._saturations[key] = self._saturate(everything, *key)
+            saturations, frequencies = self._saturations[key]
+            saturation, frequency = chosen.take(saturations), frequencies[terms]
+        else:
+            saturation, frequency = self._saturate(chosen, *key)
+        idf = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
+        value = saturation * chosen.spread(weight * idf)
+        return summed(chosen.take(lists.rows), value, len(self.table))[self.path_ids]
+
+    def _saturate(
+        self, chosen: Selection, folders: bool, names: bool, k1: float, b: float
+    ) -> tuple[FloatArray, LongArray]:
+        """(P,) saturated frequency of each posting, 0 outside this version, and (T,) files of each term."""
+        rows = chosen.take(self.table.postings.rows)
+        in_folder, in_name = chosen.take(self.table.counts[0]), chosen.take(self.table.counts[1])
+        frequency = in_folder * folders + in_name * names
+        length = self.table.lengths[0] * folders + self.table.lengths[1] * names
+        average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
+        seen = self.present[rows] & (frequency > 0)
+        running = np.concatenate(([0], np.cumsum(seen)))
+        ends = np.cumsum(chosen.sizes)
+        value = frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average))
+        return value * seen, (running[ends] - running[ends - chosen.sizes]).astype(np.int64)
+
+    @cached_property
+    def name_frequency(self) -> LongArray:
+        """(terms,) in how many of this version's file names every path term stands."""
+        chosen = self.table.terms[np.repeat(self.present, np.diff(self.table.starts)) & (self.table.row_counts[1] > 0)]
+        return np.bincount(chosen, minlength=len(self.table.term_ids)).astype(np.int64)
+
+    @property
+    def name_terms(self) -> BoolArray:
+        """(terms,) whether a path term stands in a file name of this version."""
+        return self.name_frequency > 0
+
+    @cached_property
+    def name_idf(self) -> FloatArray:
+        """(terms,) IDF of every path term as a part of this version's file names."""
+        frequency = self.name_frequency
+        weight: FloatArray = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
+        return weight
+
+    def name_coverage(self, words: frozenset[str]) -> FloatArray:
+        """(F,) share of the IDF of a file name's terms that the words contain."""
+        table = self.table
+        terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
+        chosen = table.postings.select(terms)
+        idf = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
+        covered = summed(chosen.take(table.postings.rows), idf, len(table))
+        share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
+        return share
+
+    @cached_property
+    def name_weight(self) -> FloatArray:
+        """(N,) sum of the IDF of each file name's terms."""
+        return self.name_sum(np.ones(len(self.table.term_ids)))
+
+    def name_sum(self, of_terms: FloatArray) -> FloatArray:
+        """(N,) sum over each file name's terms of their IDF x a value of the term."""
+        return summed(self.table.name_rows, (self.name_idf * of_terms)[self.table.name_term_list], len(self.table))
+
+    def directory_sum(self, of_files: FloatArray) -> FloatArray:
+        """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
+        folder = self.table.directory[self.path_ids]
+        total = summed(folder, of_files, self.table.directories)
+        size = np.bincount(folder, minlength=self.table.directories)
+        value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
+        return value

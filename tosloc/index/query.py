@@ -1,0 +1,112 @@
+"""A bug report as stage one sees it: weighted terms, names it mentions, stack frames."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from tosloc.analysis import text, traces
+from tosloc.records import BugReport
+
+SUMMARY_WEIGHT = 3.0
+"""How many times a term of the summary counts; x3 to x5 was worth +.04 MRR over x1 on four projects."""
+LEAD_WORDS = 40
+"""Words of the description that count as its beginning."""
+FIELDED_SUMMARY_WEIGHT = 5.0
+"""The same for the fielded BM25F feature."""
+
+
+def frame_name(frame: traces.Frame) -> str:
+    """What a stack frame calls its place: the outermost class, or the file where the language has no class there."""
+    return frame.type or frame.path or frame.file
+
+
+def log_weight(count: float) -> float:
+    """1 + ln(count), the report side's term weight."""
+    return 1.0 + math.log(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One report, analysed once; everything is derived from summary and description alone."""
+
+    report: BugReport
+    vocabulary: Callable[[str], bool] | None = None
+    """Which terms count; None for all. Names as written and stack frames are no terms."""
+
+    def _counts(self, terms: Iterable[str]) -> Counter[str]:
+        return Counter(terms if self.vocabulary is None else filter(self.vocabulary, terms))
+
+    @cached_property
+    def frames(self) -> tuple[traces.Frame, ...]:
+        """Stack frames of the description, in order."""
+        return tuple(traces.frames(self.report.description))
+
+    @cached_property
+    def prose(self) -> str:
+        """The description without its stack frames."""
+        return traces.without_frames(self.report.description) if self.frames else self.report.description
+
+    @cached_property
+    def summary_counts(self) -> Counter[str]:
+        """Term counts of the summary."""
+        return self._counts(text.terms(self.report.summary))
+
+    @cached_property
+    def prose_counts(self) -> Counter[str]:
+        """Term counts of the description without stack frames."""
+        return self._counts(text.terms(self.prose))
+
+    def _weighted(self, summary_weight: float) -> dict[str, float]:
+        counts: dict[str, float] = {term: float(count) for term, count in self.prose_counts.items()}
+        for term, count in self.summary_counts.items():
+            counts[term] = counts.get(term, 0.0) + summary_weight * count
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in description + 3 tf in summary), terms in order."""
+        return self._weighted(SUMMARY_WEIGHT)
+
+    @cached_property
+    def fielded_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in description + 5 tf in summary), the same terms in the same order."""
+        return self._weighted(FIELDED_SUMMARY_WEIGHT)
+
+    @cached_property
+    def plain_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
+        counts = self.summary_counts + self._counts(text.terms(self.report.description))
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def summary_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln tf in the summary."""
+        return {term: log_weight(count) for term, count in sorted(self.summary_counts.items())}
+
+    @cached_property
+    def lead_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in the first words of the description + 2 tf in the summary)."""
+        words = text.words(self.prose)[:LEAD_WORDS]
+        counts = self._counts(term for word in words for term in text.identifier_terms(word))
+        for term, count in self.summary_counts.items():
+            counts[term] += 2 * count
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """Whole identifiers (lower case) that the report writes in camel case or with underscores."""
+        return frozenset(text.compounds(self.report.summary)) | frozenset(text.compounds(self.prose))
+
+    @cached_property
+    def mentions(self) -> tuple[str, ...]:
+        """Words outside stack frames, as written, each once in order of first appearance."""
+        return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.prose))))
+
+    @cached_property
+    def qualified_names(self) -> tuple[str, ...]:
+        """Qualified class names among the stack traces, in order of first appearance (the paper's trace feature)."""
+        return tuple(traces.qualified_names(self.report.description))

@@ -1,0 +1,128 @@
+"""The revised vector space model of BugLocator as the paper uses it: design section 2, feature 1.
+
+w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x 1 / (1 + exp(-lambda norm(#terms))).
+N and df are of the searched version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
+from tosloc.index.paths import PathTable
+from tosloc.index.postings import Postings, summed
+from tosloc.records import FloatArray, LongArray
+
+LENGTH_STEEPNESS = 10.0
+
+
+def min_max(values: FloatArray) -> FloatArray:
+    """Values moved to 0..1; all 0 when they are all equal.
+
+    >>> min_max(np.array([2.0, 4.0, 3.0])).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    if not len(values):
+        return values
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+
+
+def length_score(terms: FloatArray) -> FloatArray:
+    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs."""
+    score: FloatArray = 1.0 / (1.0 + np.exp(-LENGTH_STEEPNESS * min_max(terms)))
+    return score
+
+
+@dataclass(frozen=True, eq=False)
+class TermVectors:
+    """Length-1 term vectors of F files over V terms, by term."""
+
+    files: int
+    postings: Postings
+    values: FloatArray
+    """(P,) component of each posting."""
+    idf: FloatArray
+    """(V,) ln(N / df); 0 for terms of no file."""
+
+    @classmethod
+    def of(cls, counts: sparse.csr_array) -> TermVectors:
+        """From term counts (F, V)."""
+        files = counts.shape[0]
+        terms = counts.indices.astype(np.int32)
+        frequency = np.bincount(terms, minlength=counts.shape[1])
+        idf = np.log(files / np.maximum(frequency, 1)) * (frequency > 0)
+        weight = (1.0 + np.log(counts.data)) * idf[terms]
+        starts = counts.indptr.astype(np.int64)
+        running = np.concatenate(([0.0], np.cumsum(weight**2)))
+        norm = np.sqrt(np.maximum(running[starts[1:]] - running[starts[:-1]], 0.0))
+        weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
+        postings = Postings.invert(starts, terms, counts.shape[1])
+        return cls(files, postings, weight[postings.origin], idf)
+
+    def cosine(self, terms: LongArray, weights: FloatArray) -> FloatArray:
+        """(F,) cosine with the report: ``weights`` are 1 + ln tf of the report's ``terms``."""
+        query = weights * self.idf[terms]
+        length = float(np.sqrt((query**2).sum())) or 1.0
+        chosen = self.postings.select(terms)
+        values = self.values[chosen.positions] * chosen.spread(query / length)
+        return summed(self.postings.rows[chosen.positions], values, self.files)
+
+
+def structured_counts(corpus: Corpus, table: PathTable) -> tuple[sparse.csr_array, sparse.csr_array, dict[str, int]]:
+    """Counts of the terms in type, method and field names and comments (B, V), of file names (N, V), and the terms."""
+    numbers = dict(corpus.term_ids)
+    columns = np.array([numbers.setdefault(term, len(numbers)) for term in table.term_ids], dtype=np.int64)
+    facts = corpus.table
+    counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+    # copies: dropping zeros works in place, and these arrays are others' too
+    shape = (len(corpus), len(numbers))
+    blobs = sparse.csr_array((counts, facts.terms.copy(), facts.starts.copy()), shape=shape)
+    blobs.eliminate_zeros()
+    named = columns[table.terms] if len(columns) else np.zeros(0, dtype=np.int64)
+    shape = (len(table), len(numbers))
+    names = sparse.csr_array((table.row_counts[1].copy(), named, table.starts.copy()), shape=shape)
+    names.eliminate_zeros()
+    return blobs, names, numbers
+
+
+class StructuredText:
+    """The paper's text of a file (file name, type, method and field names, comments) for the versions of one corpus."""
+
+    def __init__(self, corpus: Corpus, table: PathTable) -> None:
+        self.blobs, self.names, self.numbers = structured_counts(corpus, table)
+
+    def version(self, view: VersionView) -> RevisedVectors:
+        """Vectors and length scores of one version."""
+        rows = np.maximum(view.rows, 0)
+        if self.blobs.shape[0]:
+            counts = self.blobs[rows]
+            counts = (
+                sparse.diags_array((view.rows >= 0).astype(np.float64)) @ counts + self.names[view.snapshot.path_ids]
+            )
+        else:
+            counts = self.names[view.snapshot.path_ids]
+        counts = sparse.csr_array(counts)
+        counts.eliminate_zeros()
+        counts.sort_indices()
+        return RevisedVectors(
+            TermVectors.of(counts), length_score(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()), self.numbers
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RevisedVectors:
+    """rVSM of one version."""
+
+    vectors: TermVectors
+    length_scores: FloatArray
+    numbers: dict[str, int]
+
+    def similarity(self, weights: dict[str, float]) -> FloatArray:
+        """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
+        known = [(self.numbers[term], weight) for term, weight in weights.items() if term in self.numbers]
+        terms = np.array([number for number, _ in known], dtype=np.int64)
+        return self.vectors.cosine(terms, np.array([weight for _, weight in known])) * self.length_scores

@@ -1,0 +1,93 @@
+"""A pair of runs against a paper that published means only: how far off ours are, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tosloc.errors import RunError
+from tosloc.evaluation.measures import Measure
+from tosloc.evaluation.statistics import Interval, mean_interval
+from tosloc.lab.agreement.effects import REGIONS, Effect, mean
+from tosloc.lab.agreement.levels import Pair
+from tosloc.records import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Our mean beside a published one."""
+
+    published: float
+    ours: float
+    interval: Interval | None
+    """95 % bootstrap interval of ours - published over our reports; None for under two of them. What the published mean
+    itself varies by is not known, so that the truth is less sure than this."""
+
+    @classmethod
+    def of(cls, published: float, values: FloatArray) -> Difference:
+        """From our (N,) values, one a report."""
+        around = mean_interval(values)
+        interval = None if around is None else Interval(around.low - published, around.high - published)
+        return cls(published, mean(values), interval)
+
+    @property
+    def difference(self) -> float:
+        """Ours - published."""
+        return self.ours - self.published
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPublished:
+    """Means of a paper beside those of our pair."""
+
+    measure: Measure
+    reports: int
+    baseline: Difference
+    advanced: Difference
+    improvement: Difference
+    """Of advanced over baseline; its interval draws both runs' values of a report together."""
+    effect: Effect
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        rows = {"baseline": self.baseline, "advanced": self.advanced, "improvement": self.improvement}
+        return {
+            "measure": repr(self.measure),
+            "reports": self.reports,
+            **{
+                name: {
+                    "published": one.published,
+                    "ours": one.ours,
+                    "difference": one.difference,
+                    "interval": None if one.interval is None else [one.interval.low, one.interval.high],
+                }
+                for name, one in rows.items()
+            },
+            "ER": self.effect.ratio,
+            "DeltaRI": self.effect.delta_ri,
+            "region": self.effect.region,
+            "meaning": REGIONS[self.effect.region],
+        }
+
+
+def against_published(baseline: float, advanced: float, ours: Pair, measure: Measure) -> AgainstPublished:
+    """Our pair against published means of a measure, which lie from 0 to 1.
+
+    Raises RunError for other means, and where they or ours allow no effect.
+    """
+    for value in (baseline, advanced):
+        if not 0 <= value <= 1:
+            raise RunError(f"a published mean of {measure} is between 0 and 1, not {value:g}")
+    b, a = ours.baseline.evaluation.values(measure), ours.advanced.evaluation.values(measure)
+    try:
+        effect = Effect.of(baseline, advanced, mean(b), mean(a))
+    except RunError as error:
+        raise RunError(f"{measure}: {error}") from None
+    return AgainstPublished(
+        measure,
+        len(b),
+        Difference.of(baseline, b),
+        Difference.of(advanced, a),
+        Difference.of(advanced - baseline, a - b),
+        effect,
+    )

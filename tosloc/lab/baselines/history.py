@@ -1,0 +1,96 @@
+"""The commit score of AmaLgam and BLIA: files that recent bug fixes changed (specification, section 6.2).
+
+H(f) = sum over the bug-fix commits c of the last k days that changed f of 1 / (1 + exp(12 (1 - (k - d_c) / k)))
+
+d_c is the age of the commit in days when the report was opened; a commit says by its message that it fixes a bug.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.data.history import History
+from tosloc.lab.baselines.context import BaselineQuery
+from tosloc.records import BoolArray, FloatArray
+
+FixWords: TypeAlias = Literal["contains", "words", "subject"]
+"""How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``words``: as words;
+``subject``: anywhere in the first line, in lower case only, as public code has it."""
+
+DAY: Final = 86_400.0
+_CONTAINS = re.compile(r"bug|fix", re.I)
+_WORDS = re.compile(r"\b(?:bug|fix(?:es|ed)?)\b", re.I)
+_SUBJECT = re.compile(r"\A[^\n]*(?:bug|fix)")
+_PATTERNS: Final = {"contains": _CONTAINS, "words": _WORDS, "subject": _SUBJECT}
+
+
+def recency(age: FloatArray, days: float) -> FloatArray:
+    """What a commit of this age in days counts in a window of so many days.
+
+    >>> recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
+    [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
+    """
+    value: FloatArray = 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
+    return value
+
+
+class FixCommits:
+    """The commits of a history whose messages say that they fix a bug, and what they changed.
+
+    Shapes: C commits, X fixing commits, N paths, F files of a version.
+    """
+
+    def __init__(self, history: History, paths: int, say: FixWords = "contains") -> None:
+        pattern = _PATTERNS[say]
+        changing = np.diff(history.touched_starts) > 0
+        self.history = history
+        self.numbers = np.array(
+            [number for number in np.flatnonzero(changing).tolist() if pattern.search(history.messages[number])],
+            dtype=np.int64,
+        )
+        """(X,) numbers of commits; merges change nothing themselves."""
+        self.times: FloatArray = history.times[self.numbers].astype(np.float64)
+        """(X,) seconds since 1970."""
+        shape = (len(history), paths)
+        touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
+        self.touched = touched[self.numbers]
+        """(X, N) 1 where a commit changed a path."""
+
+    @cached_property
+    def _touched_by_path(self) -> sparse.csr_array:
+        return sparse.csr_array(self.touched.T)
+
+    def scores(self, query: BaselineQuery, days: float) -> FloatArray:
+        """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
+        return query.version.from_paths(self._sum(query.history.commits, query.history.moment, days))
+
+    def scores_at_fix(self, query: BaselineQuery, days: float, first_only: bool = True) -> FloatArray:
+        """(F,) H as AmaLgam's public code has it: a leak, for its upstream profile only.
+
+        Ages are from the report's fix, so commits made while the bug was worked on count; of each file only its first
+        fix of all times is left in the table. A report without a known fix is query at its opening.
+        """
+        fix_history = query.history.fix_history
+        place = fix_history.place.get(query.report.id)
+        moment = query.history.moment if place is None else float(fix_history.fixed_at[place])
+        known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < moment)
+        return query.version.from_paths(self._sum(known, moment, days, first_only))
+
+    def _sum(self, known: BoolArray, moment: float, days: float, first_only: bool = False) -> FloatArray:
+        """(N,) H over the known commits of the window."""
+        age = (moment - self.times) / DAY
+        usable = known[self.numbers] & (age > 0)
+        chosen = np.flatnonzero(usable & (age <= days))
+        if not first_only:
+            return np.asarray(self.touched[chosen].T @ recency(age[chosen], days), dtype=np.float64)
+        before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
+        score = np.zeros(self.touched.shape[1])
+        for place in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
+            paths = self.touched.indices[self.touched.indptr[place] : self.touched.indptr[place + 1]]
+            score[paths] = recency(age[place], days)
+        return np.where(before > 0, 0.0, score)

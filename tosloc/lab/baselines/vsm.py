@@ -1,0 +1,194 @@
+"""What several techniques compute alike: term counts of blobs, the vector space of section 1.5, lengths, min-max.
+
+Shapes: B blobs on the files, F files of a version, V terms, T terms of a report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.index.rvsm import min_max
+from tosloc.records import FloatArray, LongArray
+
+__all__ = ["Counts", "Space", "count", "min_max", "simi", "step_length_score", "widened"]
+
+
+@dataclass(eq=False)
+class Counts:
+    """How often each term stands in each of some texts."""
+
+    matrix: sparse.csr_array
+    """(B, V) counts."""
+    numbers: Mapping[str, int]
+    """Term -> column."""
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(B,) terms of each text, repeated ones too."""
+        return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
+
+    def _like(self, data: FloatArray) -> sparse.csr_array:
+        """Other values in the same places, whose index arrays are shared."""
+        return sparse.csr_array((data, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+
+    @cached_property
+    def held(self) -> sparse.csr_array:
+        """(B, V) 1 where a text holds a term."""
+        return self._like(np.ones_like(self.matrix.data))
+
+    @cached_property
+    def held_by_term(self) -> sparse.csr_array:
+        """(V, B) the same by term."""
+        return sparse.csr_array(self.held.T)
+
+    @cached_property
+    def log_counts(self) -> sparse.csr_array:
+        """(B, V) ln(f) + 1."""
+        return self._like(np.log(self.matrix.data) + 1.0)
+
+    @cached_property
+    def log_counts_by_term(self) -> sparse.csr_array:
+        """(V, B) the same by term."""
+        return sparse.csr_array(self.log_counts.T)
+
+    @cached_property
+    def squared_log_counts(self) -> sparse.csr_array:
+        """(B, V) (ln(f) + 1) squared."""
+        return self._like(self.log_counts.data**2)
+
+    def frequencies(self, multiplicity: LongArray) -> FloatArray:
+        """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
+        found: FloatArray = self.held.T @ multiplicity.astype(np.float64)
+        return found
+
+    def query(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
+        """Columns and counts (T,) of those terms that any text holds, columns rising."""
+        counted = Counter(self.numbers[term] for term in terms if term in self.numbers)
+        columns = np.array(sorted(counted), dtype=np.int64)
+        return columns, np.array([counted[column] for column in columns.tolist()], dtype=np.float64)
+
+
+def count(texts: Iterable[Sequence[str]], numbers: dict[str, int] | None = None) -> Counts:
+    """Counts of texts given as terms; ``numbers`` is a vocabulary to share, and grows.
+
+    >>> made = count([["a", "b", "a"], []])
+    >>> made.matrix.toarray().tolist(), made.lengths.tolist()
+    ([[2.0, 1.0], [0.0, 0.0]], [3.0, 0.0])
+    """
+    numbers = {} if numbers is None else numbers
+    columns: list[int] = []
+    values: list[int] = []
+    starts = [0]
+    for terms in texts:
+        counted = Counter(terms)
+        for term, number in counted.items():
+            columns.append(numbers.setdefault(term, len(numbers)))
+            values.append(number)
+        starts.append(len(columns))
+    shape = (len(starts) - 1, len(numbers))
+    # indices of 32 bits as long as they do: half the memory, and faster products
+    bounds = np.array(starts, dtype=np.int32 if starts[-1] < 2**31 else np.int64)
+    matrix = sparse.csr_array(
+        (np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds), shape=shape
+    )
+    matrix.sort_indices()
+    return Counts(matrix, numbers)
+
+
+def widened(counts: Counts, numbers: Mapping[str, int]) -> Counts:
+    """The same counts with a column for every term of a larger vocabulary."""
+    old = counts.matrix
+    shape = (old.shape[0], len(numbers))
+    return Counts(sparse.csr_array((old.data, old.indices, old.indptr), shape=shape), numbers)
+
+
+@dataclass(eq=False)
+class Space:
+    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (specification, section 1.5).
+
+    N and n_t are over the ``multiplicity`` of the texts, such as the files of one version; a text that the version does
+    not hold gets a cosine too, which means nothing.
+    """
+
+    counts: Counts
+    multiplicity: LongArray
+    """(B,) how often each text stands in the version."""
+
+    @cached_property
+    def number(self) -> int:
+        """N."""
+        return int(self.multiplicity.sum())
+
+    @cached_property
+    def idf(self) -> FloatArray:
+        """(V,) ln(N / n_t); 0 for a term of no text."""
+        frequency = self.counts.frequencies(self.multiplicity)
+        idf: FloatArray = np.where(frequency > 0, np.log(max(self.number, 1) / np.maximum(frequency, 1.0)), 0.0)
+        return idf
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """(B,) lengths of the vectors."""
+        norm: FloatArray = np.sqrt(self.counts.squared_log_counts @ self.idf**2)
+        return norm
+
+    def vector(self, terms: Iterable[str]) -> FloatArray:
+        """(V,) weights of a report's terms; those that no text of the version holds are ignored."""
+        columns, values = self._asked(terms)
+        weights = np.zeros(self.counts.matrix.shape[1])
+        weights[columns] = values
+        return weights
+
+    def _asked(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
+        columns, counts = self.counts.query(terms)
+        return columns, (np.log(counts) + 1.0) * self.idf[columns]
+
+    def cosine(self, terms: Iterable[str]) -> FloatArray:
+        """(B,) cosine of each text with the report; 0/0 is 0."""
+        columns, query = self._asked(terms)
+        length = float(np.sqrt((query**2).sum()))
+        if not length:
+            return np.zeros(len(self.multiplicity))
+        # the few terms of a report: a product with all of the matrix takes longer
+        product: FloatArray = (query * self.idf[columns]) @ self.counts.log_counts_by_term[columns]
+        cosine: FloatArray = product / (np.where(self.norms > 0, self.norms, 1.0) * length)
+        return cosine
+
+
+def step_length_score(lengths: FloatArray) -> FloatArray:
+    """(F,) BugLocator's length score as its public code has it: logistic of 6 (x - m) / (high - m) within 3 sigma.
+
+    low, high = mean -+ 3 sigma of the lengths above 0; m is low without its fraction, or 0 below it. Files beyond
+    ``high`` get 1, what falls below .5 is lifted to it (specification, section 3.3).
+    """
+    real = lengths[lengths > 0]
+    if not len(real):
+        return np.full(len(lengths), 0.5)
+    mean, sigma = float(real.mean()), float(real.std())
+    low, high = mean - 3 * sigma, mean + 3 * sigma
+    least = float(np.floor(low)) if low > 0 else 0.0
+    span = high - least
+    score = 1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span)) if span > 0 else np.full(len(lengths), 0.5)
+    score = np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
+    lifted: FloatArray = np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
+    return lifted
+
+
+def simi(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
+    """(N,) BugLocator's SimiScore of paths: the similarity of each earlier report, shared among all files of its fix.
+
+    ``similarities`` (R,), ``touched`` (R, N) 1 where a fix changed a path, ``sizes`` (R,) files of each fix.
+    """
+    share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
+    score: FloatArray = touched.T @ share
+    return score
+
+
+Words = Callable[[str], list[str]]
+"""Terms of a text, in order."""

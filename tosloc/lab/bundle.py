@@ -1,0 +1,140 @@
+"""Candidates with their files' texts in one small file: all that training a second stage needs on another machine.
+
+Compressed JSON lines. Files stand by path, so that versions of one file, which differ by little, are neighbours and
+cost almost nothing; no tokenizer has seen them, so that any encoder can be trained from them.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tosloc.errors import ToslocError
+from tosloc.files import written_whole
+from tosloc.records import Progress, silent
+from tosloc.reranking.candidates_of_tables import Candidates
+
+FORMAT = "tosloc-pack/2"
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
+"""A window that holds many versions of a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateBundle:
+    """What ``write_bundle`` wrote."""
+
+    parts: Mapping[str, Sequence[Candidates]]
+    """train, validation and test."""
+    texts: Mapping[str, str]
+    """Blob -> its text; blobs that could not be read are absent."""
+
+    def read(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+        """Each blob with its text; None for one that could not be read."""
+        return ((blob, self.texts.get(blob)) for blob in blobs)
+
+
+def write_bundle(
+    path: Path,
+    parts: Mapping[str, Sequence[Candidates]],
+    texts: Callable[[Sequence[str]], Iterable[tuple[str, str | None]]],
+    longest: int,
+    progress: Progress = silent,
+    *,
+    made_of: str = "",
+) -> None:
+    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole.
+
+    ``made_of`` is noted at its head, for ``origin_of``.
+    """
+    path_of = {
+        blob: name
+        for reports in parts.values()
+        for one in reports
+        for blob, name in zip(one.blobs, one.paths, strict=True)
+    }
+    blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))
+    with (
+        written_whole(path) as temporary,
+        lzma.open(temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS) as file,
+    ):
+        file.write(json.dumps({"format": FORMAT, "made of": made_of}) + "\n")
+        for part, reports in parts.items():
+            for one in reports:
+                file.write(json.dumps({"part": part, **_values(one)}) + "\n")
+        for number, (blob, text) in enumerate(texts(blobs), start=1):
+            if text is not None:
+                file.write(json.dumps({"blob": blob, "text": text[:longest]}) + "\n")
+            progress("packing files", number, len(blobs))
+
+
+def read_bundle(path: Path) -> CandidateBundle:
+    """CandidateBundle of a file. Raises ToslocError when it is no pack, or damaged."""
+    parts: dict[str, list[Candidates]] = {"train": [], "validation": [], "test": []}
+    texts: dict[str, str] = {}
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            if json.loads(next(file)).get("format") != FORMAT:
+                raise ToslocError(f"{path}: not a pack of the form {FORMAT}; make one with: tosloc lab pack")
+            for line in file:
+                value = json.loads(line)
+                if "blob" in value:
+                    texts[value["blob"]] = value["text"]
+                else:
+                    parts[value.pop("part")].append(_candidates(value))
+    except OSError as error:
+        raise ToslocError(f"{path}: cannot read the pack: {error.strerror or error}") from None
+    except (lzma.LZMAError, EOFError, StopIteration, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToslocError(f"{path}: no pack, or a damaged one ({error}); make it with: tosloc lab pack") from None
+    return CandidateBundle(parts, texts)
+
+
+def origin_of(path: Path) -> str | None:
+    """What a pack was made of, as its writer noted it, from its first line alone; None where there is no such pack."""
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            head = json.loads(next(file))
+    except (OSError, lzma.LZMAError, EOFError, StopIteration, ValueError):
+        return None
+    return head.get("made of") if isinstance(head, dict) and head.get("format") == FORMAT else None
+
+
+def _values(one: Candidates) -> dict[str, Any]:
+    return {
+        "report": one.report,
+        "summary": one.summary,
+        "description": one.description,
+        "paths": one.paths,
+        "blobs": one.blobs,
+        "fixed": np.flatnonzero(one.fixed).tolist(),
+        "scores": one.scores.tolist(),
+        "features": [[float(format(value, ".5g")) for value in row] for row in one.features.tolist()],
+        "missed_ranks": one.missed_ranks,
+        "relevant": one.relevant,
+        "opened": one.opened,
+        "fixed_at": one.fixed_at,
+    }
+
+
+def _candidates(value: Mapping[str, Any]) -> Candidates:
+    fixed = np.zeros(len(value["blobs"]), dtype=np.bool_)
+    fixed[value["fixed"]] = True
+    return Candidates(
+        value["report"],
+        value["summary"],
+        value["description"],
+        tuple(value["paths"]),
+        tuple(value["blobs"]),
+        fixed,
+        np.array(value["scores"], dtype=np.float64),
+        np.array(value["features"], dtype=np.float64).reshape(len(fixed), -1),
+        tuple(value["missed_ranks"]),
+        value["relevant"],
+        float(value["opened"]),
+        int(value["fixed_at"]),
+    )

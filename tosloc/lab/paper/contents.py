@@ -1,0 +1,133 @@
+"""Table 3: what the reports of each project hold. Read once, since every version is looked at for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tosloc.data.datasets import describe, load_dataset
+from tosloc.data.git import Repository
+from tosloc.experiment import fingerprint
+from tosloc.files import write_text
+from tosloc.lab.paper.expected import Expected
+from tosloc.lab.paper.projects import Project
+from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
+from tosloc.lab.paper.workspace import Workspace, by_project, told
+from tosloc.records import Progress, silent
+
+NAMES: Mapping[str, tuple[str, Form]] = {
+    "files a version": ("files a version", "count"),
+    "reports": ("reports", "count"),
+    "fixed files a report": ("fixed files a report", "one"),
+    "listed": ("fixed files listed", "count"),
+    "existing": ("... that exist", "count"),
+    "empty": ("reports left without any", "count"),
+    "test reports": ("reports", "count"),
+    "test listed": ("fixed files listed", "count"),
+    "test existing": ("... that exist", "count"),
+    "test empty": ("reports left without any", "count"),
+    "no description": ("reports without a description", "count"),
+    "opened after fix": ("opened after their fix", "count"),
+    "unresolved": ("reports without a fix in the repository", "count"),
+}
+"""Quantity -> what it is called, and how it is written."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the reports of a project hold."""
+
+    counts: Mapping[str, float]
+    opened: tuple[str, str]
+    """Month of the first and of the last report."""
+    ever_fixed: frozenset[str]
+    """Every path that some report's fix changed, as it exists in the before-fix version."""
+
+
+def contents(project: Project, out: Path, progress: Progress = silent) -> Contents:
+    """What the reports hold; kept in ``out``, and read from there while neither reports nor settings change."""
+    path = place_of(project, out)
+    stored = _stored(path, _key(project))
+    if stored is None:
+        stored = _read(project, progress)
+        write_text(path, json.dumps({"key": _key(project), **stored}, indent=1) + "\n")
+    first, last = stored["opened"]
+    return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
+
+
+def place_of(project: Project, out: Path) -> Path:
+    """Where the contents of a project are kept."""
+    return out / "contents" / f"{project.name}.json"
+
+
+def is_kept(project: Project, out: Path) -> bool:
+    """Whether they are."""
+    return _stored(place_of(project, out), _key(project)) is not None
+
+
+def _key(project: Project) -> str:
+    data = project.settings.data
+    told = [fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.suffixes)]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _stored(path: Path, key: str) -> dict[str, Any] | None:
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return stored if isinstance(stored, dict) and stored.get("key") == key else None
+
+
+def _read(project: Project, progress: Progress) -> dict[str, Any]:
+    data = project.settings.data
+    with Repository(project.repo) as repo:
+        dataset = load_dataset(
+            repo, project.reports, zone=data.zone, suffixes=frozenset(data.suffixes), progress=told(progress, project)
+        )
+    rows = {str(row["part"]): row for row in describe(dataset)}
+    whole, test = rows["all"], rows["test"]
+    counts: dict[str, Any] = {name: value for name, value in whole.items() if name != "part"}
+    counts["files a version"] = dataset.average_files
+    counts["fixed files a report"] = counts["listed"] / counts["reports"]
+    counts |= {f"test {name}": test[name] for name in ("reports", "listed", "existing", "empty")}
+    opened = sorted(case.report.opened for case in dataset.cases)
+    return {
+        "counts": counts,
+        "opened": [f"{moment:%Y/%m}" for moment in (opened[0], opened[-1])],
+        "ever_fixed": sorted({path for case in dataset.cases for path in case.fixed}),
+    }
+
+
+def plan(work: Workspace) -> list[Step]:
+    """What table 3 needs."""
+    return [
+        Step(
+            f"{project.name}: count what the reports hold",
+            place_of(project, work.out),
+            "finished" if is_kept(project, work.out) else "to be made",
+        )
+        for project in work.projects
+    ]
+
+
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+    """Table 3."""
+    found = {
+        project.name: contents(project, work.out, progress)
+        for project in by_project(work.projects, "projects", progress)
+    }
+    rows: list[list[str | Cell]] = []
+    for name, (title, form) in NAMES.items():
+        said = f"of them, test: {title}" if name.startswith("test") else title
+        cells = (
+            Cell(one.counts[name], form, (name, project), expected.paper.get((name, project)))
+            for project, one in found.items()
+        )
+        rows.append([said, *cells])
+    rows.insert(3, ["opened", *("-".join(one.opened) for one in found.values())])
+    return Outcome([PaperTable(["", *found], rows)])

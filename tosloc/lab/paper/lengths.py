@@ -1,0 +1,242 @@
+"""Table 2: how long files and reports are, against the 512 tokens that an encoder reads at once.
+
+Counted in words by ``WORD``, or in an encoder's own tokens. Of files, every version's mean, quantiles and longest are
+taken, and averaged over the versions, as in the paper. Each text is counted once and its length kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tosloc.analysis.traces import without_frames
+from tosloc.data.datasets import load_dataset
+from tosloc.data.git import Repository, decode
+from tosloc.errors import CheckpointError
+from tosloc.index.arrays import load, save
+from tosloc.lab.paper.expected import Expected
+from tosloc.lab.paper.projects import Project
+from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
+from tosloc.lab.paper.workspace import Workspace, by_project, told
+from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
+
+WORD: Final = re.compile(r"\w+|[^\w\s]")
+"""A word: a run of letters, digits and underscores, or any other sign that can be seen."""
+WORDS: Final = "words"
+LIMIT: Final = 512
+"""Tokens that the paper's encoders read at once."""
+LEVELS: Final = np.linspace(0, 1, 101)
+PARCEL = 256
+KEPT_EVERY = 16
+"""Parcels after which the lengths are written."""
+PAPER_UNIT: Final = "codebert-base"
+"""Encoder whose tokens the paper counts."""
+QUANTITIES: Final[Mapping[str, Form]] = {
+    "file, mean": "count",
+    "file, median": "count",
+    "file, longest": "count",
+    "file, first quartile": "count",
+    "file, third quartile": "count",
+    "file, ninth decile": "count",
+    f"files over {LIMIT}": "share",
+    "report, mean": "count",
+    "report, median": "count",
+    "report, ninth decile": "count",
+    "report without stack traces, mean": "count",
+    f"reports without stack traces over {LIMIT}": "share",
+}
+
+Counter = Callable[[Sequence[str]], list[int]]
+"""Texts -> how long each is."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """What is told of a project."""
+
+    values: Mapping[str, float]
+    file_levels: FloatArray
+    """(101,) length of a file at each hundredth, averaged over the versions."""
+    versions: int
+
+
+def words(texts: Sequence[str]) -> list[int]:
+    """Lengths in words.
+
+    >>> words(["int x_1 = getURL();", ""])
+    [7, 0]
+    """
+    return [len(WORD.findall(text)) for text in texts]
+
+
+def counter_of(encoder: str) -> tuple[str, Counter]:
+    """The unit's name and its counter: words, or the tokens of an encoder's folder. Raises CheckpointError."""
+    if not encoder:
+        return WORDS, words
+    from tosloc.reranking.encoder.encoders import Encoder  # torch, only where it is needed
+
+    tokens = Encoder.load(encoder, "mean").words.tokens
+    name = Path(encoder).name
+    if name == WORDS:
+        raise CheckpointError(f"{encoder}: a folder of this name would pass for counting words; give it another")
+    return name, lambda texts: [len(one) for one in tokens(texts)]
+
+
+def plan(work: Workspace) -> list[Step]:
+    """What table 2 needs."""
+    unit = Path(work.encoder).name if work.encoder else WORDS
+    steps = []
+    for project in work.projects:
+        place = place_of(project, work.out, unit)
+        steps.append(
+            Step(f"{project.name}: count {unit} of files", place, "finished" if place.exists() else "to be made")
+        )
+    return steps
+
+
+def place_of(project: Project, out: Path, unit: str) -> Path:
+    """Where the lengths of a project's files are kept."""
+    where = hashlib.sha256(str(project.repo.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return out / "lengths" / f"{project.name}-{where}-{unit}.npz"
+
+
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+    """Table 2."""
+    unit, count = counter_of(work.encoder)
+    found = {
+        project.name: lengths(project, work.out, unit, count, work.versions, progress)
+        for project in by_project(work.projects, "projects", progress)
+    }
+    rows: list[list[str | Cell]] = []
+    for name, form in QUANTITIES.items():
+        cells = (
+            Cell(one.values[name], form, (unit, name, project), expected.paper.get((PAPER_UNIT, name, project)))
+            for project, one in found.items()
+        )
+        rows.append([name, *cells])
+    versions = ", ".join(f"{one.versions:,} of {project}" for project, one in found.items())
+    return Outcome(
+        [PaperTable([f"length in {unit}", *found], rows)],
+        [
+            f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}"
+            if unit == WORDS
+            else f"counted in the tokens of the encoder {unit}, without marks",
+            f"of files: the mean over versions ({versions}) of what each version has",
+            *([] if unit == PAPER_UNIT else ["the paper (in brackets) counts the tokens of CodeBERT and RoBERTa"]),
+        ],
+        {"table-2": _figure({project: one.file_levels for project, one in found.items()}, unit)},
+    )
+
+
+def lengths(
+    project: Project, out: Path, unit: str, count: Counter, versions: int = 0, progress: Progress = silent
+) -> Lengths:
+    """Lengths of a project's files and reports, of all before-fix versions or of so many, spread over time."""
+    data, tell = project.settings.data, told(progress, project)
+    suffixes = frozenset(data.suffixes)
+    with Repository(project.repo) as repo:
+        cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=tell).cases
+        names = spread(list(dict.fromkeys(case.version for case in cases)), versions)
+        snapshots = [repo.snapshot(name, suffixes) for name in names]
+        of_blob = _of_blobs(repo, snapshots, place_of(project, out, unit), count, tell)
+    made = np.array([_of_version(of_blob[snapshot.blob_ids]) for snapshot in snapshots if len(snapshot)])
+    levels, mean, over = made[:, : len(LEVELS)].mean(0), made[:, -2].mean(), made[:, -1].mean()
+    whole = np.array(_counted(count, (f"{case.report.summary}\n{case.report.description}" for case in cases)))
+    bare = np.array(
+        _counted(count, (f"{case.report.summary}\n{without_frames(case.report.description)}" for case in cases))
+    )
+    values = (
+        mean,
+        levels[50],
+        levels[100],
+        levels[25],
+        levels[75],
+        levels[90],
+        over,
+        whole.mean(),
+        np.median(whole),
+        np.quantile(whole, 0.9),
+        bare.mean(),
+        (bare > LIMIT).mean(),
+    )
+    return Lengths(dict(zip(QUANTITIES, map(float, values), strict=True)), levels, len(names))
+
+
+def spread(names: Sequence[str], number: int) -> list[str]:
+    """So many of the names, evenly from first to last; all for 0.
+
+    >>> spread("abcdefg", 3), spread("ab", 0)
+    (['a', 'd', 'g'], ['a', 'b'])
+    """
+    if not number or number >= len(names):
+        return list(names)
+    return [names[place] for place in np.linspace(0, len(names) - 1, number).round().astype(int).tolist()]
+
+
+def _of_version(sizes: IntArray) -> FloatArray:
+    """(103,) the levels of a version's file lengths, their mean, and the share over the limit."""
+    known = sizes[sizes >= 0]
+    return np.concatenate([np.quantile(known, LEVELS), [known.mean(), (known > LIMIT).mean()]])
+
+
+def _counted(count: Counter, texts: Iterable[str]) -> list[int]:
+    rest, made = iter(texts), list[int]()
+    while parcel := list(islice(rest, PARCEL)):
+        made += count(parcel)
+    return made
+
+
+def _of_blobs(
+    repo: Repository, snapshots: Sequence[Snapshot], path: Path, count: Counter, progress: Progress
+) -> IntArray:
+    """Length of every blob by its number, -1 where it is not wanted or not in the repository."""
+    names = repo.blob_names.names
+    wanted = np.unique(np.concatenate([snapshot.blob_ids for snapshot in snapshots])).tolist()
+    known = _kept(path)
+    missing = [names[number] for number in wanted if names[number] not in known]
+    try:
+        for number, parcel in enumerate(_parcels(missing), start=1):
+            texts = [(blob, decode(data)) for blob, data in repo.texts(parcel) if data is not None]
+            known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
+            progress("counting files", min(number * PARCEL, len(missing)), len(missing))
+            if number % KEPT_EVERY == 0:
+                _keep(path, known)
+    finally:  # an interruption loses nothing
+        if missing:
+            _keep(path, known)
+    of_blob = np.full(len(names), -1, dtype=np.int32)
+    of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
+    return of_blob
+
+
+def _parcels(blobs: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (blobs[start : start + PARCEL] for start in range(0, len(blobs), PARCEL))
+
+
+def _kept(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    stored = load(path)
+    return dict(zip(stored["blobs"].tobytes().decode().split(), stored["lengths"].tolist(), strict=True))
+
+
+def _keep(path: Path, known: Mapping[str, int]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    blobs = np.frombuffer(" ".join(known).encode(), dtype=np.uint8)
+    save(path, {"blobs": blobs, "lengths": np.array(list(known.values()), dtype=np.int32)}, level=1)
+
+
+def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:
+    def draw() -> Any:
+        from tosloc.lab.paper.lengths_figure import lengths_figure
+
+        return lengths_figure({project: (LEVELS, one) for project, one in levels.items()}, unit, LIMIT)
+
+    return draw

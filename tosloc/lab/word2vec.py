@@ -1,0 +1,101 @@
+"""Word vectors in place of a transformer: word2vec, trained on the texts at hand (the paper, table 6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tosloc.analysis.text import split_identifier, words
+from tosloc.errors import ToslocError
+from tosloc.records import FloatArray
+from tosloc.reranking.encoder.encoders import Encoder, Words
+
+# S sequences, L tokens of the longest, V words, d width
+
+WIDTH: Final = 100
+VERSION: Final = "word2vec1"
+"""Changes when the same texts would give other vectors."""
+_LEAST: Final = 3
+"""Rarer words have no vector."""
+_SENTENCE: Final = 10_000
+"""Words that gensim reads at once; of a longer text it would leave out the rest."""
+
+
+def parts(text: str) -> list[str]:
+    """Words of code or of a report, identifiers split, in small letters.
+
+    >>> parts("openFile(pathName);")
+    ['open', 'file', 'path', 'name']
+    """
+    return [part.lower() for word in words(text) for part in split_identifier(word)]
+
+
+class WordTokenizer:
+    """Numbers of known words, called as a tokenizer of Hugging Face is; 0 is padding, other words are left out."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
+
+    def __call__(self, texts: Sequence[str], **_: object) -> dict[str, list[list[int]]]:
+        """``input_ids`` of each text."""
+        known = self.numbers
+        return {"input_ids": [[known[part] for part in parts(text) if part in known] for text in texts]}
+
+
+class WordTable(nn.Module):
+    """A vector for each word, whatever stands beside it."""
+
+    def __init__(self, rows_Vd: Tensor) -> None:
+        super().__init__()
+        self.rows = nn.Embedding.from_pretrained(rows_Vd, freeze=True)  # type: ignore[no-untyped-call]
+        self.config = SimpleNamespace(
+            hidden_size=rows_Vd.shape[1], model_type="word2vec", max_position_embeddings=2**31 - 1
+        )
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
+        """(S, L, d) vectors, named as those of a transformer."""
+        return SimpleNamespace(last_hidden_state=self.rows(input_ids))
+
+
+def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder:
+    """Encoder by skip-gram vectors of 100 numbers, trained on ``texts``: a text is the mean of its words by their idf.
+
+    Trained in one thread, so that the same texts always give the same vectors. Raises ToslocError without gensim, or
+    when no word is frequent enough.
+    """
+    sentences = [parts(text) for text in texts]
+    counts = Counter(word for sentence in sentences for word in sentence)
+    holding = Counter(word for sentence in sentences for word in set(sentence))
+    vocabulary = sorted(word for word, count in counts.items() if count >= _LEAST)
+    if not vocabulary:
+        raise ToslocError(f"word2vec has nothing to learn: no word stands {_LEAST} times in the training texts")
+    vectors_Vd = _skip_gram(sentences, vocabulary, seed, epochs)
+    idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
+    rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
+    told = hashlib.sha256(f"{VERSION} {' '.join(vocabulary)}".encode())
+    marks = Words(WordTokenizer(vocabulary), (), (), 0, told.hexdigest()[:16])
+    told.update(rows_Vd.tobytes())
+    return Encoder(WordTable(torch.from_numpy(rows_Vd)), marks, "mean", "word2vec", told.hexdigest()[:16])
+
+
+def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:
+    """(V, d) vectors of the words."""
+    try:
+        from gensim.models import Word2Vec
+    except ImportError as error:
+        raise ToslocError('word2vec needs gensim; install it with: pip install "tosloc[word2vec]"') from error
+    pieces = [
+        sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
+    ]
+    model: Any = Word2Vec(
+        pieces, vector_size=WIDTH, sg=1, window=5, negative=5, min_count=_LEAST, epochs=epochs, workers=1, seed=seed
+    )
+    found: FloatArray = np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)
+    return found

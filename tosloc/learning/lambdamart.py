@@ -1,0 +1,116 @@
+"""A learned ranker for the head of the list: LambdaMART over the same features (Burges 2010), by LightGBM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from tosloc.config import RankerSettings
+from tosloc.errors import CheckpointError
+from tosloc.learning.linear import Rows
+from tosloc.records import BoolArray, FloatArray
+
+
+def head_rows(rows: Rows, scores: FloatArray) -> Rows:
+    """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
+    rank = np.arange(1, len(rows) + 1, dtype=np.float32)
+    below = (scores - scores[0]).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
+    return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadLists:
+    """HeadLists of many reports' lists for training, one after the other."""
+
+    rows: Rows
+    fixed: BoolArray
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, lists: Sequence[tuple[Rows, BoolArray]]) -> Self:
+        """The rows and fixed files of at least one list."""
+        rows, fixed = zip(*lists, strict=True)
+        return cls(np.concatenate(rows), np.concatenate(fixed), [len(one) for one in fixed])
+
+
+class HeadRanker:
+    """LambdaMART on the first ``depth`` files; learned from heads, without knowledge of paths."""
+
+    def __init__(self, settings: RankerSettings, seed: int = 7, mix: float = 1.0) -> None:
+        self.settings, self.seed = settings, seed
+        self.weight_ = mix
+        """How many of the ranker's points are added to one of the linear score; chosen on validation."""
+        self.booster_: Any = None
+
+    def fit(self, heads: HeadLists) -> HeadRanker:
+        """Learn; a second fit forgets the first. Deterministic for a seed."""
+        import lightgbm
+
+        data = lightgbm.Dataset(heads.rows, label=heads.fixed.astype(np.int32), group=heads.sizes, free_raw_data=True)
+        self.booster_ = lightgbm.train(
+            {
+                "objective": "lambdarank",
+                "num_leaves": self.settings.leaves,
+                "learning_rate": self.settings.learning_rate,
+                "min_data_in_leaf": self.settings.min_leaf,
+                "lambda_l2": self.settings.l2,
+                "feature_fraction": self.settings.feature_fraction,
+                "lambdarank_truncation_level": self.settings.truncation,
+                "seed": self.seed,
+                "deterministic": True,
+                "force_row_wise": True,
+                "num_threads": 1,
+                "verbosity": -1,
+            },
+            data,
+            num_boost_round=self.settings.rounds,
+        )
+        return self
+
+    def weighted(self, mix: float) -> HeadRanker:
+        """The same trees with another share in the score."""
+        other = HeadRanker(self.settings, self.seed, mix)
+        other.booster_ = self.booster_
+        return other
+
+    def scores(self, rows: Rows) -> FloatArray:
+        """(k,) the ranker's points for the rows of ``head_rows``."""
+        points: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
+        return points
+
+    def text(self) -> str:
+        """The trees as LightGBM's text format."""
+        return str(self.booster_.model_to_string())
+
+    @classmethod
+    def from_text(cls, text: str, settings: RankerSettings, mix: float) -> HeadRanker:
+        """Ranker from its text. Raises CheckpointError when LightGBM cannot read it."""
+        import lightgbm
+
+        # LightGBM writes to standard error by itself before it raises
+        if not text.startswith("tree") or not all(part in text for part in ("num_class=", "end of trees")):
+            raise CheckpointError("the learned ranker is cut off or no ranker; train again, or copy the whole folder")
+        ranker = cls(settings, mix=mix)
+        try:
+            ranker.booster_ = lightgbm.Booster(model_str=text)
+        except (lightgbm.basic.LightGBMError, ValueError) as error:
+            raise CheckpointError(f"the learned ranker cannot be read ({error}); train again") from error
+        return ranker
+
+
+def reorder_head(scores: FloatArray, order: np.ndarray, points: FloatArray, mix: float) -> FloatArray:
+    """(F,) scores: the head's files, ``order``, by linear score and mix times their points, above all the rest."""
+    return raised(scores, order, (scores[order] + mix * points) / (1 + mix))
+
+
+def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
+    """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
+    rest = np.delete(scores, order)
+    floor = float(rest.max()) if len(rest) else 0.0
+    lowest = float(head.min()) if len(head) else 0.0
+    new = scores.copy()
+    new[order] = head if lowest > floor else head - lowest + np.nextafter(floor, np.inf) + 1e-6
+    return new

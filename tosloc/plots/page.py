@@ -1,0 +1,234 @@
+"""One evaluation as one HTML page that needs nothing else: no network, no script, no other file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from tosloc.errors import RunError
+from tosloc.evaluation.evaluate import Evaluation, ReportScores
+from tosloc.evaluation.measures import MEANINGS, Measure
+from tosloc.evaluation.runs import Run
+from tosloc.evaluation.statistics import Interval
+from tosloc.evaluation.tables import Mean, Results
+from tosloc.evaluation.truncation import TRUTHS, truncation
+from tosloc.plots import truncation as words
+from tosloc.plots.drawing import svg
+from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
+
+COUNTS: Final = {
+    "reports": "reports judged; every mean is over all of them",
+    "relevant": "fixed files that exist in the searched versions",
+    "dropped": "listed files that their version lacks, removed from the truth",
+    "empty": "reports left without any fixed file; they count 0",
+    "length": "ranking length over files searched: 1 if every file is ranked",
+}
+"""Counts of the summary, with what they count."""
+
+SCORES: Final = {
+    "mrr": ("MRR", "mean reciprocal rank of the first fixed file"),
+    "map": ("MAP", "mean average precision over all fixed files (textbook), whole rankings"),
+    "top1": ("top 1", "reports with a fixed file at rank 1"),
+    "top5": ("top 5", "reports with a fixed file within the first 5"),
+    "top10": ("top 10", "reports with a fixed file within the first 10"),
+    "any50": ("any@50", "reports with a fixed file within the first 50"),
+    "any100": ("any@100", "reports with a fixed file within the first 100"),
+    "any300": ("any@300", "reports with a fixed file within the first 300"),
+    "coverage50": ("coverage@50", "fixed files within the first 50, over all fixed files"),
+    "coverage100": ("coverage@100", "fixed files within the first 100, over all fixed files"),
+    "coverage300": ("coverage@300", "fixed files within the first 300, over all fixed files"),
+}
+"""Means and shares of the summary: name and definition."""
+
+DEFINITIONS: Final = {
+    "AP": MEANINGS["AP"],
+    "RR": MEANINGS["RR"],
+    "Hit@k": f"{MEANINGS['Hit']}; its mean is printed as top k and any@k",
+    "coverage@k": "fixed files within the first k over all fixed files, of all reports together",
+    "95 % interval": "the middle 95 % of the values over reports drawn anew, with replacement, from these reports",
+    "precision at recall, uninterpolated": "a report with R fixed files needs its j-th for a recall above (j - 1) / R, "
+    "up to j / R, and has there the precision j / rank of the j-th, 0 if that is not ranked; mean over all reports; "
+    "the area under the curve is MAP",
+    "precision at recall, interpolated": "the best precision at that recall or any higher one, at recall 0, 0.1 to 1; "
+    "mean over all reports (Manning et al. 2008, section 8.4)",
+    "seen-relevant": MEANINGS["AP_found"],
+}
+"""What the page's other names mean."""
+
+NARROW: Final = 16.5
+WIDE: Final = 11.3
+"""Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
+
+_SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
+_SVG_ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A figure with what stands below it."""
+
+    picture: Markup
+    caption: str
+
+
+def page(results: Results) -> str:
+    """The page of one run's results: the same text for the same results."""
+    environment = Environment(
+        loader=PackageLoader("tosloc.plots"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"shown": shown, "number": _number, "interval": _interval}
+    return environment.get_template("evaluation.html").render(
+        name=results.name,
+        note=results.length_note,
+        provenance=dict(_flat({key: value for key, value in results.judged.run.header.items() if key != "config"})),
+        config=dict(_flat(results.judged.run.header.get("config") or {})),
+        counts=[(name, results.summary[name], meaning) for name, meaning in COUNTS.items()],
+        scores=list(_scores(results)),
+        strata=results.strata,
+        figures=_figures(results.evaluation),
+        truncated=_truncated(results.evaluation),
+        reports=_reports(results.judged.run, results.evaluation),
+        definitions=DEFINITIONS,
+    )
+
+
+def shown(value: object) -> str:
+    r"""Text that a page can hold: bytes that are no UTF-8, and control characters, become escapes.
+
+    >>> shown("caf\udce9\x1b.java")
+    'caf\\xe9\\x1b.java'
+    """
+    text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def inline(figure: Figure, name: str, label: str) -> Markup:
+    """A figure as an element of a page: as wide as its place, its ids apart from those of other figures."""
+    text = re.sub(r"<metadata>.*?</metadata>", "", svg(figure), flags=re.DOTALL)
+    head, rest = text.split(">", 1)
+    points = max(float(found["points"] or 0) for found in _SVG_SIZE.finditer(head))
+    body = _SVG_ID.sub(rf"\g<1>{name}-", rest)
+    return Markup('{} role="img" aria-label="{}" style="min-width: {:.1f}rem; max-width: {:.1f}rem">{}').format(
+        Markup(_SVG_SIZE.sub("", head)), label, points / NARROW, points / WIDE, Markup(body.strip())
+    )
+
+
+def _figures(evaluation: Evaluation) -> list[_Drawn]:
+    runs = {"": evaluation}
+    return [
+        _Drawn(
+            inline(coverage_figure(runs), "coverage", "coverage at k and any at k"),
+            "Left: the share of all fixed files that stand within the first k (coverage@k). Right: the share of the "
+            "reports with any fixed file there (any@k).",
+        ),
+        _Drawn(
+            inline(first_hit_figure(runs), "first", "rank of the first fixed file"),
+            "Reports by the rank of their first fixed file. Not ranked: none of its fixed files is in the ranking, "
+            "or the version has none.",
+        ),
+        _Drawn(
+            inline(precision_recall_figure(runs), "recall", "precision at recall"),
+            "Mean precision over the reports at each recall. Left, uninterpolated: the precision where a report first "
+            "reaches that recall; the area below is MAP. Right, interpolated at 11 points: the best precision at that "
+            "recall or any higher one (Manning et al. 2008, 8.4). A recall that a ranking never reaches counts 0.",
+        ),
+    ]
+
+
+def _truncated(evaluation: Evaluation) -> dict[str, Any]:
+    try:
+        result = truncation(evaluation)
+    except RunError as error:
+        return {"missing": str(error)}
+    return {
+        "missing": None,
+        "figure": _Drawn(
+            inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
+            "What another denominator and cut rankings do to MAP (after figures 1 to 3 of Hirsch and Hofer).",
+        ),
+        "columns": words.COLUMNS,
+        "tables": [(words.caption(result, truth), words.rows(result, truth)) for truth in TRUTHS],
+        "findings": words.findings(result),
+        "meanings": words.MEANINGS,
+    }
+
+
+def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
+    """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
+    for key, (name, meaning) in SCORES.items():
+        yield name, results.summary[key], results.intervals[key], meaning
+    for name, mean in results.measures.items():
+        yield name, mean.value, mean.interval, Measure.parse(name).meaning
+
+
+def _reports(run: Run, evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Every report, the worst answered first."""
+    order = sorted(
+        evaluation.per_report, key=lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
+    )
+    return [
+        {
+            "report": one.report,
+            "ap": one.average_precision,
+            "rr": one.reciprocal_rank,
+            "searched": one.outcome.searched,
+            "files": _ranked_files(run, one),
+            "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
+            "kinds": _kinds(one),
+        }
+        for one in order
+    ]
+
+
+def _ranked_files(run: Run, one: ReportScores) -> list[tuple[int | None, str]]:
+    """Rank and path of each fixed file, the ones without a rank last."""
+    answered = run.orders[one.report]
+    files = []
+    for path in one.judgement.fixed:
+        ranks = answered.ranks_of([run.numbers[path]]) if path in run.numbers else []
+        files.append((ranks[0] if ranks else None, path))
+    return sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1]))
+
+
+def _kinds(one: ReportScores) -> list[str]:
+    attributes = one.judgement.attributes
+    if attributes is None:
+        return []
+    kinds = ["stack trace"] if attributes.stack_trace else []
+    kinds += [] if attributes.description else ["no description"]
+    return kinds + ([f"names {attributes.named}"] if attributes.named else [])
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Nested values as dotted names with their text, by name."""
+    for key in sorted(values):
+        value = values[key]
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            yield f"{before}{key}", text if text and value != {} else "none"
+
+
+def _number(value: float | int | Mean | None) -> str:
+    """A count, or a mean to three digits."""
+    if isinstance(value, Mean):
+        value = value.value
+    if value is None:
+        return "not known"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def _interval(interval: Interval | None) -> str:
+    return "–" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"

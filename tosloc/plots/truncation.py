@@ -1,0 +1,99 @@
+"""The words and cells of the truncation tables, for a terminal, for Markdown and for pages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tosloc.evaluation.evaluate import Evaluation
+from tosloc.evaluation.invariants import PAPER, direction, invariants
+from tosloc.evaluation.truncation import CutMeans, Truncation, Truth
+
+COLUMNS: Final = (
+    "cut",
+    "files kept, mean",
+    "MAP textbook",
+    "MAP seen-relevant",
+    "over textbook, %",
+    "paper, %",
+    "MAP textbook, undefined dropped",
+    "MAP seen-relevant, undefined dropped",
+    "over textbook, undefined dropped, %",
+    "paper, undefined dropped, %",
+)
+SHORT_COLUMNS: Final = (
+    "\n\ncut",
+    "\n\nfiles",
+    "\ntext-\nbook",
+    "\n\nseen",
+    "\nover\n%",
+    "\npaper\n%",
+    "dropped\ntext-\nbook",
+    "\n\nseen",
+    "\nover\n%",
+    "\npaper\n%",
+)
+"""The same for a terminal of 80 columns."""
+
+MEANINGS: Final = (
+    "textbook: divided by all fixed files; seen-relevant: by those above the cut (a diagnostic, never a result)",
+    "undefined, for want of a file to divide by: a report without fixed files, or for seen-relevant without any above "
+    "the cut; it counts 0, or is dropped",
+    "cleaned: the listed files that exist in the version; bloated: all of them, though a missing one cannot be ranked",
+    "a cut keeps that fraction of the files searched, rounded up, or the first k",
+    "over: how far seen-relevant is above textbook with undefined as 0, at the same cut",
+    "paper: BugLocator on Bench4BL (Hirsch and Hofer, tables III and V, sections VI-C to VI-E)",
+)
+
+
+def heading(name: str, evaluation: Evaluation) -> str:
+    """What was judged, in a line."""
+    counts = evaluation.summary()
+    length = "not known" if evaluation.length is None else f"{evaluation.length:.3f}"
+    return (
+        f"{name}: {counts['reports']} reports, {counts['relevant']} fixed files, {counts['dropped']} listed files that "
+        f"do not exist, {counts['empty']} reports left without any, ranking length over files searched {length}"
+    )
+
+
+def caption(result: Truncation, truth: Truth) -> str:
+    """What one truth's table is about."""
+    files = "the listed files that exist" if truth == "cleaned" else "all listed files"
+    return f"{truth} truth ({files}); uncut textbook MAP {result.baseline[truth]:.4f}"
+
+
+def rows(result: Truncation, truth: Truth) -> list[list[str]]:
+    """The cells of one truth's table, a row for each cut."""
+    return [_row(row) for row in result.rows if row.truth == truth]
+
+
+def findings(result: Truncation) -> list[str]:
+    """Lines below the tables: the size of the effect beside the paper's, and which invariants hold."""
+    lines = [direction(result)]
+    for one in invariants(result):
+        verdict = "holds" if one.holds else "DOES NOT HOLD" if one.law else "does not hold"
+        lines.append(f"{'always' if one.law else 'this run'}: {one.text}: {verdict}")
+    if result.assumed:
+        lines.append(
+            f"of {result.assumed} reports the number of files searched is not known; the ranking's length stands for it"
+        )
+    return lines
+
+
+def _row(row: CutMeans) -> list[str]:
+    paper, paper_dropped = PAPER.get((row.truth, row.cut.name), (None, None))
+    return [
+        row.cut.name,
+        f"{row.files:,.0f}",
+        f"{row.textbook:.4f}",
+        f"{row.seen:.4f}",
+        _signed(row.over),
+        _signed(paper),
+        f"{row.textbook_dropped:.4f}",
+        f"{row.seen_dropped:.4f}",
+        _signed(row.over_dropped),
+        _signed(paper_dropped),
+    ]
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.2f}"

@@ -1,0 +1,121 @@
+"""The matching model: chunk vectors of a file become one, and its closeness to the report becomes a score."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+# B reports, C candidates of a report, N chunks of a file, Q queries of a report, d width, K further features
+
+ChunkPoolingKind: TypeAlias = Literal["softmax", "mean", "max", "first"]
+
+
+class ChunkPooling(nn.Module):
+    """One vector of a file from those of its chunks; padding chunks change nothing.
+
+    ``softmax`` is the paper's ``softmax(Linear(Normalize(E)))^T E``: one learned weight for each chunk (section 2.3.2).
+    """
+
+    def __init__(self, kind: ChunkPoolingKind, width: int) -> None:
+        super().__init__()
+        self.kind = kind
+        self.weight = nn.Linear(width, 1) if kind == "softmax" else None
+
+    def forward(self, chunks_xNd: Tensor, real_xN: Tensor) -> Tensor:
+        """(..., d) vectors of files; a file without any real chunk is 0."""
+        mask_xN1 = real_xN.unsqueeze(-1)
+        if self.kind == "first":
+            return chunks_xNd[..., 0, :] * mask_xN1[..., 0, :]
+        if self.kind == "max":
+            most_xd = chunks_xNd.masked_fill(~mask_xN1, -torch.inf).amax(-2)
+            return torch.where(real_xN.any(-1, keepdim=True), most_xd, torch.zeros_like(most_xd))
+        if self.weight is None:
+            share_xN1 = mask_xN1.to(chunks_xNd.dtype) / mask_xN1.sum(-2, keepdim=True).clamp(min=1)
+        else:
+            guess_xN1 = self.weight(functional.normalize(chunks_xNd, dim=-1))
+            # a file of padding alone would give softmax nothing but infinities
+            guess_xN1 = guess_xN1.masked_fill(~mask_xN1, torch.finfo(guess_xN1.dtype).min)
+            share_xN1 = guess_xN1.softmax(-2) * mask_xN1
+        return (share_xN1 * chunks_xNd).sum(-2)
+
+
+class Adapter(nn.Module):
+    """A residual low-rank layer over a frozen encoder's vectors; it begins as the identity."""
+
+    def __init__(self, width: int, rank: int) -> None:
+        super().__init__()
+        self.down = nn.Linear(width, rank, bias=False)
+        self.up = nn.Linear(rank, width, bias=False)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, vectors_xd: Tensor) -> Tensor:
+        """(..., d) vectors."""
+        changed: Tensor = vectors_xd + self.up(self.down(vectors_xd))
+        return changed
+
+
+class ScoringHead(nn.Module):
+    """Scores of candidates from vectors: everything of the model but the encoders.
+
+    The paper's is ``query . file``. With ``cosine`` both are normalised and the score has a learned scale; with
+    ``best_chunk`` the best chunk's closeness joins the file's; ``features`` further columns join in the last layer.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        fusion: ChunkPoolingKind = "softmax",
+        *,
+        queries: int = 1,
+        rank: int = 0,
+        cosine: bool = False,
+        best_chunk: bool = False,
+        features: int = 0,
+        shared_side: bool = False,
+    ) -> None:
+        super().__init__()
+        self.settings = {
+            "width": width,
+            "fusion": fusion,
+            "queries": queries,
+            "rank": rank,
+            "cosine": cosine,
+            "best_chunk": best_chunk,
+            "features": features,
+            "shared_side": shared_side,
+        }
+        self.cosine, self.best_chunk = cosine, best_chunk
+        self.fusion = ChunkPooling(fusion, width)
+        self.report_side: nn.Module = Adapter(width, rank) if rank else nn.Identity()
+        self.code_side: nn.Module = self.report_side if shared_side else Adapter(width, rank) if rank else nn.Identity()
+        parts = queries * (2 if best_chunk else 1)
+        self.scale = nn.Parameter(torch.full((parts,), 10.0 / parts)) if cosine else None
+        self.last = nn.Linear(features, 1, bias=False) if features else None
+        if self.last is not None:
+            nn.init.zeros_(self.last.weight)
+
+    def forward(
+        self, queries_BQd: Tensor, chunks_BCNd: Tensor, real_BCN: Tensor, features_BCK: Tensor | None = None
+    ) -> Tensor:
+        """(B, C) scores."""
+        queries_BQd = self.report_side(queries_BQd)
+        chunks_BCNd = self.code_side(chunks_BCNd)
+        files_BCd = self.fusion(chunks_BCNd, real_BCN)
+        if self.cosine:
+            queries_BQd = functional.normalize(queries_BQd, dim=-1)
+            files_BCd = functional.normalize(files_BCd, dim=-1)
+        parts_BCP = torch.einsum("bqd,bcd->bcq", queries_BQd, files_BCd)
+        if self.best_chunk:
+            chunks_BCNd = functional.normalize(chunks_BCNd, dim=-1) if self.cosine else chunks_BCNd
+            each_BCNQ = torch.einsum("bqd,bcnd->bcnq", queries_BQd, chunks_BCNd)
+            lowest = torch.finfo(each_BCNQ.dtype).min
+            best_BCQ = each_BCNQ.masked_fill(~real_BCN.unsqueeze(-1), lowest).amax(-2)
+            best_BCQ = torch.where(real_BCN.any(-1, keepdim=True), best_BCQ, torch.zeros_like(best_BCQ))
+            parts_BCP = torch.cat((parts_BCP, best_BCQ), -1)
+        score_BC = parts_BCP.sum(-1) if self.scale is None else parts_BCP @ self.scale
+        if self.last is not None and features_BCK is not None:
+            score_BC = score_BC + self.last(features_BCK).squeeze(-1)
+        return score_BC

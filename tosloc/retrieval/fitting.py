@@ -1,0 +1,139 @@
+"""Learning stage one: weights on train, every choice on validation, test never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tosloc.config import StageOneSettings
+from tosloc.learning.lambdamart import HeadLists, HeadRanker, head_rows
+from tosloc.learning.linear import ListQuality, TrainingLists, fit_evolution, fit_listwise
+from tosloc.metrics import fixed_ranks, precision_and_rank
+from tosloc.records import Progress, silent
+from tosloc.retrieval.feature_tables import FeatureTable
+from tosloc.retrieval.stage_one import StageOne
+
+WEIGHTS = (0.5, 2.0, 8.0, 32.0)
+"""Points of the learned ranker for one of the linear score, tried on validation."""
+MARGIN = 0.002
+"""MRR + MAP on validation by which a candidate must lead a simpler one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was tried on validation, in the order of preference, and what was taken."""
+
+    taken: str
+    tried: Mapping[str, tuple[float, float]]
+    """name -> (MRR, MAP) on validation."""
+
+
+def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
+    """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
+    sums = {name: np.zeros(2) for name in candidates}
+    reports = 0
+    for table in tables:
+        reports += 1
+        if table.fixed.any():
+            for name, stage in candidates.items():
+                sums[name] += precision_and_rank(fixed_ranks(stage.scores(table.rows), table.fixed))
+    return {name: (float(s[0]) / max(reports, 1), float(s[1]) / max(reports, 1)) for name, s in sums.items()}
+
+
+def choose(tried: Mapping[str, tuple[float, float]]) -> str:
+    """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
+    best = ""
+    for name, (mrr, map_) in tried.items():
+        if not best or mrr + map_ > sum(tried[best]) + MARGIN:
+            best = name
+    return best
+
+
+def head_lists(stage: StageOne, training_lists: TrainingLists, depth: int) -> HeadLists:
+    """The first ``depth`` rows of every report's list by linear score, those that hold a fixed file."""
+    heads = []
+    scores = stage.linear(training_lists.rows)
+    for start, end in zip(training_lists.starts[:-1].tolist(), training_lists.starts[1:].tolist(), strict=True):
+        order = np.argsort(-scores[start:end], kind="stable")[:depth]
+        hit = training_lists.fixed[start:end][order]
+        if hit.any():
+            heads.append((head_rows(training_lists.rows[start:end][order], scores[start:end][order]), hit))
+    width = training_lists.rows.shape[1] + 2
+    return (
+        HeadLists.of(heads) if heads else HeadLists(np.zeros((0, width), dtype=np.float32), np.zeros(0, dtype=bool), [])
+    )
+
+
+def fit_weights(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: TrainingLists,
+    centre: StageOne | None,
+    seed: int,
+    progress: Progress = silent,
+) -> StageOne:
+    """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre`` of the same features."""
+    if settings.fit == "differential_evolution":
+        evolution = settings.evolution
+        weights = fit_evolution(
+            len(names),
+            ListQuality(train),
+            bounds=evolution.bounds,
+            generations=evolution.generations,
+            population=evolution.population,
+            tolerance=evolution.tolerance,
+            seed=seed,
+            progress=lambda generation: progress("differential evolution", generation, evolution.generations),
+        )
+        return StageOne(names, weights)
+    if centre is not None and centre.features == names:
+        # few reports lean on the shipped weights, many do not need them
+        pull = settings.shrink_to_default * 50.0 / max(len(train), 50)
+        return StageOne(names, fit_listwise(train, l2=settings.l2, centre=centre.weights, pull=pull))
+    return StageOne(names, fit_listwise(train, l2=settings.l2))
+
+
+def fit_stage_one(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: TrainingLists,
+    validation: Callable[[], Iterable[FeatureTable]],
+    default: StageOne | None,
+    seed: int = 7,
+    progress: Progress = silent,
+) -> tuple[StageOne, Choice]:
+    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
+
+    ``validation`` gives full feature tables anew at each call.
+    """
+    usable = default if default is not None and default.features == names else None
+    own = fit_weights(settings, names, train, usable, seed, progress)
+    linear = {"own weights": own}
+    if usable is not None:
+        linear["default weights"] = StageOne(names, usable.weights)
+        linear["mean of both"] = StageOne(names, (own.weights + usable.weights) / 2)
+    tried = judge(linear, validation())
+    taken = choose(tried)
+    stage = linear[taken]
+    if settings.ranker.enabled:
+        progress("learned ranker", 0, 1)
+        heads = head_lists(stage, train, settings.ranker.depth)
+        rankers = {}
+        if len(heads.sizes):
+            rankers["own ranker"] = HeadRanker(settings.ranker, seed).fit(heads)
+        if usable is not None and usable.ranker is not None:
+            rankers["default ranker"] = usable.ranker
+        progress("learned ranker", 1, 1)
+        ranked = {
+            f"{taken}, {name} x {mix:g}": StageOne(names, stage.weights, ranker.weighted(mix))
+            for name, ranker in rankers.items()
+            for mix in WEIGHTS
+        }
+        scores = judge(ranked, validation())
+        tried |= scores
+        winner = choose({taken: tried[taken], **scores})
+        if winner != taken:
+            taken, stage = winner, ranked[winner]
+    return stage, Choice(taken, tried)
