@@ -83,13 +83,13 @@ from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
 from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
 from tosloc.files import write_text
 from tosloc.index.build_history import without_trailers
+from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import Query
 from tosloc.index.repository import Project
 from tosloc.localizer import Localizer, OpenVersion, shipped
 from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import blobs_of
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:

@@ -1,36 +1,57 @@
-"""Imports go down only: data, analysis, retrieval, reranking, pipeline, experiment, cli; evaluation stands beside."""
+"""Imports go down only: who may import whom, for every pair of rooms, wherever in a module the import stands."""
 
 import ast
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS = {
-    "records": 0,
-    "config": 0,
-    "errors": 0,
-    "files": 0,
-    "ranks": 0,
-    "data": 1,
-    "analysis": 2,
-    "retrieval": 3,
-    "reranking": 4,
-    "pipeline": 5,
-    "baselines": 5,
-    "experiment": 6,
-    "ablation": 6,
-    "report": 6,
-    "systems": 7,
-    "reproduce": 8,
-    "cli": 9,
-    "__main__": 10,
-    "scripts": 10,
+NOUNS = {"records", "config", "errors", "files"}
+BELOW: dict[str, set[str]] = {
+    "errors": set(),
+    "records": set(),
+    "files": set(),
+    "config": {"errors"},
+    "metrics": {"records"},
+    "data": NOUNS,
+    "evaluation": NOUNS | {"metrics"},
+    "analysis": NOUNS | {"data"},
+    "index": NOUNS | {"data", "analysis"},
+    "learning": NOUNS | {"metrics", "data", "analysis", "index"},
+    "retrieval": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
+    "reranking": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
+    "localizer": NOUNS | {"data", "analysis", "index", "learning", "retrieval", "reranking"},
+    "experiment": NOUNS | {"data", "analysis", "index", "retrieval", "evaluation", "localizer"},
+    "training": NOUNS
+    | {"data", "analysis", "index", "learning", "retrieval", "reranking", "evaluation", "localizer", "experiment"},
+    "plots": NOUNS | {"evaluation"},
 }
-GROUND = {name for name, floor in FLOORS.items() if floor == 0}
-BESIDE = "evaluation"
+"""Room -> the rooms that it may import; every other pair is forbidden."""
+PRODUCT = set(BELOW)
+BELOW |= {
+    "lab": PRODUCT,
+    "cli": PRODUCT | {"lab"},
+    "__main__": {"cli"},
+    "scripts": PRODUCT | {"lab", "cli"},
+}
+LAZILY = {("cli", "lab")}
+"""Pairs whose import has to stand inside a function."""
+INSIDE: dict[str, dict[str, set[str]]] = {
+    "reranking": {"base": set(), "terms": {"base"}, "encoder": {"base"}},
+    "index": {
+        "postings": set(),
+        "query": set(),
+        "documents": {"postings"},
+        "paths": {"postings"},
+        "corpus": {"postings"},
+        "history_index": {"postings", "documents", "paths"},
+        "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25", "rvsm"},
+    },
+}
+"""Order inside a room: part -> the other parts of the room that it may import; parts that are not named are free."""
 ONLY_IMPORTERS = {
     "lizard": {"analysis", "scripts"},  # the benchmark times it alone
     "tree_sitter": {"analysis"},
@@ -38,96 +59,132 @@ ONLY_IMPORTERS = {
     "gitdb": {"data"},
     "defusedxml": {"data"},
     "openpyxl": {"data"},
-    "torch": {"reranking", "baselines", "pipeline", "scripts"},
-    "transformers": {"reranking", "baselines"},
-    "matplotlib": {"report"},
-    "jinja2": {"report"},
+    "lightgbm": {"learning"},
+    "torch": {"reranking", "lab", "scripts", "cli"},
+    "transformers": {"reranking", "lab"},
+    "matplotlib": {"plots", "lab"},
+    "jinja2": {"plots"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }
+BUILT_IN = {"import_module", "__import__"}
 
 
 def modules() -> list[Path]:
     return sorted((ROOT / "tosloc").rglob("*.py")) + sorted((ROOT / "scripts").glob("*.py"))
 
 
-def part_of(path: Path) -> str:
-    """The part of the house a module is in: data of tosloc/data/git.py; empty for tosloc/__init__.py."""
+def room_of(path: Path) -> tuple[str, str]:
+    """The room of a module and its part of it: data and git of tosloc/data/git.py; ("", "") for tosloc/__init__.py."""
     names = path.relative_to(ROOT).with_suffix("").parts
     if names[0] == "scripts":
-        return "scripts"
-    return "" if names[1] == "__init__" else names[1]
+        return "scripts", names[1]
+    return ("", "") if names[1] == "__init__" else (names[1], names[2] if len(names) > 2 else "")
 
 
-def imports(source: str) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(source)):
+def imports(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Line and full name of everything that a module imports, and whether it does so inside a function.
+
+    Imports under ``TYPE_CHECKING`` count like all others, and so do names given to ``importlib.import_module``.
+    """
+    tree = ast.parse(source)
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        lazy = id(node) in inside
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            yield from ((node.lineno, alias.name, lazy) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                yield node.lineno, "." * node.level + (node.module or "")
-            elif node.module == "tosloc":
-                yield from ((node.lineno, f"tosloc.{alias.name}") for alias in node.names)
+                yield node.lineno, "." * node.level + (node.module or ""), lazy
             else:
-                yield node.lineno, node.module or ""
+                yield from ((node.lineno, f"{node.module}.{alias.name}", lazy) for alias in node.names)
+        elif isinstance(node, ast.Call) and _name(node.func) in BUILT_IN and node.args:
+            first = node.args[0]
+            text = first.values[0] if isinstance(first, ast.JoinedStr) and first.values else first
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield node.lineno, text.value, lazy
 
 
-def wrong(part: str, source: str) -> list[str]:
-    """What a module of ``part`` must not import."""
+def _name(function: ast.expr) -> str:
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def wrong(room: str, part: str, source: str) -> list[str]:
+    """What a module must not import."""
     found = []
-    for line, name in imports(source):
-        package, _, rest = name.partition(".")
-        target = rest.partition(".")[0]
+    for line, name, lazy in imports(source):
+        package, *rest = name.split(".")
+        target, inner = (*rest, "", "")[:2]
         if not package:
             found.append(f"line {line}: relative import")
         elif package == "tosloc":
-            if part and not allowed(part, target):
-                found.append(f"line {line}: {part} imports {name}")
+            if room and (problem := forbidden(room, part, target, inner, lazy)):
+                found.append(f"line {line}: {problem}")
         else:
             for library, importers in ONLY_IMPORTERS.items():
-                if (package == library or package.startswith(f"{library}_")) and part not in importers:
-                    found.append(f"line {line}: {part or 'the package'} imports {name}")
+                if (package == library or package.startswith(f"{library}_")) and room not in importers:
+                    found.append(f"line {line}: {room or 'the package'} imports {name}")
     return found
 
 
-def allowed(part: str, target: str) -> bool:
-    if part == target:
-        return True
-    if part == "config":
-        return target == "errors"
-    if part == BESIDE:
-        return target in GROUND
-    if target == BESIDE:
-        return FLOORS[part] >= FLOORS["experiment"]
-    if target in ("", "__version__"):  # the package itself, which loads nothing
-        return True
-    if target not in FLOORS:  # a name of its public face, such as tosloc.Localizer
-        return part == "scripts"
-    return FLOORS[target] < FLOORS[part] or (target in GROUND and part in GROUND)
+def forbidden(room: str, part: str, target: str, inner: str, lazy: bool) -> str:
+    """Why ``room`` must not import ``tosloc.target.inner``; empty when it may."""
+    if target not in BELOW:  # the package itself, which loads nothing, or a name of its public face
+        return ""
+    if target == room:
+        allowed = INSIDE.get(room, {}).get(part)
+        known = inner == part or allowed is None or inner not in INSIDE[room]
+        return "" if known or inner in (allowed or ()) else f"{room}.{part} imports {room}.{inner}"
+    if target not in BELOW[room]:
+        return f"{room} imports {target}"
+    return f"{room} imports {target} outside a function" if (room, target) in LAZILY and not lazy else ""
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_go_down_only(path: Path) -> None:
-    part = part_of(path)
-    assert not part or part in FLOORS or part == BESIDE, f"{part} has no floor"
-    assert wrong(part, path.read_text(encoding="utf-8")) == []
+    room, part = room_of(path)
+    assert not room or room in BELOW, f"{room} has no floor"
+    assert wrong(room, part, path.read_text(encoding="utf-8")) == []
+
+
+def test_no_two_rooms_may_import_each_other() -> None:
+    assert [(a, b) for a, b in product(BELOW, BELOW) if b in BELOW[a] and a in BELOW[b]] == []
+
+
+@pytest.mark.parametrize(("room", "target"), [(a, b) for a, b in product(BELOW, BELOW) if a != b and b not in BELOW[a]])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from tosloc.{0} import x",
+        "import tosloc.{0}",
+        "def f():\n    from tosloc import {0}",
+        "if TYPE_CHECKING:\n    from tosloc.{0}.x import y",
+        "importlib.import_module('tosloc.{0}.x')",
+        "import_module(f'tosloc.{0}.{{name}}')",
+    ],
+)
+def test_every_forbidden_pair_is_seen_in_every_form(room: str, target: str, source: str) -> None:
+    assert any(f"{room} imports {target}" in problem for problem in wrong(room, "", source.format(target)))
 
 
 @pytest.mark.parametrize(
-    ("part", "source", "problems"),
+    ("room", "part", "source", "problems"),
     [
-        ("data", "from tosloc.records import Case\nimport git", []),
-        ("data", "def f():\n    from tosloc.retrieval import x", ["line 2: data imports tosloc.retrieval"]),
-        ("pipeline", "import tosloc.lab.baselines.blia", ["line 1: pipeline imports tosloc.lab.baselines.blia"]),
-        ("retrieval", "from tosloc.evaluation import evaluate", ["line 1: retrieval imports tosloc.evaluation"]),
-        ("evaluation", "from tosloc import data, records", ["line 1: evaluation imports tosloc.data"]),
-        ("config", "from tosloc.records import Names", ["line 1: config imports tosloc.records"]),
-        ("analysis", "import tree_sitter_java, lizard", []),
-        ("retrieval", "import tree_sitter_java", ["line 1: retrieval imports tree_sitter_java"]),
-        ("cli", "from . import app", ["line 1: relative import"]),
-        ("experiment", "from tosloc.evaluation import evaluate\nfrom tosloc.pipeline import Localizer", []),
+        ("data", "git", "from tosloc.records import Case\nimport git", []),
+        ("reranking", "terms", "from tosloc.reranking.encoder import x", ["reranking.terms imports reranking.encoder"]),
+        ("reranking", "base", "from tosloc.reranking import terms", ["reranking.base imports reranking.terms"]),
+        ("cli", "app", "from tosloc.lab import x", ["cli imports lab outside a function"]),
+        ("cli", "app", "def f():\n    from tosloc.lab import x", []),
+        ("retrieval", "features", "import tree_sitter_java", ["retrieval imports tree_sitter_java"]),
+        ("cli", "app", "from . import app", ["relative import"]),
     ],
 )
-def test_the_check_sees_what_it_should(part: str, source: str, problems: list[str]) -> None:
-    assert wrong(part, source) == problems
+def test_the_check_sees_what_it_should(room: str, part: str, source: str, problems: list[str]) -> None:
+    assert [problem.partition(": ")[2] for problem in wrong(room, part, source)] == problems

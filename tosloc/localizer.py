@@ -533,7 +533,7 @@ def _is_number(value: Any) -> bool:
 
 
 def ships() -> bool:
-    """Whether this copy of TosLoc has shipped weights: they are learned by ``tosloc/lab/commands/pool.py``."""
+    """Whether this copy of TosLoc has shipped weights: they are learned by ``tosloc/cli/lab/pool.py``."""
     return resources.files("tosloc").joinpath("defaults", "weights.json").is_file()
 
 

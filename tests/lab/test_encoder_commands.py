@@ -13,11 +13,11 @@ import torch
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import experiment
+from tosloc.cli.lab import encoder as second
 from tosloc.errors import ToslocError
 from tosloc.evaluation import evaluate_folder
 from tosloc.lab import ablation
 from tosloc.lab.bundle import read_bundle
-from tosloc.lab.commands import encoder as second
 from tosloc.reranking.encoder.checkpoint import EncoderModels
 from tosloc.reranking.encoder.training import Trainer
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.end_to_end import toy
 from tosloc import experiment
+from tosloc.cli.lab import feature_ablation as ablate_script
+from tosloc.cli.lab import pool as pool_script
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.lab.commands import feature_ablation as ablate_script
-from tosloc.lab.commands import pool as pool_script
 from tosloc.lab.multi_project import StoredFeatureTables, ablation, evenly, pool, write_listing
 from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import FeatureTable, save_block

@@ -14,8 +14,8 @@ from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import experiment
 from tosloc.cli import main
+from tosloc.cli.lab import encoder as script
 from tosloc.lab import ablation
-from tosloc.lab.commands import encoder as script
 from tosloc.lab.paper import reranking as second
 from tosloc.lab.paper.expected import read_expected
 from tosloc.lab.paper.projects import Project

@@ -7,8 +7,8 @@ import pytest
 from tests.end_to_end import toy
 from tosloc import experiment
 from tosloc.cli import main
+from tosloc.cli.lab import study
 from tosloc.index.term_bounds import Vocabulary
-from tosloc.lab.commands import study
 
 
 @pytest.fixture(scope="module")

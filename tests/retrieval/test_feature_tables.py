@@ -10,16 +10,15 @@ import pytest
 from tests.end_to_end import toy
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
+from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.index.term_bounds import Vocabulary
 from tosloc.records import Snapshot
 from tosloc.retrieval import feature_tables as module
 from tosloc.retrieval.feature_tables import (
     FeatureTable,
     _sample,
-    blobs_of,
     read_block,
     save_block,
-    suffix_of,
     tasks_of,
     training_lists,
 )

@@ -11,10 +11,10 @@ from typer.core import TyperGroup
 
 from tosloc.cli import commands, interchange, judging, localize
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
-from tosloc.lab.commands import agreement as reproduction
-from tosloc.lab.commands import baselines as systems
-from tosloc.lab.commands import paper as reproduce
-from tosloc.lab.commands import truncation
+from tosloc.cli.lab import agreement as reproduction
+from tosloc.cli.lab import baselines as systems
+from tosloc.cli.lab import paper as reproduce
+from tosloc.cli.lab import truncation
 
 
 class _Commands(TyperGroup):

@@ -5,16 +5,17 @@ Letters in shapes: B blobs, V terms, P postings, C chunks, Q chunk postings, F f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.facts import FIELDS
-from tosloc.analysis.store import FactTable
+from tosloc.analysis.facts import FIELDS, language_of
+from tosloc.analysis.store import FactStore, FactTable
 from tosloc.index.postings import Postings, ranges, summed
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -134,3 +135,27 @@ class VersionView:
         """(F,) files whose blob could not be read; None if there are none."""
         unread: BoolArray = self.rows < 0
         return unread if unread.any() else None
+
+
+def suffix_of(path: str, suffixes: frozenset[str]) -> str:
+    """The suffix by which a path was taken, in lower case.
+
+    >>> suffix_of("a/B.Java", frozenset({".java"}))
+    '.java'
+    """
+    name = path.rpartition("/")[2].lower()
+    tails = (
+        name[start:] for start in range(len(name))
+    )  # longest first: a look-up each, however many suffixes there are
+    return next((tail for tail in tails if tail in suffixes), "." + name.rpartition(".")[2])
+
+
+def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
+    """Blob id -> suffix of every file of the versions."""
+    return {blob: suffix_of(path, suffixes) for blob, path in first_paths(snapshots).items()}
+
+
+def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> Corpus:
+    """Inverted lists of the versions' files; a file whose blob could not be read has no terms."""
+    blobs = blobs_of(snapshots, suffixes)
+    return Corpus(store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True))

@@ -25,10 +25,9 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index import arrays, documents
 from tosloc.index import build_history as gather
 from tosloc.index.build_history import build_history
-from tosloc.index.corpus import Corpus
+from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.records import Case, Names, Progress, Snapshot, silent
-from tosloc.retrieval.feature_tables import blobs_of, corpus_of
 
 KEPT_HISTORIES = 4
 """Versions whose past is kept beside the facts: those used last."""

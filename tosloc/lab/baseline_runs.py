@@ -27,11 +27,11 @@ from tosloc.experiment import ExperimentContext, provenance, results_folder, run
 from tosloc.files import write_text
 from tosloc.index.arrays import load as load_arrays
 from tosloc.index.arrays import save
+from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.settings import Profile, Settings, load
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
-from tosloc.retrieval.feature_tables import blobs_of
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",

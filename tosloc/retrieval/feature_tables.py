@@ -17,13 +17,13 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from tosloc.analysis.facts import ANALYSER, language_of
+from tosloc.analysis.facts import ANALYSER
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.index.arrays import history_arrays, history_from, load, save
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
@@ -41,7 +41,6 @@ from tosloc.records import (
     Progress,
     Ranking,
     Snapshot,
-    first_paths,
     silent,
 )
 from tosloc.retrieval import features
@@ -207,30 +206,6 @@ def _worker(repo_path: Path, store_path: Path, history_path: Path, digest: str) 
     for name in names:
         repo.path_names.id(name)
     return _Worker(repo, FactStore(store_path), evidence, PathTable(names))
-
-
-def suffix_of(path: str, suffixes: frozenset[str]) -> str:
-    """The suffix by which a path was taken, in lower case.
-
-    >>> suffix_of("a/B.Java", frozenset({".java"}))
-    '.java'
-    """
-    name = path.rpartition("/")[2].lower()
-    tails = (
-        name[start:] for start in range(len(name))
-    )  # longest first: a look-up each, however many suffixes there are
-    return next((tail for tail in tails if tail in suffixes), "." + name.rpartition(".")[2])
-
-
-def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
-    """Blob id -> suffix of every file of the versions."""
-    return {blob: suffix_of(path, suffixes) for blob, path in first_paths(snapshots).items()}
-
-
-def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> Corpus:
-    """Inverted lists of the versions' files; a file whose blob could not be read has no terms."""
-    blobs = blobs_of(snapshots, suffixes)
-    return Corpus(store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True))
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:

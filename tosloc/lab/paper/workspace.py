@@ -107,8 +107,8 @@ class Workspace:
         reports = judged.run.header.get("reports")
         if isinstance(reports, dict) and reports.get("sha256") not in (None, fingerprint(project.reports)):
             raise RunError(
-                f"{place}: a run on other reports ({reports.get('name')}) than {project.reports}; name another folder with"
-                " --runs, or move it away"
+                f"{place}: a run on other reports ({reports.get('name')}) than {project.reports}; name another folder"
+                " with --runs, or move it away"
             )
         return judged
 

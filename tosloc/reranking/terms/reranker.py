@@ -23,7 +23,7 @@ from tosloc.config import RankerSettings, TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.index.context import QueryContext
-from tosloc.index.corpus import Corpus
+from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.index.query import Query
@@ -42,7 +42,7 @@ from tosloc.reranking.terms.vocabulary import (
     principal,
     report_counts,
 )
-from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports, suffix_of
+from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
 from tosloc.retrieval.fitting import MARGIN
 from tosloc.retrieval.stage_one import StageOne
 

@@ -177,7 +177,7 @@ class TermVocabulary:
         return np.array([ids.get(term, 0) for term in vocabulary], dtype=np.int32)
 
     def of_reports(self, reports: Sequence[Mapping[str, float]], size: int) -> SparseVectors:
-        """Sparse vectors of reports from ``report_counts``: (1 + ln tf) x the mean of the IDF in files and in reports."""
+        """Sparse vectors of reports from ``report_counts``: (1 + ln tf) x mean of the IDF in files and in reports."""
         ids = self.ids
         known = [[(ids[term], count) for term, count in report.items() if term in ids] for report in reports]
         starts = np.cumsum([0, *map(len, known)])

@@ -1,6 +1,6 @@
 """What each feature is worth: the change on train and validation when it alone is left out, per project and on average.
 
-    python tosloc/lab/commands/feature_ablation.py runs/tomcat runs/swt runs/jdt runs/birt
+    python tosloc/cli/lab/feature_ablation.py runs/tomcat runs/swt runs/jdt runs/birt
 
 The folders were made by ``tosloc train ... --keep-features``. Test is not looked at.
 """
