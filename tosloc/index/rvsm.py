@@ -1,4 +1,4 @@
-"""The revised vector space model of BugLocator as the paper uses it: design section 2, feature 1.
+"""The revised vector space model of BugLocator as the paper uses it: docs/method.md, section 2, feature 1.
 
 w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x 1 / (1 + exp(-lambda norm(#terms))).
 N and df are of the searched version.

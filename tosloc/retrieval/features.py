@@ -29,7 +29,7 @@ CANDIDATE_SEEDS = 20
 
 
 def text(context: QueryContext) -> FloatArray:
-    """TextSimilarity: rVSM cosine x length score (design section 2, feature 1)."""
+    """TextSimilarity: rVSM cosine x length score (docs/method.md, section 2, feature 1)."""
     return context.version.revised.similarity(context.query.plain_weights)
 
 

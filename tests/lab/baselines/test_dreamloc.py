@@ -176,7 +176,7 @@ def features(made: BaselineContext, profile: str) -> Mapping[str, list[float]]:
 
 
 def test_histories_of_the_public_code_tell_the_label() -> None:
-    """The leak test of the specification: the clean features pass it, and those of the public code fail it."""
+    """The leak test of docs/method.md, section B.11: clean features pass it, those of the public code fail it."""
     first, second, third = FRUIT
     bugs = [
         Bug("1", "seed rots", opened=1, fixed_at=2, paths=[first, second]),
@@ -224,7 +224,7 @@ def test_the_published_number_of_parameters(fusion: int, parameters: int) -> Non
 
 
 def plain(deep: Deep, report: list[str], file: list[str], vectors: Vectors, idf: Mapping[str, float]) -> float:
-    """The deep part as the specification writes it: every word of report and file, snippets with padding (9.4)."""
+    """The deep part as docs/method.md, section B.9.4: every word of report and file, snippets with padding."""
     told = deep.settings
     d, length, most = vectors.vectors.shape[1], told.snippet_length, told.snippets
     gates = np.exp([idf[word] for word in report])

@@ -1,4 +1,4 @@
-"""The kernel by the specification's golden values and by slow, obvious versions of its formulas."""
+"""The kernel by the golden values of docs/method.md, section B.11, and by slow, obvious versions of its formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AmaLgam: structured text, similar bugs and version history, Wang and Lo, ICPC 2014 (specification, section 6).
+"""AmaLgam: structured text, similar bugs and version history, Wang and Lo, ICPC 2014 (docs/method.md, section B.6).
 
     SR(f)      = a S(f) + (1 - a) R(f)
     AmaLgam(f) = (1 - b) SR(f) + b H(f) if SR(f) > 0, else 0

@@ -4,7 +4,7 @@
     base(f) = (1 - alpha) mm(VSM(f)) + alpha mm(Simi(f)) + Trace(f)
     BLIA(f) = (1 - beta) base(f) + beta Comm(f) if base(f) > 0, else 0
 
-Parts are class names, method names, names of variables, and comments (specification, section 7). g is BugLocator's
+Parts are class names, method names, names of variables, and comments (docs/method.md, section B.7). g is BugLocator's
 length score as its code has it, Simi BugLocator's, Comm the commit score that AmaLgam uses.
 
 The upstream profile imitates the public code: parts weighed by idf x idf for each repetition while their lengths are of

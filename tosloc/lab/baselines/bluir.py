@@ -1,4 +1,4 @@
-"""BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013 (specification, section 5).
+"""BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013 (docs/method.md, section B.5).
 
 Each of two query fields (summary, description) asks each of four fields of a file (class names, method names,
 identifiers, comments), with the statistics of that field alone; the eight scores are added.

@@ -1,7 +1,7 @@
 """BRTracer: BugLocator over segments of files, with a boost for the files that stack traces name.
 
 Wong, Xiong, Zhang, Hao, Zhang, Mei: Boosting bug-report-oriented fault localization with segmentation and stack-trace
-analysis. ICSME 2014 (specification, section 4).
+analysis. ICSME 2014 (docs/method.md, section B.4).
 
     score(f) = max over f's segments s of [(1 - alpha) mm(v(s)) + alpha mm(Simi(f))] + boost(f)
     v(s)     = cos(report, s) / (1 + exp(-beta (length(f) - median) / (max - min)))

@@ -1,6 +1,6 @@
 """BugLocator: a vector space model that favours long files, and the files of similar bugs fixed before.
 
-Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (specification, section 3).
+Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3).
 
     score(f) = (1 - alpha) mm(rVSM(f)) + alpha mm(Simi(f))
     rVSM(f)  = cos(report, f) / (1 + exp(-L(f)))

@@ -1,7 +1,7 @@
 """What a published technique may look at: the files of one version, and of the past what was known at the opening.
 
 A technique is given a ``BaselineQuery`` and answers with a score for every file. It cannot see a fix that came later,
-nor the report's own: ``FixHistory.before`` has cut the past before it gets there (specification, section 1.1).
+nor the report's own: ``FixHistory.before`` has cut the past before it gets there (docs/method.md, section B.1.1).
 
 Shapes: B blobs on the files, F files of a version, N paths of the repository, R labelled reports, C commits.
 """

@@ -1,7 +1,7 @@
 """DNNLOC: six features of a report and a file, one of them learned by a network, combined by another network.
 
 Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information retrieval, ICPC 2017
-(specification, section 8).
+(docs/method.md, section B.8).
 
     phi1  relevancy: a network over the projections of the report's and the file's term weights
     phi2  rVSM(B, f) = cos(B, f) / (1 + exp(-mm(length)))

@@ -1,7 +1,7 @@
 """DreamLoc: a deep model that matches report words with snippets of code, beside five wide features.
 
 Qi, Sun, Zhang et al.: DreamLoc, a deep relevance matching-based framework for bug localization, IEEE Transactions on
-Reliability 2021 (specification, section 9).
+Reliability 2021 (docs/method.md, section B.9).
 
     deep(B, f) = sum over report words i of softmax(idf)_i (w . top_k over snippets j of m(r_i, s_j) + b)
     m(r, s)    = tanh network of r/|r| * u/|u| (by component), u = sum over code words c of s of softmax(r . c) c
@@ -392,7 +392,7 @@ def in_columns(counts: Counts, words: Sequence[str], weights: FloatArray) -> Flo
 
 
 class Leaks:
-    """Histories as the public code has them: the label shows in them (specification, section 9.7)."""
+    """Histories as the public code has them: the label shows in them (docs/method.md, section B.9.7)."""
 
     def __init__(self, fix_history: FixHistory) -> None:
         self.fix_history = fix_history

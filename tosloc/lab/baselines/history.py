@@ -1,4 +1,4 @@
-"""The commit score of AmaLgam and BLIA: files that recent bug fixes changed (specification, section 6.2).
+"""The commit score of AmaLgam and BLIA: files that recent bug fixes changed (docs/method.md, section B.6.2).
 
 H(f) = sum over the bug-fix commits c of the last k days that changed f of 1 / (1 + exp(12 (1 - (k - d_c) / k)))
 

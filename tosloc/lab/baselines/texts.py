@@ -1,4 +1,4 @@
-"""Words as the published techniques cut them, each its own way; the names are those of the specification (section 1.4).
+"""Words as the published techniques cut them, each its own way; the names are those of docs/method.md, section B.1.4.
 
 Stop words are tested in lower case before stemming, by one list of the project's own.
 """

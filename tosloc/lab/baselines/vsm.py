@@ -110,7 +110,7 @@ def widened(counts: Counts, numbers: Mapping[str, int]) -> Counts:
 
 @dataclass(eq=False)
 class Space:
-    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (specification, section 1.5).
+    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5).
 
     N and n_t are over the ``multiplicity`` of the texts, such as the files of one version; a text that the version does
     not hold gets a cosine too, which means nothing.
@@ -165,7 +165,7 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     """(F,) BugLocator's length score as its public code has it: logistic of 6 (x - m) / (high - m) within 3 sigma.
 
     low, high = mean -+ 3 sigma of the lengths above 0; m is low without its fraction, or 0 below it. Files beyond
-    ``high`` get 1, what falls below .5 is lifted to it (specification, section 3.3).
+    ``high`` get 1, what falls below .5 is lifted to it (docs/method.md, section B.3.3).
     """
     real = lengths[lengths > 0]
     if not len(real):
