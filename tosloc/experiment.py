@@ -34,12 +34,12 @@ from tosloc.index.arrays import history_from, load
 from tosloc.index.build_history import report_documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import Project
-from tosloc.lab.multi_project import StoredFeatureTables, write_listing
 from tosloc.localizer import SECOND, Localizer, shipped, ships
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking.terms.reranker import Learned, Material
 from tosloc.retrieval.feature_tables import Extraction, FeatureTable, LabelledReports, tasks_of
 from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
 
 STAGE_ONE = "stage_one"
 """Folder of the runs of stage one alone, where there are two stages."""

@@ -15,9 +15,10 @@ from tosloc.cli.lab import feature_ablation as ablate_script
 from tosloc.cli.lab import pool as pool_script
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.lab.multi_project import StoredFeatureTables, ablation, evenly, pool, write_listing
+from tosloc.lab.multi_project import ablation, evenly, pool
 from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import FeatureTable, save_block
+from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
 
 LINEAR = StageOneSettings.model_validate({"ranker": {"enabled": False}})
 NAMES = ("good", "noise")

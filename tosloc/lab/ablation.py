@@ -25,7 +25,6 @@ from tosloc.data.git import Repository
 from tosloc.files import write_text
 from tosloc.index.arrays import history_from, load
 from tosloc.lab.bundle import CandidateBundle, read_bundle, write_bundle
-from tosloc.lab.multi_project import StoredFeatureTables
 from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.localizer import Localizer
 from tosloc.records import FloatArray, Progress, silent
@@ -36,6 +35,7 @@ from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.reranker import Encoded, Rereading, choose_mix, fused, texts_of
 from tosloc.reranking.encoder.vector_store import VectorStore
 from tosloc.retrieval.feature_tables import LabelledReports
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 PARTS: Final = ("train", "validation", "test")
 JUDGED: Final = PARTS[1:]

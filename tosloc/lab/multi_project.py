@@ -5,22 +5,19 @@ Works on the feature tables that ``train --keep-features`` leaves behind; test t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.files import write_text
 from tosloc.learning.lambdamart import HeadLists, HeadRanker
 from tosloc.learning.linear import TrainingLists, fit_listwise, listwise_loss
 from tosloc.records import LongArray
-from tosloc.retrieval.feature_tables import FeatureTable, read_block, training_lists
+from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.fitting import head_lists, judge
 from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 LINEAR_REPORTS = 900
 """Reports of each project that the pooled weights are fitted on, spread evenly over its training part."""
@@ -29,57 +26,6 @@ RANKER_REPORTS = 2500
 RANKER_MIX = 8.0
 """Points of the pooled ranker for one of the linear score where no validation part is at hand: on the validation parts
 of projects that it never saw, 8 is better than 2, and 32 no better than 8 beyond ``fitting.MARGIN`` a measure."""
-
-LISTING = "blocks.json"
-
-
-def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
-    """Note which blocks of a kept work folder are train, validation and test."""
-    record = {
-        "features": list(names),
-        "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()},
-    }
-    write_text(work / LISTING, json.dumps(record, indent=1) + "\n")
-
-
-def keeps_tables(folder: Path) -> bool:
-    """Whether a training folder keeps its feature tables, for ``StoredFeatureTables.read``."""
-    return (folder / "work" / LISTING).is_file()
-
-
-@dataclass(frozen=True, eq=False)
-class StoredFeatureTables:
-    """The kept feature tables of one training folder."""
-
-    name: str
-    work: Path
-    features: tuple[str, ...]
-    blocks: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def read(cls, folder: Path) -> StoredFeatureTables:
-        """Raises ToslocError when the folder keeps no tables."""
-        path = folder / "work" / LISTING
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            blocks = {part: tuple(names) for part, names in record["blocks"].items()}
-            return cls(folder.name, path.parent, tuple(record["features"]), blocks)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
-
-    @property
-    def history_path(self) -> Path:
-        """The evidence that the tables were made with."""
-        return self.work / "evidence.npz"
-
-    def tables(self, part: str) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order."""
-        for name in self.blocks[part]:
-            yield from read_block(self.work / name)
-
-    def train(self) -> TrainingLists:
-        """The training part as training_lists."""
-        return training_lists(self.tables("train"))
 
 
 def evenly(reports: int, number: int) -> LongArray:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tosloc.cli.guard import guarded
 from tosloc.config import Config
-from tosloc.lab.multi_project import StoredFeatureTables, ablation
+from tosloc.lab.multi_project import ablation
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -41,13 +41,13 @@ from tosloc.index.term_bounds import Vocabulary
 from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
 from tosloc.lab.agreement.level_tables import number, p_cell
 from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, Scored, reproduction
-from tosloc.lab.multi_project import StoredFeatureTables
 from tosloc.learning.linear import TrainingLists, fit_listwise
 from tosloc.localizer import Localizer
 from tosloc.plots.drawing import save
 from tosloc.records import FloatArray, Ranking
 from tosloc.retrieval.feature_tables import FeatureTable, tasks_of
 from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 ORIGINAL = "original"
 SEED = 7

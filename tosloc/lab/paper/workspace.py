@@ -11,10 +11,10 @@ from tosloc.errors import RunError, ToslocError
 from tosloc.evaluation.run_paths import ScoredRun, read_scored
 from tosloc.experiment import STAGE_ONE, fingerprint
 from tosloc.lab import baseline_runs as systems
-from tosloc.lab.multi_project import keeps_tables
 from tosloc.lab.paper.expected import Second
 from tosloc.lab.paper.projects import Project
 from tosloc.records import Progress, silent
+from tosloc.retrieval.stored_tables import keeps_tables
 
 BASELINES = "baselines"
 """Folder of the published techniques' runs, by project."""
