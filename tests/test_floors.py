@@ -9,11 +9,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-NOUNS = {"records", "config", "errors", "files"}
+NOUNS = {"records", "config", "errors", "files", "arrays"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
     "files": set(),
+    "arrays": {"errors", "files"},
     "config": {"errors"},
     "metrics": {"records"},
     "data": NOUNS,

@@ -17,6 +17,7 @@ import numpy as np
 import tosloc
 from tosloc.analysis.facts import ANALYSER
 from tosloc.analysis.store import FactTable
+from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError
@@ -411,25 +412,23 @@ class Localizer:
             numbers = np.full(len(paths), -1, dtype=np.int32)
             numbers[used] = np.arange(len(used), dtype=np.int32)
             kept = arrays.documents_arrays(documents.renumbered(numbers))
-            names = arrays.pack([paths[number] for number in used.tolist()])
-            arrays.save(folder / "reports.npz", arrays.prefixed("reports", kept) | arrays.prefixed("paths", names))
+            names = pack_strings([paths[number] for number in used.tolist()])
+            save_arrays(folder / "reports.npz", prefixed("reports", kept) | prefixed("paths", names))
         if self.version_ is not None:
             version = self.version_
-            arrays.save(
+            save_arrays(
                 folder / "version.npz",
                 {
-                    **arrays.prefixed("version", arrays.snapshot_arrays(version.snapshot)),
-                    **arrays.prefixed("facts", version.place.text.corpus.table.save_arrays()),
-                    **arrays.prefixed(
-                        "evidence", arrays.history_arrays(version.evidence, version.place.paths.table.paths)
-                    ),
+                    **prefixed("version", arrays.snapshot_arrays(version.snapshot)),
+                    **prefixed("facts", version.place.text.corpus.table.save_arrays()),
+                    **prefixed("evidence", arrays.history_arrays(version.evidence, version.place.paths.table.paths)),
                 },
             )
         if self.second_ is not None:
             self.second_.save(folder / SECOND)
             if self.version_ is not None and self.version_.rereading is not None:
                 blobs = sorted(set(self.version_.snapshot.blobs))
-                arrays.save(folder / SECOND / VECTORS, self.version_.rereading.carried(blobs))
+                save_arrays(folder / SECOND / VECTORS, self.version_.rereading.carried(blobs))
         if self.wording_ is not None:
             self.wording_.save(folder / TERMS)
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
@@ -477,7 +476,7 @@ class Localizer:
 
         self.second_ = EncoderModels.load(folder)
         if self.version_ is not None and (folder / VECTORS).exists():
-            self.version_.rereading = Rereading(self.second_, carried_from(arrays.load(folder / VECTORS)))
+            self.version_.rereading = Rereading(self.second_, carried_from(load_arrays(folder / VECTORS)))
 
     @classmethod
     def default(cls) -> Self:
@@ -552,19 +551,19 @@ _NOT_FITTING = (KeyError, IndexError, ValueError, TypeError)
 
 
 def _reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
-    stored = arrays.load(path)
+    stored = load_arrays(path)
     try:
-        return arrays.documents_from(arrays.under("reports", stored)), arrays.unpack(stored, "paths")
+        return arrays.documents_from(under("reports", stored)), unpack_strings(stored, "paths")
     except _NOT_FITTING as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 
 def _carried(path: Path) -> OpenVersion:
-    stored = arrays.load(path)
+    stored = load_arrays(path)
     try:
-        snapshot = arrays.snapshot_from(arrays.under("version", stored), Names())
-        evidence, paths = arrays.history_from(arrays.under("evidence", stored))
-        table = FactTable.from_arrays(arrays.under("facts", stored))
+        snapshot = arrays.snapshot_from(under("version", stored), Names())
+        evidence, paths = arrays.history_from(under("evidence", stored))
+        table = FactTable.from_arrays(under("facts", stored))
         return OpenVersion.of(snapshot, Corpus(table), evidence, paths)
     except (*_NOT_FITTING, StoreError) as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error

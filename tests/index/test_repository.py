@@ -105,7 +105,7 @@ def test_without_room_the_past_is_only_not_kept(project: Project, monkeypatch: p
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tosloc.index.arrays.save", full)
+    monkeypatch.setattr("tosloc.index.repository.save_arrays", full)
     assert len(project.past(project.repo.resolve("HEAD"), 30).evidence.commits) == 3
     assert kept(project) == []
 

@@ -18,6 +18,7 @@ from tosloc.analysis import text, traces
 from tosloc.analysis.build import BuildReport, build
 from tosloc.analysis.facts import SOURCE_SUFFIXES
 from tosloc.analysis.store import FactStore
+from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
 from tosloc.data import history as commits
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
@@ -65,15 +66,15 @@ class HistoryCache:
     def write(self, path: Path) -> None:
         """Keep it as a file."""
         made = arrays.history_arrays(self.evidence, self.paths.names)
-        arrays.save(path, made | arrays.prefixed("history", arrays.pack(self.ids)), level=1)
+        save_arrays(path, made | prefixed("history", pack_strings(self.ids)), level=1)
 
     @classmethod
     def read(cls, path: Path) -> HistoryCache | None:
         """What ``write`` kept; None where there is no such file, or a damaged one."""
         try:
-            stored = arrays.load(path)
+            stored = load_arrays(path)
             evidence, paths = arrays.history_from(stored)
-            ids = arrays.unpack(stored, "history")
+            ids = unpack_strings(stored, "history")
         except (CheckpointError, KeyError, IndexError, ValueError, TypeError, zlib.error):
             return None
         return cls(evidence, Names(list(paths), {name: number for number, name in enumerate(paths)}), ids)

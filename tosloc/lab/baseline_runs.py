@@ -19,14 +19,13 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.experiment import ExperimentContext, provenance, results_folder, run_header, write_part
 from tosloc.files import write_text
-from tosloc.index.arrays import load as load_arrays
-from tosloc.index.arrays import save
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
@@ -245,7 +244,7 @@ def _rankings(
                 progress(start + len(made))
             scores = np.concatenate(made)
             work.mkdir(parents=True, exist_ok=True)
-            save(path, {"scores": scores, "left_out": np.array(missing, dtype=np.int64)}, level=1)
+            save_arrays(path, {"scores": scores, "left_out": np.array(missing, dtype=np.int64)}, level=1)
         left_out += missing
         at = 0
         for case in block:

@@ -19,9 +19,10 @@ import numpy as np
 
 from tosloc.analysis.facts import ANALYSER
 from tosloc.analysis.store import FactStore
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.index.arrays import history_arrays, history_from, load, save
+from tosloc.index.arrays import history_arrays, history_from
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
@@ -117,7 +118,7 @@ class Extraction:
     def write_history(self, evidence: HistoryIndex, paths: Names) -> None:
         """Keep the evidence for the workers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        save(self.history_path, history_arrays(evidence, paths.names))
+        save_arrays(self.history_path, history_arrays(evidence, paths.names))
         self.history_digest = hashlib.sha256(self.history_path.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
@@ -163,7 +164,7 @@ def _version() -> str:
 
 def read_block(path: Path) -> Iterator[FeatureTable]:
     """The tables of one block's file."""
-    arrays = load(path)
+    arrays = load_arrays(path)
     starts = arrays["starts"].tolist()
     ids = json.loads(arrays["reports"].tobytes())
     for number, (start, end) in enumerate(pairwise(starts)):
@@ -201,7 +202,7 @@ class _Worker:
 
 @lru_cache(maxsize=1)
 def _worker(repo_path: Path, store_path: Path, history_path: Path, digest: str) -> _Worker:
-    evidence, names = history_from(load(history_path))
+    evidence, names = history_from(load_arrays(history_path))
     repo = Repository(repo_path)
     for name in names:
         repo.path_names.id(name)
@@ -232,7 +233,7 @@ def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
         "starts": np.concatenate(([0], np.cumsum([len(table.rows) for table in tables]))).astype(np.int64),
         "reports": np.frombuffer(ids, dtype=np.uint8),
     }
-    save(path, arrays, level=1)
+    save_arrays(path, arrays, level=1)
 
 
 def _table(

@@ -41,6 +41,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from scipy import sparse
 
 from tosloc.analysis.parsed_source import ParsedSource
+from tosloc.arrays import pack_words, unpack_words
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.lab.baselines import training as learning
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, Cutoff, FixHistoryAsOf
@@ -635,7 +636,7 @@ class Dnnloc(Learned):
             relevancy = fitted.relevancy
             arrays |= learning.weights(relevancy.network, "relevancy/")
             for side, weights in (("report", relevancy.report), ("code", relevancy.code)):
-                arrays |= {f"{side}/terms": learning.packed(weights.terms), f"{side}/idf": weights.idf}
+                arrays |= {f"{side}/terms": pack_words(weights.terms, "\n"), f"{side}/idf": weights.idf}
         training.save(FILE, arrays, record)
 
     def _load(self, training: Training) -> bool:
@@ -647,7 +648,7 @@ class Dnnloc(Learned):
         relevancy = None
         if record["relevancy"]:
             report, code = (
-                Weights(tuple(learning.unpacked(arrays[f"{side}/terms"])), arrays[f"{side}/idf"])
+                Weights(tuple(unpack_words(arrays[f"{side}/terms"], "\n")), arrays[f"{side}/idf"])
                 for side in ("report", "code")
             )
             network = _network(self.seed, settings, report.width, code.width)

@@ -43,6 +43,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 from scipy import sparse
 
 from tosloc.analysis.parsed_source import ParsedSource
+from tosloc.arrays import pack_words, unpack_words
 from tosloc.data.splits import fix_order
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines import training as learning
@@ -216,7 +217,7 @@ class Frequencies:
     def arrays(self, name: str) -> dict[str, Any]:
         """To be saved."""
         return {
-            f"{name}/words": learning.packed(list(self.of)),
+            f"{name}/words": pack_words(self.of, "\n"),
             f"{name}/df": np.array(list(self.of.values()), dtype=np.int64),
             f"{name}/number": np.array([self.number], dtype=np.int64),
         }
@@ -224,7 +225,7 @@ class Frequencies:
     @classmethod
     def read(cls, arrays: learning.Arrays, name: str) -> Frequencies:
         """What ``arrays`` gave."""
-        words = learning.unpacked(arrays[f"{name}/words"])
+        words = unpack_words(arrays[f"{name}/words"], "\n")
         return cls(int(arrays[f"{name}/number"][0]), dict(zip(words, arrays[f"{name}/df"].tolist(), strict=True)))
 
 
@@ -930,7 +931,7 @@ class DreamLoc(Learned):
     def _save_words(self, training: Training) -> None:
         scales, vectors = self._measured, self._vectors
         assert vectors is not None
-        arrays: dict[str, Any] = {"vectors": vectors.vectors, "words": learning.packed(vectors.words)}
+        arrays: dict[str, Any] = {"vectors": vectors.vectors, "words": pack_words(vectors.words, "\n")}
         for name in ("text", "summary", "report"):
             arrays |= getattr(scales, name).arrays(name)
         record = {
@@ -949,7 +950,7 @@ class DreamLoc(Learned):
         text, summary, report = (Frequencies.read(arrays, name) for name in ("text", "summary", "report"))
         (one, two), (low, high) = record["keyword"], record["complexity"]
         self._scales = Scales(text, summary, report, (one, two), (low, high), record["fixes"], record["recency"])
-        self._vectors = Vectors(learning.unpacked(arrays["words"]), arrays["vectors"])
+        self._vectors = Vectors(unpack_words(arrays["words"], "\n"), arrays["vectors"])
         return True
 
     def _pool(self, case: Case, place: int, total: int, progress: Progress) -> Pool:

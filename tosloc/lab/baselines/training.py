@@ -120,20 +120,6 @@ def device_of(name: Literal["auto", "cpu"], threads: int) -> torch.device:
     return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else "cpu")
 
 
-def packed(words: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Words as an array of bytes.
-
-    >>> unpacked(packed(["a", "bc"])), unpacked(packed([]))
-    (['a', 'bc'], [])
-    """
-    return np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-
-
-def unpacked(values: npt.NDArray[np.uint8]) -> list[str]:
-    """The words that ``packed`` made an array of."""
-    return values.tobytes().decode("utf-8", "surrogatepass").split("\n") if len(values) else []
-
-
 def save(path: Path, arrays: Arrays, key: str, record: Mapping[str, Any]) -> None:
     """Write arrays and a record whole or not at all."""
     import safetensors.numpy

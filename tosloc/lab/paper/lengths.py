@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.analysis.traces import without_frames
+from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.errors import CheckpointError
-from tosloc.index.arrays import load, save
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
@@ -223,14 +223,14 @@ def _parcels(blobs: Sequence[str]) -> Iterator[Sequence[str]]:
 def _kept(path: Path) -> dict[str, int]:
     if not path.exists():
         return {}
-    stored = load(path)
-    return dict(zip(stored["blobs"].tobytes().decode().split(), stored["lengths"].tolist(), strict=True))
+    stored = load_arrays(path)
+    return dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=True))
 
 
 def _keep(path: Path, known: Mapping[str, int]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    blobs = np.frombuffer(" ".join(known).encode(), dtype=np.uint8)
-    save(path, {"blobs": blobs, "lengths": np.array(list(known.values()), dtype=np.int32)}, level=1)
+    lengths = np.array(list(known.values()), dtype=np.int32)
+    save_arrays(path, {"blobs": pack_words(known), "lengths": lengths}, level=1)
 
 
 def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:

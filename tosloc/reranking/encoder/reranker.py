@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from tosloc.arrays import pack_words, unpack_words
 from tosloc.config import StageTwoSettings
 from tosloc.data.git import Repository, decode
 from tosloc.errors import ToslocError
@@ -236,7 +237,7 @@ class Rereading:
         known = [blob for blob in blobs if blob in made]
         none = np.zeros((0, self.second.code.width), dtype=np.float16)
         return {
-            "blobs": np.frombuffer(" ".join(known).encode(), dtype=np.uint8),
+            "blobs": pack_words(known),
             "sizes": np.array([len(made[blob]) for blob in known], dtype=np.int64),
             "vectors": np.concatenate([none, *(made[blob] for blob in known)]),
         }
@@ -250,7 +251,7 @@ class Rereading:
 
 def carried_from(stored: Mapping[str, np.ndarray]) -> Carried:
     """The vectors that ``Rereading.carried`` made into arrays."""
-    blobs = stored["blobs"].tobytes().decode().split()
+    blobs = unpack_words(stored["blobs"])
     ends = np.cumsum([0, *stored["sizes"].tolist()]).tolist()
     return Carried({blob: stored["vectors"][ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)})
 
