@@ -37,7 +37,7 @@ SUMMARY, DESCRIPTION = ["tree", "level"], ["tree", "node", "viewer"]
 
 
 def slow_text(terms: Sequence[Sequence[Sequence[str]]], place: int, weight: str) -> float:
-    """VSM of section 7.3 without the length score, word by word."""
+    """VSM of docs/method.md, section B.7.3, without the length score, word by word."""
     wholes = [Counter(term for part in file for term in part) for file in terms]
 
     def idf(term: str) -> float:

@@ -94,7 +94,7 @@ def by_path(one: ParsedVersion, values: np.ndarray[Any, Any]) -> dict[str, float
 
 
 class TestRankBoost:
-    """The paper's boost, section 4.4."""
+    """The paper's boost, docs/method.md, section B.4.4."""
 
     def test_golden_values(self) -> None:
         one = version()
@@ -168,7 +168,7 @@ class TestRankBoost:
 
 
 class TestFlatBoost:
-    """The public code's boost, section 4.4."""
+    """The public code's boost, docs/method.md, section B.4.4."""
 
     def test_mentions_and_imports(self) -> None:
         one = version()

@@ -96,7 +96,7 @@ def test_golden_length_score() -> None:
 
 
 class TestReports:
-    """SimiScore, section 3.4."""
+    """SimiScore, docs/method.md, section B.3.4."""
 
     BUGS = (
         Bug("1", "red green", opened=1, fixed_at=2, paths=[A, B]),

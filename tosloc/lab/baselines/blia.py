@@ -137,7 +137,7 @@ def _forms(run: str, first: int) -> list[str]:
 
 
 class Parts:
-    """The four parts of every blob of a files; weights come from whole files (section 7.3)."""
+    """The four parts of every blob of a files; weights come from whole files (docs/method.md, section B.7.3)."""
 
     def __init__(self, files: ParsedFiles, cutter: Cutter, weight: SourceWeight) -> None:
         cut: dict[str, Callable[[ParsedSource], Sequence[str]]] = {

@@ -64,7 +64,7 @@ class BLUiRSettings(Settings):
 
 
 def saturated(number: FloatArray, relative_length: FloatArray, k1: float, b: float) -> FloatArray:
-    """k1 x / (x + k1 (1 - b + b len / avg)) of counts x in fields of these lengths, section 5.4.
+    """k1 x / (x + k1 (1 - b + b len / avg)) of counts x in fields of these lengths, docs/method.md, section B.5.4.
 
     >>> round(float(saturated(np.array(3.0), np.array(20 / 40), 1.0, 0.3)), 6)
     0.779221
@@ -133,7 +133,7 @@ class _Field:
 
 
 class BLUiR(Baseline):
-    """BLUiR(d, q) = sum over r in {summary, description} and 4 fields f of s(d_f, q_r), section 5.4.
+    """BLUiR(d, q) = sum over r in {summary, description} and 4 fields f of s(d_f, q_r), docs/method.md, section B.5.4.
 
     s(d_f, q) = sum of tf_d(x) tf_q(y) idf(t)^2 over the words of the query; with ``similar_bugs``
     (1 - alpha) mm(BLUiR) + alpha mm(Simi).

@@ -79,7 +79,7 @@ def segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list
 
 
 def median_length_score(lengths: FloatArray, beta: float = 50.0, median: Median = "true") -> FloatArray:
-    """(F,) 1 / (1 + exp(-beta (x - median) / (max - min))); 0 for an empty file (section 4.3).
+    """(F,) 1 / (1 + exp(-beta (x - median) / (max - min))); 0 for an empty file (docs/method.md, section B.4.3).
 
     ``upper`` takes the place after the middle, as the public code does.
     """

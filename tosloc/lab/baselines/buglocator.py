@@ -93,7 +93,7 @@ def report_terms(report: BugReport, stopping: Stopping = "plain") -> list[str]:
 
 
 def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
-    """Stems of the parts of a file's words, then its appended names (section 3.2)."""
+    """Stems of the parts of a file's words, then its appended names (docs/method.md, section B.3.2)."""
     kinds: tuple[Kind, ...] = ("code", "string", "javadoc")
     if settings.plain_comments:
         kinds = (*kinds, "comment")

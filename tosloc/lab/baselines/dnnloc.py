@@ -12,8 +12,9 @@ Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning 
     score = network(6 -> 300 -> 1) of the features, each scaled to [0, 1] by the training pairs
 
 No code of the authors is public, and layer sizes, activations, epochs and vocabularies of theirs are not known: those
-here are ours. The public re-implementation lacks phi1 and samples both candidates and histories (section 8.7), so there
-is no ``upstream`` profile; ``relevancy = false`` gives its five features, computed for every file.
+here are ours. The public re-implementation lacks phi1 and samples both candidates and histories (docs/method.md,
+section B.8.7), so there is no ``upstream`` profile; ``relevancy = false`` gives its five features, computed for every
+file.
 
 Learned from: the newest (by default) ``train_reports`` of the training reports, each with its fixed files and the
 ``negatives`` other files of its version that are most similar by phi2 (or, to see what that choice does, with others

@@ -12,7 +12,7 @@ Word vectors are skip-gram vectors that are not learned further; a compound's is
 
 ``clean`` knows training reports, training versions and fixes before the opening only: word vectors, IDF and scales are
 of training, ff, fr and cf are computed for every file at the opening. Words that training never saw have the IDF of a
-word without texts. ``upstream`` has the public code's wide features, with its leaks (section 9.7), as
+word without texts. ``upstream`` has the public code's wide features, with its leaks (docs/method.md, section B.9.7), as
 ``dreamloc-upstream-features``: ff and fr of a file are those of the last report that it was fixed for, B's own
 included, so that they tell the label; cf is 0 for a file that no fix touches from B's on, and looks up to B's fix; all
 that is fitted is fitted on later reports and versions too; keywords of both summary and description are raised twice;

@@ -1,4 +1,4 @@
-"""What several techniques compute alike: term counts of blobs, the vector space of section 1.5, lengths, min-max.
+"""What several techniques compute alike: term counts of blobs, vectors, lengths, min-max (docs/method.md, section B.1).
 
 Shapes: B blobs on the files, F files of a version, V terms, T terms of a report.
 """

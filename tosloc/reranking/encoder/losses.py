@@ -17,7 +17,7 @@ Loss: TypeAlias = Literal["contrastive", "bce", "in_batch"]
 def contrastive(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
     """Mean over reports, and in a report over its fixed files, of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``.
 
-    The wrong files are the report's own candidates (the paper, section 2.3.3); another fixed file is no negative.
+    The wrong files are the report's own candidates (docs/method.md, section 3); another fixed file is no negative.
     Reports without a fixed or without a wrong candidate teach nothing.
     """
     # masked first: what an infinite padded score gave would be no number, and so would its gradient

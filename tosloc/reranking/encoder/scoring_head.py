@@ -16,7 +16,8 @@ ChunkPoolingKind: TypeAlias = Literal["softmax", "mean", "max", "first"]
 class ChunkPooling(nn.Module):
     """One vector of a file from those of its chunks; padding chunks change nothing.
 
-    ``softmax`` is the paper's ``softmax(Linear(Normalize(E)))^T E``: one learned weight for each chunk (section 2.3.2).
+    ``softmax`` is the paper's ``softmax(Linear(Normalize(E)))^T E``: one learned weight for each chunk
+    (docs/method.md, section 3).
     """
 
     def __init__(self, kind: ChunkPoolingKind, width: int) -> None:

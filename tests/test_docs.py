@@ -1,0 +1,69 @@
+"""Documentation that other things rely on: links between its pages, and the sections that docstrings cite."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "checkpoints/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
+SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
+CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
+
+
+def anchor(heading: str) -> str:
+    """The fragment that GitHub gives a heading.
+
+    >>> anchor("Table 4: every system, in `two` spaces")
+    'table-4-every-system-in-two-spaces'
+    """
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def missing_links(page: Path) -> list[str]:
+    """Links of a page to files, and to headings, that do not exist."""
+    found = []
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, fragment = link.partition("#")
+        target = (page.parent / name) if name else page
+        if not target.exists():
+            found.append(link)
+        elif fragment and fragment not in {anchor(heading) for heading in HEADING.findall(prose(target))}:
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    assert missing_links(page) == []
+
+
+def test_a_broken_link_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
+    assert missing_links(page) == ["gone.md", "#gone"]
+
+
+def test_cited_sections_of_the_method_exist() -> None:
+    sections = set(SECTION.findall((ROOT / "docs/method.md").read_text(encoding="utf-8")))
+    code = [path for folder in ("tosloc", "tests", "scripts", "configs") for path in (ROOT / folder).rglob("*.*")]
+    cited = {
+        (str(path.relative_to(ROOT)), section)
+        for path in code
+        if path.suffix in {".py", ".toml"}
+        for section in CITED.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(cited) > 20
+    assert [(path, section) for path, section in sorted(cited) if section not in sections] == []
