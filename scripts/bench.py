@@ -86,7 +86,7 @@ from tosloc.index.build_history import without_trailers
 from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import Query
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer, OpenVersion, shipped
 from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
@@ -160,7 +160,9 @@ class Bench:
         self.commit = repo.resolve(revision)
         self.given = store
         self.store = store or work / "facts.sqlite"
-        self.project = Project(repo, self.store, self.config.data.suffixes if config else (), self.config.run.jobs)
+        self.project = IndexedRepository(
+            repo, self.store, self.config.data.suffixes if config else (), self.config.run.jobs
+        )
         self.snapshot: Snapshot = self.project.snapshot(self.commit)
         if not len(self.snapshot):
             raise ToslocError(f"{repo.path}: version {self.commit[:12]} holds no source file")
@@ -197,7 +199,7 @@ class Bench:
     @cached_property
     def evidence(self) -> HistoryIndex:
         """What they say."""
-        return self.project.evidence(self.history, None, self.config.history.max_files)
+        return self.project.build_history(self.history, None, self.config.history.max_files)
 
     def version(self, snapshot: Snapshot) -> OpenVersion:
         """A version, ready for questions."""

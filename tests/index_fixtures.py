@@ -143,7 +143,7 @@ def make_context(make_table: Callable[..., FactTable]) -> Callable[..., QueryCon
             return Documents.collect(made)
 
         place = VersionIndex(VersionView(Corpus(table), snapshot), PathView(PathTable(paths), snapshot.path_ids))
-        moment = HistoryIndex(documents(commits), documents(reports)).before(1000.0 * DAY)
+        moment = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
         return QueryContext(Query(report_of(summary, description)), place, moment)
 
     return make

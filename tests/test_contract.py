@@ -12,7 +12,7 @@ import pytest
 
 from tests.end_to_end import toy
 from tosloc.data.git import Repository
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Ranking
 from tosloc.retrieval import features
@@ -25,10 +25,10 @@ CONSTANT = StageOne(("test",), np.array([0.0]))
 Answer = Callable[[BugReport], Ranking]
 
 
-def stage_ranker(stage: StageOne) -> Callable[[Project, str], Answer]:
+def stage_ranker(stage: StageOne) -> Callable[[IndexedRepository, str], Answer]:
     """Ranker (project, revision) -> (report) -> ranking with a stage one."""
 
-    def opened(project: Project, revision: str) -> Answer:
+    def opened(project: IndexedRepository, revision: str) -> Answer:
         localizer = Localizer(toy.config())
         localizer.stage_one_ = stage
         localizer.open(project, revision)
@@ -79,9 +79,9 @@ def made(tmp_path_factory) -> toy.Toy:
 
 
 @pytest.fixture(scope="module")
-def project(made) -> Iterator[Project]:
+def project(made) -> Iterator[IndexedRepository]:
     with Repository(made.git.path) as repo:
-        opened = Project(repo, made.store, (".java",), jobs=1)
+        opened = IndexedRepository(repo, made.store, (".java",), jobs=1)
         yield opened
         opened.close()
 
@@ -131,7 +131,7 @@ def test_the_order_in_which_paths_became_known_does_not_matter(ranker, made, pro
     """A repository whose paths were numbered in another order, by reading other versions first, ranks alike."""
     expected = ranker(project, "main")(report_of("usual"))
     with Repository(made.git.path) as repo:
-        other = Project(repo, tmp_path / "facts.sqlite", (".java",), jobs=1)
+        other = IndexedRepository(repo, tmp_path / "facts.sqlite", (".java",), jobs=1)
         for name in ("zzz.java", *reversed(expected.paths)):
             repo.path_names.id(name)
         other.snapshot(made.git.made[3])

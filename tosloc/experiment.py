@@ -34,7 +34,7 @@ from tosloc.files import write_text
 from tosloc.index.arrays import history_from
 from tosloc.index.build_history import report_documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import SECOND, Localizer, shipped, ships
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking.terms.reranker import Learned, Material
@@ -71,7 +71,7 @@ class Stopwatch:
 class ExperimentContext:
     """A project with its labelled reports, facts and evidence: all that an experiment needs."""
 
-    project: Project
+    project: IndexedRepository
     dataset: Dataset
     splits: Splits
     history: History
@@ -92,7 +92,7 @@ class ExperimentContext:
 
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        project = Project(repo, store_path, config.data.suffixes, config.run.jobs)
+        project = IndexedRepository(repo, store_path, config.data.suffixes, config.run.jobs)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=project.suffixes, progress=progress)
         splits = chronological(dataset.cases, config.data.train, config.data.validation)
         versions = list(dict.fromkeys(case.version for case in dataset.cases))
@@ -101,7 +101,7 @@ class ExperimentContext:
         tips = list(dict.fromkeys(case.fix_commit for case in dataset.cases))
         history = project.history(tips, progress)
         return cls(
-            project, dataset, splits, history, project.evidence(history, dataset.cases, config.history.max_files)
+            project, dataset, splits, history, project.build_history(history, dataset.cases, config.history.max_files)
         )
 
     def part(self, name: str) -> Sequence[Case]:
@@ -353,7 +353,7 @@ def index(
     suffixes = config.data.suffixes if config is not None else ()
     jobs = config.run.jobs if config is not None else -1
     with Repository(repo_path) as repo:
-        project = Project(repo, store_path, suffixes, jobs)
+        project = IndexedRepository(repo, store_path, suffixes, jobs)
         try:
             return project.index([project.sources(revision)], progress)
         finally:

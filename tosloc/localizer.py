@@ -29,7 +29,7 @@ from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.records import (
     BugReport,
@@ -46,7 +46,7 @@ from tosloc.records import (
 )
 from tosloc.reranking.candidates_of_tables import candidates_of
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import Extraction, FeatureTable, LabelledReports, tasks_of, training_lists
+from tosloc.retrieval.feature_tables import Extraction, FeatureTable, LabelledReports, ranking_lists, tasks_of
 from tosloc.retrieval.fitting import Choice, fit_stage_one
 from tosloc.retrieval.reasons import Explainer
 from tosloc.retrieval.stage_one import StageOne
@@ -224,7 +224,7 @@ class Localizer:
         progress: Progress = silent,
     ) -> Self:
         """Learn from extracted feature tables: weights on train, every choice on validation."""
-        learned = training_lists(extraction.tables(train))
+        learned = ranking_lists(extraction.tables(train))
         if not len(learned):
             raise ToslocError(NOTHING_TO_LEARN)
         self.stage_one_, self.choice_ = fit_stage_one(
@@ -240,7 +240,7 @@ class Localizer:
 
     def fit_second(
         self,
-        project: Project,
+        project: IndexedRepository,
         labelled: LabelledReports,
         train: Callable[[], Iterable[FeatureTable]],
         validation: Callable[[], Iterable[FeatureTable]],
@@ -277,7 +277,11 @@ class Localizer:
         return learned
 
     def reranked(
-        self, project: Project, tables: Iterable[FeatureTable], labelled: LabelledReports, progress: Progress = silent
+        self,
+        project: IndexedRepository,
+        tables: Iterable[FeatureTable],
+        labelled: LabelledReports,
+        progress: Progress = silent,
     ) -> Iterator[Ranking]:
         """Rankings by both stages from extracted feature tables of all files."""
         return self.rereading(project).rankings(tables, labelled, self.stage_one, progress)
@@ -295,22 +299,22 @@ class Localizer:
 
     # Localizing
 
-    def open(self, project: Project, revision: str = "HEAD", progress: Progress = silent) -> Self:
+    def open(self, project: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
         self.version_ = self._ground(project, project.sources(revision), progress)
         return self
 
-    def _ground(self, project: Project, snapshot: Snapshot, progress: Progress) -> OpenVersion:
+    def _ground(self, project: IndexedRepository, snapshot: Snapshot, progress: Progress) -> OpenVersion:
         built = project.index([snapshot], progress)
         notes = []
         if built.missing:
             notes.append(
                 f"{built.missing} files could not be read from the repository; they are ranked by their paths alone"
             )
-        past = project.past(snapshot.commit, self.config.history.max_files, progress)
-        evidence = past.evidence
+        past = project.cached_history(snapshot.commit, self.config.history.max_files, progress)
+        evidence = past.history
         if self.reports_ is not None:
-            evidence = HistoryIndex(evidence.commits, _adopt(self.reports_, past.index, past.paths))
+            evidence = HistoryIndex(evidence.commits, _adopt(self.reports_, past.commit_numbers, past.paths))
         if not len(evidence.reports):
             notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
         version = OpenVersion.of(snapshot, project.corpus([snapshot]), evidence, past.paths.names, tuple(notes))
@@ -327,7 +331,7 @@ class Localizer:
             place = version.place
             version.rewording = Rewording.of(self.wording_, place.text.corpus, version.evidence, len(place.paths.table))
 
-    def rereading(self, project: Project) -> Rereading:
+    def rereading(self, project: IndexedRepository) -> Rereading:
         """The second stage on a project's files, whose vectors are kept beside its facts."""
         from tosloc.reranking.encoder.reranker import (
             Encoded,
@@ -354,7 +358,7 @@ class Localizer:
         Raises ToslocError when neither a repository nor a carried version is there.
         """
         if repo is not None:
-            project = Project(repo, store_path, self._suffixes(), self.config.run.jobs)
+            project = IndexedRepository(repo, store_path, self._suffixes(), self.config.run.jobs)
             try:
                 self.open(project, revision, progress)
             finally:
@@ -371,7 +375,7 @@ class Localizer:
         """Rank the files of a version that is ready."""
         stage = self.stage_one
         query = Query(report)
-        context = QueryContext(query, version.place, version.evidence.before(report.opened_seconds))
+        context = QueryContext(query, version.place, version.evidence.as_of(report.opened_seconds))
         columns = features.columns(context, stage.features)
         table = np.empty((len(version.snapshot), len(stage.features)), dtype=np.float32)
         for place, name in enumerate(stage.features):

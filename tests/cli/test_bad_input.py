@@ -18,7 +18,7 @@ from tosloc import files
 from tosloc.analysis import store as store_module
 from tosloc.cli import main
 from tosloc.data.git import Repository
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
@@ -38,7 +38,7 @@ def checkpoint(project: toy.Toy) -> Path:
     localizer = Localizer(toy.config())
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
-        opened = Project(repo, project.store, (".java",), 1)
+        opened = IndexedRepository(repo, project.store, (".java",), 1)
         localizer.open(opened)
         opened.close()
     localizer.save(project.folder / "checkpoint")

@@ -12,7 +12,7 @@ import pytest
 from tests.end_to_end import toy
 from tosloc.cli import main
 from tosloc.data.git import Repository
-from tosloc.index.repository import Project
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import Extraction, FeatureTable, tasks_of
@@ -99,5 +99,5 @@ def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, m
 
 def test_a_project_that_did_nothing_leaves_no_store(project: toy.Toy, tmp_path: Path) -> None:
     with Repository(project.git.path) as repo:
-        Project(repo, tmp_path / "folder/facts").close()
+        IndexedRepository(repo, tmp_path / "folder/facts").close()
     assert not (tmp_path / "folder").exists()

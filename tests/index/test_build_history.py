@@ -52,7 +52,7 @@ def test_commits_and_labelled_reports(repository):
         assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
         assert reports.classes == (("a.Tree",),)
         # its own fix is never in the history of the version, even when the report was opened later by the clock
-        late = evidence.before(9999, history.ancestors(before))
+        late = evidence.as_of(9999, history.ancestors(before))
         assert late.reports.known.tolist() == [False]
         assert late.commits.known.tolist() == [True, False]
 

@@ -12,51 +12,53 @@ from tests.conftest import GitRepository
 from tosloc.data.git import Repository
 from tosloc.index import repository as module
 from tosloc.index.arrays import history_arrays
-from tosloc.index.repository import KEPT_HISTORIES, HistoryCache, Project, default_store
+from tosloc.index.repository import KEPT_HISTORIES, HistoryCache, IndexedRepository, default_store
 
 
 @pytest.fixture
-def project(repository: GitRepository, tmp_path: Path) -> Iterator[Project]:
+def project(repository: GitRepository, tmp_path: Path) -> Iterator[IndexedRepository]:
     repository.commit({"src/Reader.java": "class Reader { int a; }", b"src/caf\xe9.java": "class C { }"}, "Start")
     repository.commit({"src/Reader.java": "class Reader { int b; }"}, "Fix bug 4711: reader loses the first byte")
     repository.commit({"src/Writer.java": "class Writer { }"}, "Add a writer")
     with Repository(repository.path) as repo:
-        made = Project(repo, tmp_path / "cache" / "facts.sqlite", {".java"}, jobs=1)
+        made = IndexedRepository(repo, tmp_path / "cache" / "facts.sqlite", {".java"}, jobs=1)
         yield made
         made.close()
 
 
-def kept(project: Project) -> list[Path]:
+def kept(project: IndexedRepository) -> list[Path]:
     return sorted((project.store_path.parent / "facts.past").glob("*"))
 
 
 def same(one: HistoryCache, other: HistoryCache) -> bool:
-    left = history_arrays(one.evidence, one.paths.names)
-    right = history_arrays(other.evidence, other.paths.names)
-    return one.ids == other.ids and all(np.array_equal(left[name], right[name]) for name in left | right)
+    left = history_arrays(one.history, one.paths.names)
+    right = history_arrays(other.history, other.paths.names)
+    return one.commit_ids == other.commit_ids and all(np.array_equal(left[name], right[name]) for name in left | right)
 
 
 def no_history(*_: object) -> None:
     raise AssertionError("the history was read again")
 
 
-def test_the_history_is_read_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_is_read_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     head = project.repo.resolve("HEAD")
-    first = project.past(head, 30)
-    assert [len(first.evidence.commits), len(first.evidence.reports), len(first.ids)] == [3, 1, 3]
+    first = project.cached_history(head, 30)
+    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
     assert "src/caf\udce9.java" in first.paths.names
     assert len(kept(project)) == 1
-    monkeypatch.setattr(Project, "history", no_history)
-    again = project.past(head, 30)
+    monkeypatch.setattr(IndexedRepository, "history", no_history)
+    again = project.cached_history(head, 30)
     assert same(first, again)
     assert again.paths.ids == {name: number for number, name in enumerate(first.paths.names)}
-    assert again.index[head] == 2
+    assert again.commit_numbers[head] == 2
 
 
 @pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow"])
-def test_another_question_has_another_past(project: Project, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_another_question_has_another_past(
+    project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     head, max_files = project.repo.resolve("HEAD"), 30
-    project.past(head, max_files)
+    project.cached_history(head, max_files)
     if what == "version":
         head = project.repo.resolve("HEAD~1")
     elif what == "files":
@@ -67,14 +69,14 @@ def test_another_question_has_another_past(project: Project, monkeypatch: pytest
         monkeypatch.setattr(module, "history_version", lambda: "later")
     else:
         monkeypatch.setattr(Repository, "shallow", frozenset({head}))
-    project.past(head, max_files)
+    project.cached_history(head, max_files)
     assert len(kept(project)) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "no archive", "empty", "another archive", "a bit", "an array"])
-def test_a_damaged_file_is_made_again(project: Project, damage: str) -> None:
+def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
     head = project.repo.resolve("HEAD")
-    first = project.past(head, 30)
+    first = project.cached_history(head, 30)
     [path] = kept(project)
     whole = path.read_bytes()
     if damage == "another archive":
@@ -87,26 +89,26 @@ def test_a_damaged_file_is_made_again(project: Project, damage: str) -> None:
         half = len(whole) // 2
         cut = {"cut": whole[:half], "no archive": b"not an archive", "empty": b""}
         path.write_bytes(cut.get(damage, whole[:60] + bytes([whole[60] ^ 255]) + whole[61:]))
-    assert same(first, project.past(head, 30))
+    assert same(first, project.cached_history(head, 30))
     assert path.read_bytes() == whole
     assert kept(project) == [path]
 
 
-def test_only_the_newest_are_kept(project: Project) -> None:
+def test_only_the_newest_are_kept(project: IndexedRepository) -> None:
     head = project.repo.resolve("HEAD")
     for max_files in range(1, KEPT_HISTORIES + 3):
-        project.past(head, max_files)
-        project.past(head, 1)  # used all the time
+        project.cached_history(head, max_files)
+        project.cached_history(head, 1)  # used all the time
     assert len(kept(project)) == KEPT_HISTORIES
-    assert same(project.past(head, 1), project.past(head, 1))
+    assert same(project.cached_history(head, 1), project.cached_history(head, 1))
 
 
-def test_without_room_the_past_is_only_not_kept(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_the_past_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tosloc.index.repository.save_arrays", full)
-    assert len(project.past(project.repo.resolve("HEAD"), 30).evidence.commits) == 3
+    assert len(project.cached_history(project.repo.resolve("HEAD"), 30).history.commits) == 3
     assert kept(project) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.index_fixtures import report_of
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.query import Query
-from tosloc.index.term_bounds import WHOLE, Vocabulary
+from tosloc.index.term_bounds import WHOLE, TermBounds
 from tosloc.records import Snapshot
 
 FILES = {"A.java": {"code": "tree leaf"}, "B.java": {"code": "tree"}, "C.java": {"code": "tree node"}, "D.java": {}}
@@ -23,12 +23,12 @@ def view(make_table):
     ("vocabulary", "kept"),
     [
         (WHOLE, ["leaf", "node", "moss", "tree"]),
-        (Vocabulary(least=1), ["leaf", "node", "tree"]),
-        (Vocabulary(least=2), ["tree"]),
-        (Vocabulary(most=0.75), ["leaf", "node", "moss", "tree"]),
-        (Vocabulary(most=0.74), ["leaf", "node", "moss"]),
-        (Vocabulary(least=1, most=0.25), ["leaf", "node"]),
-        (Vocabulary(least=5), []),
+        (TermBounds(least=1), ["leaf", "node", "tree"]),
+        (TermBounds(least=2), ["tree"]),
+        (TermBounds(most=0.75), ["leaf", "node", "moss", "tree"]),
+        (TermBounds(most=0.74), ["leaf", "node", "moss"]),
+        (TermBounds(least=1, most=0.25), ["leaf", "node"]),
+        (TermBounds(least=5), []),
     ],
 )
 def test_bounds_on_the_files_that_hold_a_term(view, vocabulary, kept):

@@ -8,7 +8,7 @@ from tests.end_to_end import toy
 from tosloc import experiment
 from tosloc.cli import main
 from tosloc.cli.lab import study
-from tosloc.index.term_bounds import Vocabulary
+from tosloc.index.term_bounds import TermBounds
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def folder(project, tmp_path_factory):
 def few(monkeypatch):
     """Two steps where there are five; a baseline that is not perfect on a project as easy as this."""
     monkeypatch.setattr(study, "BASELINE", "recency")
-    monkeypatch.setattr(study, "VOCABULARIES", {"least": [Vocabulary(least=2)], "most": [Vocabulary(most=0.4)]})
+    monkeypatch.setattr(study, "VOCABULARIES", {"least": [TermBounds(least=2)], "most": [TermBounds(most=0.4)]})
     for name in ("TOLERANCES", "NOISES", "ROUNDINGS"):
         monkeypatch.setattr(study, name, getattr(study, name)[::4])
 

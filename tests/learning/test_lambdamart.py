@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tosloc.config import RankerSettings
 from tosloc.errors import CheckpointError
-from tosloc.learning.lambdamart import HeadLists, HeadRanker, head_rows, reorder_head
+from tosloc.learning.lambdamart import HeadRanker, head_rows, reorder_head
+from tosloc.learning.ranking_lists import RankingLists
 from tosloc.records import Ranking
 from tosloc.retrieval.stage_one import StageOne
 
@@ -19,7 +20,7 @@ SETTINGS = RankerSettings(depth=6, rounds=10, leaves=4, min_leaf=2, l2=0.1, feat
 
 
 def heads(reports=40, seed=1):
-    """HeadLists of 6 files and 2 features; the file with the larger second feature is the fixed one."""
+    """Lists of 6 files and 2 features; the file with the larger second feature is the fixed one."""
     rng = np.random.default_rng(seed)
     rows, fixed = [], []
     for _ in range(reports):
@@ -27,7 +28,7 @@ def heads(reports=40, seed=1):
         table = table[np.argsort(-table[:, 0])]
         rows.append(head_rows(table, table[:, 0].astype(np.float64)))
         fixed.append(table[:, 1] == table[:, 1].max())
-    return HeadLists(np.concatenate(rows), np.concatenate(fixed), [6] * reports)
+    return RankingLists.of(list(zip(rows, fixed, strict=True)))
 
 
 @pytest.fixture(scope="module")

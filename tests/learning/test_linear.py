@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from tosloc.learning.linear import (
     TOLERANCE,
     ListQuality,
-    TrainingLists,
     fit_evolution,
     fit_listwise,
     listwise_loss,
 )
+from tosloc.learning.ranking_lists import RankingLists
 
 
-def examples_of(tables, weights=None):
-    """TrainingLists of (rows, fixed) for each report."""
+def lists_of(tables, weights=None):
+    """Lists of (rows, fixed) for each report."""
     rows = np.concatenate([np.asarray(rows, dtype=np.float32) for rows, _ in tables])
     fixed = np.concatenate([np.asarray(fixed, dtype=bool) for _, fixed in tables])
     starts = np.concatenate(([0], np.cumsum([len(fixed) for _, fixed in tables]))).astype(np.int64)
     each = np.ones(len(rows)) if weights is None else np.asarray(weights)
-    return TrainingLists(rows, fixed, starts, each.astype(np.float32))
+    return RankingLists(rows, fixed, starts, each.astype(np.float32))
 
 
 def planted(weights, reports=60, files=30, seed=3):
@@ -37,16 +37,16 @@ def planted(weights, reports=60, files=30, seed=3):
         fixed = np.zeros(files, dtype=bool)
         fixed[rng.choice(files, p=share / share.sum())] = True
         tables.append((rows, fixed))
-    return examples_of(tables)
+    return lists_of(tables)
 
 
 def test_loss_by_hand():
     """One report: fixed files with score 1 and 0, one other with 2 that stands for 3 files."""
-    training_lists = examples_of([([[1.0], [0.0], [2.0]], [True, True, False])], [1, 1, 3])
-    loss, _ = listwise_loss(np.array([1.0]), training_lists, 0.0, np.zeros(1), 0.0)
+    lists = lists_of([([[1.0], [0.0], [2.0]], [True, True, False])], [1, 1, 3])
+    loss, _ = listwise_loss(np.array([1.0]), lists, 0.0, np.zeros(1), 0.0)
     first, second = np.e / (np.e + 3 * np.e**2), 1 / (1 + 3 * np.e**2)
     assert loss == pytest.approx(-(np.log(first) + np.log(second)) / 2, rel=1e-6)
-    held, _ = listwise_loss(np.array([1.0]), training_lists, 0.1, np.array([3.0]), 0.01)
+    held, _ = listwise_loss(np.array([1.0]), lists, 0.1, np.array([3.0]), 0.01)
     assert held - loss == pytest.approx(0.1 * 1 + 0.01 * 4)
 
 
@@ -59,15 +59,15 @@ def test_gradient_equals_finite_differences(seed):
         fixed = rng.random(size) < 0.4
         fixed[0], fixed[1] = True, False
         tables.append((rng.random((size, 4)), fixed))
-    training_lists = examples_of(tables, rng.integers(1, 5, sum(len(fixed) for _, fixed in tables)))
+    lists = lists_of(tables, rng.integers(1, 5, sum(len(fixed) for _, fixed in tables)))
     weights, centre = rng.normal(size=4), rng.normal(size=4)
-    _, gradient = listwise_loss(weights, training_lists, 0.05, centre, 0.2)
+    _, gradient = listwise_loss(weights, lists, 0.05, centre, 0.2)
     step = 1e-2  # rows are single precision
     for feature in range(4):
         move = np.zeros(4)
         move[feature] = step
-        above, _ = listwise_loss(weights + move, training_lists, 0.05, centre, 0.2)
-        below, _ = listwise_loss(weights - move, training_lists, 0.05, centre, 0.2)
+        above, _ = listwise_loss(weights + move, lists, 0.05, centre, 0.2)
+        below, _ = listwise_loss(weights - move, lists, 0.05, centre, 0.2)
         assert gradient[feature] == pytest.approx((above - below) / (2 * step), abs=2e-4)
 
 
@@ -78,31 +78,28 @@ def test_weights_recover_what_was_planted():
 
 
 def test_a_loose_tolerance_ends_the_fit_early():
-    training_lists = planted([6.0, -4.0, 0.0])
+    lists = planted([6.0, -4.0, 0.0])
     losses = []
     for tolerance in (TOLERANCE, 1e-3, 1e-1, 10.0):
-        weights = fit_listwise(training_lists, l2=1e-3, tolerance=tolerance)
-        losses.append(listwise_loss(weights, training_lists, 1e-3, np.zeros(3), 0.0)[0])
+        weights = fit_listwise(lists, l2=1e-3, tolerance=tolerance)
+        losses.append(listwise_loss(weights, lists, 1e-3, np.zeros(3), 0.0)[0])
     assert losses == sorted(losses)
     assert losses[0] < losses[-1]
-    assert (
-        fit_listwise(training_lists, l2=1e-3).tolist()
-        == fit_listwise(training_lists, l2=1e-3, tolerance=TOLERANCE).tolist()
-    )
+    assert fit_listwise(lists, l2=1e-3).tolist() == fit_listwise(lists, l2=1e-3, tolerance=TOLERANCE).tolist()
 
 
 def test_a_pull_holds_the_weights_at_the_centre():
-    training_lists, centre = planted([6.0, -4.0, 0.0]), np.array([1.0, 2.0, 3.0])
-    near = fit_listwise(training_lists, l2=0.0, centre=centre, pull=1e4)
-    far = fit_listwise(training_lists, l2=0.0, centre=centre, pull=1e-6)
+    lists, centre = planted([6.0, -4.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    near = fit_listwise(lists, l2=0.0, centre=centre, pull=1e4)
+    far = fit_listwise(lists, l2=0.0, centre=centre, pull=1e-6)
     assert near == pytest.approx(centre, abs=1e-3)
     assert abs(far - centre).max() > 1
 
 
 def test_rows_that_stand_for_many_weigh_as_many():
     tables = [([[0.9], [0.2], [0.4]], [True, False, False]), ([[0.3], [0.8], [0.5]], [True, False, False])]
-    weighted = examples_of(tables, [1, 3, 1, 1, 2, 1])
-    repeated = examples_of(
+    weighted = lists_of(tables, [1, 3, 1, 1, 2, 1])
+    repeated = lists_of(
         [
             ([[0.9], [0.2], [0.2], [0.2], [0.4]], [True, False, False, False, False]),
             ([[0.3], [0.8], [0.8], [0.5]], [True, False, False, False]),
@@ -139,14 +136,14 @@ TABLE = st.integers(1, 7).flatmap(
 @given(st.lists(TABLE, min_size=1, max_size=4), st.sampled_from([(1.0, 1.0), (1.0, -1.0), (0.0, 0.0), (0.25, 2.0)]))
 @settings(max_examples=80, deadline=None)
 def test_list_quality_equals_the_slow_version(tables, weights):
-    got = ListQuality(examples_of(tables))(np.array(weights))
+    got = ListQuality(lists_of(tables))(np.array(weights))
     assert got == pytest.approx(slow_precision_and_rank(weights, tables))
 
 
 def test_list_quality_by_hand():
     """Report 1: fixed at ranks 1 and 3 of 3: RR 1, AP (1 + 2/3)/2. Report 2: all 4 scores equal: rank 4."""
     tables = [([[3.0], [2.0], [1.0]], [True, False, True]), ([[1.0]] * 4, [False, True, False, False])]
-    got = ListQuality(examples_of(tables))(np.array([1.0]))
+    got = ListQuality(lists_of(tables))(np.array([1.0]))
     assert got == pytest.approx((1 + 5 / 6 + 1 / 4 + 1 / 4) / 2)
 
 
@@ -166,19 +163,19 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
 
 
 def test_evolution_separates_signal_from_noise():
-    training_lists = planted([40.0, 0.0], reports=40)
+    lists = planted([40.0, 0.0], reports=40)
     seen = []
-    weights = fit_evolution(2, ListQuality(training_lists), generations=15, progress=seen.append)
+    weights = fit_evolution(2, ListQuality(lists), generations=15, progress=seen.append)
     assert weights[0] > 4 * weights[1]
-    assert ListQuality(training_lists)(weights) >= ListQuality(training_lists)(np.array([1.0, 0.2]))
+    assert ListQuality(lists)(weights) >= ListQuality(lists)(np.array([1.0, 0.2]))
     assert seen == list(range(1, len(seen) + 1))
     assert seen
 
 
 def test_joining_taking_and_choosing_columns():
-    one = examples_of([([[1.0, 2.0], [3.0, 4.0]], [True, False])], [1, 5])
-    two = examples_of([([[5.0, 6.0]], [True]), ([[7.0, 8.0], [9.0, 0.0]], [False, True])])
-    joined = TrainingLists.join([one, two])
+    one = lists_of([([[1.0, 2.0], [3.0, 4.0]], [True, False])], [1, 5])
+    two = lists_of([([[5.0, 6.0]], [True]), ([[7.0, 8.0], [9.0, 0.0]], [False, True])])
+    joined = RankingLists.join([one, two])
     assert len(joined) == 3
     assert joined.starts.tolist() == [0, 2, 3, 5]
     assert joined.rows[:, 0].tolist() == [1, 3, 5, 7, 9]

@@ -11,16 +11,16 @@ from tests.end_to_end import toy
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
 from tosloc.index.corpus import blobs_of, suffix_of
-from tosloc.index.term_bounds import Vocabulary
+from tosloc.index.term_bounds import TermBounds
 from tosloc.records import Snapshot
 from tosloc.retrieval import feature_tables as module
 from tosloc.retrieval.feature_tables import (
     FeatureTable,
     _sample,
+    ranking_lists,
     read_block,
     save_block,
     tasks_of,
-    training_lists,
 )
 
 NAMES = ("code", "near_reports", "popularity")
@@ -85,7 +85,7 @@ def test_examples_leave_out_reports_without_a_fixed_file():
             name, np.array(rows, dtype=np.float32), np.array(fixed), ones, np.arange(size, dtype=np.int32)
         )
 
-    made = training_lists(
+    made = ranking_lists(
         iter([table("a", [[1], [2]], [True, False]), table("b", [[3]], [False]), table("c", [[4]], [True])])
     )
     assert len(made) == 2
@@ -94,7 +94,7 @@ def test_examples_leave_out_reports_without_a_fixed_file():
 
 
 def test_no_example_at_all():
-    assert len(training_lists(iter([]))) == 0
+    assert len(ranking_lists(iter([]))) == 0
 
 
 # Which files are asked for
@@ -167,13 +167,13 @@ def test_another_vocabulary_makes_other_blocks(experiment, tmp_path):
     extraction = experiment.extraction(tmp_path, NAMES)
     tasks = tasks_of(experiment.dataset.cases[-3:], experiment.history, 0)
     whole = extraction.run(tasks, jobs=1)
-    extraction.vocabulary = Vocabulary(least=10**6)
+    extraction.term_bounds = TermBounds(least=10**6)
     none = extraction.run(tasks, jobs=1)
     assert set(none).isdisjoint(whole)
     code = NAMES.index("code")
     assert all(table.rows[:, code].any() for table in extraction.tables(whole))
     assert not any(table.rows[:, code].any() for table in extraction.tables(none))
-    extraction.vocabulary = Vocabulary()
+    extraction.term_bounds = TermBounds()
     assert extraction.run(tasks, jobs=1) == whole
 
 

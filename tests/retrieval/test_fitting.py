@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tosloc.config import Config
-from tosloc.retrieval.feature_tables import FeatureTable, training_lists
+from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
 from tosloc.retrieval.fitting import MARGIN, choose, fit_stage_one, head_lists, judge
 from tosloc.retrieval.stage_one import StageOne
 
@@ -65,7 +65,7 @@ def test_own_weights_win_where_the_shipped_mislead():
         return iter(validation)
 
     free = settings(shrink_to_default=0.0)
-    stage, choice = fit_stage_one(free, NAMES, training_lists(iter(reports(60, 1))), again, shipped)
+    stage, choice = fit_stage_one(free, NAMES, ranking_lists(iter(reports(60, 1))), again, shipped)
     assert choice.taken == "own weights"
     assert stage.weights[0] > 5 * abs(stage.weights[1])
     assert choice.tried["own weights"][0] > 0.9
@@ -77,14 +77,14 @@ def test_own_weights_win_where_the_shipped_mislead():
 def test_shipped_weights_win_where_training_misleads():
     shipped = StageOne(NAMES, np.array([5.0, 0.0]))
     wrong = [table(one.report, one.rows[:, ::-1], one.fixed) for one in reports(60, 1)]
-    stage, choice = fit_stage_one(settings(), NAMES, training_lists(iter(wrong)), lambda: reports(20, 2), shipped)
+    stage, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(wrong)), lambda: reports(20, 2), shipped)
     assert choice.taken == "default weights"
     assert stage.weights.tolist() == [5.0, 0.0]
 
 
 def test_shipped_weights_of_other_features_are_no_use():
     shipped = StageOne(("other",), np.array([5.0]))
-    _, choice = fit_stage_one(settings(), NAMES, training_lists(iter(reports(30, 1))), lambda: reports(5, 2), shipped)
+    _, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(reports(30, 1))), lambda: reports(5, 2), shipped)
     assert set(choice.tried) == {"own weights"}
 
 
@@ -92,7 +92,7 @@ def test_few_reports_lean_on_the_shipped_weights():
     shipped = StageOne(NAMES, np.array([3.0, 1.0]))
     free = settings(shrink_to_default=0.0)
     held = settings(shrink_to_default=100.0)
-    train = training_lists(iter(reports(10, 1)))
+    train = ranking_lists(iter(reports(10, 1)))
     near, _ = fit_stage_one(held, NAMES, train, lambda: [], shipped)
     far, _ = fit_stage_one(free, NAMES, train, lambda: [], shipped)
     assert near.weights == pytest.approx([3.0, 1.0], abs=0.05)
@@ -104,7 +104,7 @@ def test_evolution_keeps_to_its_bounds():
     chosen = settings(fit="differential_evolution", evolution=evolution)
     seen = []
     stage, _ = fit_stage_one(
-        chosen, NAMES, training_lists(iter(reports(40, 1))), lambda: [], None, progress=lambda *step: seen.append(step)
+        chosen, NAMES, ranking_lists(iter(reports(40, 1))), lambda: [], None, progress=lambda *step: seen.append(step)
     )
     assert ((stage.weights >= 0) & (stage.weights <= 1)).all()
     assert stage.weights[0] > stage.weights[1]
@@ -115,11 +115,11 @@ def test_heads_of_reports_that_hold_a_fixed_file():
     stage = StageOne(("f",), np.array([1.0]))
     one = table("a", [[1.0], [3.0], [2.0]], [False, False, True])
     two = table("b", [[1.0], [3.0], [2.0]], [True, False, False])
-    made = head_lists(stage, training_lists(iter([one, two])), 2)
+    made = head_lists(stage, ranking_lists(iter([one, two])), 2)
     assert made.sizes == [2]
     assert made.rows[:, 0].tolist() == [3, 2]
     assert made.fixed.tolist() == [False, True]
-    assert head_lists(stage, training_lists(iter([two])), 2).sizes == []
+    assert head_lists(stage, ranking_lists(iter([two])), 2).sizes.tolist() == []
 
 
 def test_a_ranker_is_taken_only_when_it_helps():
@@ -143,10 +143,10 @@ def test_a_ranker_is_taken_only_when_it_helps():
         "feature_fraction": 1.0,
     }
     chosen = settings(ranker=ranker)
-    stage, choice = fit_stage_one(chosen, NAMES, training_lists(iter(middle(60, 1))), lambda: middle(20, 2), None)
+    stage, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(middle(60, 1))), lambda: middle(20, 2), None)
     assert stage.ranker is not None
     assert choice.taken.startswith("own weights, own ranker x ")
     assert sum(choice.tried[choice.taken]) > sum(choice.tried["own weights"]) + 0.3
-    plain, choice = fit_stage_one(chosen, NAMES, training_lists(iter(reports(60, 1))), lambda: reports(20, 2), None)
+    plain, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(reports(60, 1))), lambda: reports(20, 2), None)
     assert plain.ranker is None
     assert choice.taken == "own weights"

@@ -98,7 +98,7 @@ class QueryContext:
         numbers = {documents.term_ids[t]: w for t, w in summary.items() if t in documents.term_ids}
         of_summary = np.array([numbers.get(term, 0.0) for term in terms.tolist()], dtype=np.float64)
         idf = view.idf[terms]
-        joined = self.history.aggregated(view, self.history.evidence.incidence(documents, self.all_paths))
+        joined = self.history.aggregated(view, self.history.index.incidence(documents, self.all_paths))
         whole, short = joined.bm25(terms, (weights * idf, of_summary * idf), self.version.paths.present)
         return whole, short
 
@@ -108,7 +108,7 @@ class QueryContext:
         view = self.history.reports
         documents = view.documents
         terms, weights = documents.known(self.query.weights)
-        joined = self.history.aggregated(view, self.history.evidence.incidence(documents, self.all_paths))
+        joined = self.history.aggregated(view, self.history.index.incidence(documents, self.all_paths))
         return joined.bm25(terms, (weights * view.idf[terms],), self.version.paths.present)[0]
 
     @cached_property

@@ -65,7 +65,7 @@ class HistoryIndex:
             last.asked_again()
         return last
 
-    def before(self, moment: float, contained: BoolArray | None = None) -> HistoryAsOf:
+    def as_of(self, moment: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """The evidence strictly before ``moment`` (seconds since 1970).
 
         ``contained`` (commits of the history,) tells which commits the searched version contains; None: all of them.
@@ -87,7 +87,7 @@ class HistoryIndex:
 class HistoryAsOf:
     """The evidence that was known when a report was opened."""
 
-    evidence: HistoryIndex
+    index: HistoryIndex
     opened: float
     commits: DocumentsView
     reports: DocumentsView
@@ -104,7 +104,7 @@ class HistoryAsOf:
 
     def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
         """The known documents joined by the groups."""
-        return self.evidence.aggregated(view, groups)
+        return self.index.aggregated(view, groups)
 
     def per_file(self, view: DocumentsView, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of the documents' values over the files that they touched."""

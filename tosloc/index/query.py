@@ -34,11 +34,11 @@ class Query:
     """One report, analysed once; everything is derived from summary and description alone."""
 
     report: BugReport
-    vocabulary: Callable[[str], bool] | None = None
+    term_filter: Callable[[str], bool] | None = None
     """Which terms count; None for all. Names as written and stack frames are no terms."""
 
     def _counts(self, terms: Iterable[str]) -> Counter[str]:
-        return Counter(terms if self.vocabulary is None else filter(self.vocabulary, terms))
+        return Counter(terms if self.term_filter is None else filter(self.term_filter, terms))
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:

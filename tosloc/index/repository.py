@@ -52,21 +52,21 @@ def default_store(repo: Repository) -> Path:
 class HistoryCache:
     """What the commits that a version contains say about files."""
 
-    evidence: HistoryIndex
+    history: HistoryIndex
     paths: Names
-    """What the evidence's numbers of files mean."""
-    ids: tuple[str, ...]
+    """What the history's numbers of files mean."""
+    commit_ids: tuple[str, ...]
     """Ids of the commits, by their number."""
 
     @cached_property
-    def index(self) -> dict[str, int]:
+    def commit_numbers(self) -> dict[str, int]:
         """Number of each commit id."""
-        return {commit: number for number, commit in enumerate(self.ids)}
+        return {commit: number for number, commit in enumerate(self.commit_ids)}
 
     def write(self, path: Path) -> None:
         """Keep it as a file."""
-        made = arrays.history_arrays(self.evidence, self.paths.names)
-        save_arrays(path, made | prefixed("history", pack_strings(self.ids)), level=1)
+        made = arrays.history_arrays(self.history, self.paths.names)
+        save_arrays(path, made | prefixed("history", pack_strings(self.commit_ids)), level=1)
 
     @classmethod
     def read(cls, path: Path) -> HistoryCache | None:
@@ -89,7 +89,7 @@ def history_version() -> str:
     return made_by.hexdigest()
 
 
-class Project:
+class IndexedRepository:
     """A repository, its facts store and which files count as source."""
 
     def __init__(
@@ -138,11 +138,11 @@ class Project:
         """All commits that the tips contain."""
         return read_history(self.repo, tips, self.suffixes, progress)
 
-    def evidence(self, history: History, cases: Sequence[Case] | None, max_files: int) -> HistoryIndex:
+    def build_history(self, history: History, cases: Sequence[Case] | None, max_files: int) -> HistoryIndex:
         """Commit messages and fixed reports, the latter from labelled cases or else from the commits' messages."""
         return build_history(history, cases, self.repo.path_names, max_files)
 
-    def past(self, commit: str, max_files: int, progress: Progress = silent) -> HistoryCache:
+    def cached_history(self, commit: str, max_files: int, progress: Progress = silent) -> HistoryCache:
         """What the version's commits say, fixes told by their messages; kept beside the facts for the next time."""
         # a clone that was cut off has another past once it is made whole
         key = json.dumps([history_version(), commit, max_files, sorted(self.suffixes), sorted(self.repo.shallow)])
@@ -154,7 +154,7 @@ class Project:
                 os.utime(path)
             return past
         history = self.history([commit], progress)
-        past = HistoryCache(self.evidence(history, None, max_files), self.repo.path_names, history.ids)
+        past = HistoryCache(self.build_history(history, None, max_files), self.repo.path_names, history.ids)
         # a full disk or a folder that cannot be written costs time, not the answer
         with suppress(OSError):
             past.write(path)

@@ -10,7 +10,7 @@ from tosloc.index.corpus import VersionView
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class TermBounds:
     """Bounds on the document frequency of a report's terms, both inclusive.
 
     The index stays whole, so that document frequencies and lengths of files do not change with the bounds.
@@ -34,5 +34,5 @@ class Vocabulary:
         return counts
 
 
-WHOLE: Final = Vocabulary()
+WHOLE: Final = TermBounds()
 """No bounds."""

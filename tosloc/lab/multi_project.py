@@ -11,8 +11,9 @@ import numpy as np
 
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import HeadLists, HeadRanker
-from tosloc.learning.linear import TrainingLists, fit_listwise, listwise_loss
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.linear import fit_listwise, listwise_loss
+from tosloc.learning.ranking_lists import RankingLists
 from tosloc.records import LongArray
 from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.fitting import head_lists, judge
@@ -38,7 +39,7 @@ def evenly(reports: int, number: int) -> LongArray:
 
 
 def pool(
-    settings: StageOneSettings, names: tuple[str, ...], projects: Sequence[TrainingLists], seed: int = 7
+    settings: StageOneSettings, names: tuple[str, ...], projects: Sequence[RankingLists], seed: int = 7
 ) -> StageOne:
     """Weights and ranker of several projects together, each with an equal say in the weights.
 
@@ -46,17 +47,12 @@ def pool(
     """
     if not projects:
         raise ToslocError("no project is left to learn from; name at least two training folders")
-    shared = TrainingLists.join([part.take(evenly(len(part), LINEAR_REPORTS)) for part in projects])
+    shared = RankingLists.join([part.take(evenly(len(part), LINEAR_REPORTS)) for part in projects])
     linear = StageOne(names, fit_listwise(shared, l2=settings.l2))
     if not settings.ranker.enabled:
         return linear
-    parts = [
-        head_lists(linear, part.take(evenly(len(part), RANKER_REPORTS)), settings.ranker.depth) for part in projects
-    ]
-    heads = HeadLists(
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.fixed for part in parts]),
-        [size for part in parts for size in part.sizes],
+    heads = RankingLists.join(
+        [head_lists(linear, part.take(evenly(len(part), RANKER_REPORTS)), settings.ranker.depth) for part in projects]
     )
     return StageOne(names, linear.weights, HeadRanker(settings.ranker, seed, RANKER_MIX).fit(heads))
 

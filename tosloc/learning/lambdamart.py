@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from tosloc.config import RankerSettings
 from tosloc.errors import CheckpointError
-from tosloc.learning.linear import Rows
-from tosloc.records import BoolArray, FloatArray
+from tosloc.learning.ranking_lists import RankingLists, Rows
+from tosloc.records import FloatArray
 
 
 def head_rows(rows: Rows, scores: FloatArray) -> Rows:
@@ -21,35 +19,22 @@ def head_rows(rows: Rows, scores: FloatArray) -> Rows:
     return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class HeadLists:
-    """HeadLists of many reports' lists for training, one after the other."""
-
-    rows: Rows
-    fixed: BoolArray
-    sizes: list[int]
-
-    @classmethod
-    def of(cls, lists: Sequence[tuple[Rows, BoolArray]]) -> Self:
-        """The rows and fixed files of at least one list."""
-        rows, fixed = zip(*lists, strict=True)
-        return cls(np.concatenate(rows), np.concatenate(fixed), [len(one) for one in fixed])
-
-
 class HeadRanker:
     """LambdaMART on the first ``depth`` files; learned from heads, without knowledge of paths."""
 
-    def __init__(self, settings: RankerSettings, seed: int = 7, mix: float = 1.0) -> None:
+    def __init__(self, settings: RankerSettings, seed: int = 7, weight: float = 1.0) -> None:
         self.settings, self.seed = settings, seed
-        self.weight_ = mix
-        """How many of the ranker's points are added to one of the linear score; chosen on validation."""
+        self.weight_ = weight
+        """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
         self.booster_: Any = None
 
-    def fit(self, heads: HeadLists) -> HeadRanker:
+    def fit(self, heads: RankingLists) -> HeadRanker:
         """Learn; a second fit forgets the first. Deterministic for a seed."""
         import lightgbm
 
-        data = lightgbm.Dataset(heads.rows, label=heads.fixed.astype(np.int32), group=heads.sizes, free_raw_data=True)
+        data = lightgbm.Dataset(
+            heads.rows, label=heads.fixed.astype(np.int32), group=heads.sizes.tolist(), free_raw_data=True
+        )
         self.booster_ = lightgbm.train(
             {
                 "objective": "lambdarank",
@@ -70,30 +55,30 @@ class HeadRanker:
         )
         return self
 
-    def weighted(self, mix: float) -> HeadRanker:
-        """The same trees with another share in the score."""
-        other = HeadRanker(self.settings, self.seed, mix)
+    def weighted(self, weight: float) -> HeadRanker:
+        """The same trees with another weight."""
+        other = HeadRanker(self.settings, self.seed, weight)
         other.booster_ = self.booster_
         return other
 
     def scores(self, rows: Rows) -> FloatArray:
-        """(k,) the ranker's points for the rows of ``head_rows``."""
-        points: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
-        return points
+        """(k,) the trees' scores of the rows of ``head_rows``."""
+        scores: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
+        return scores
 
     def text(self) -> str:
         """The trees as LightGBM's text format."""
         return str(self.booster_.model_to_string())
 
     @classmethod
-    def from_text(cls, text: str, settings: RankerSettings, mix: float) -> HeadRanker:
+    def from_text(cls, text: str, settings: RankerSettings, weight: float) -> HeadRanker:
         """Ranker from its text. Raises CheckpointError when LightGBM cannot read it."""
         import lightgbm
 
         # LightGBM writes to standard error by itself before it raises
         if not text.startswith("tree") or not all(part in text for part in ("num_class=", "end of trees")):
             raise CheckpointError("the learned ranker is cut off or no ranker; train again, or copy the whole folder")
-        ranker = cls(settings, mix=mix)
+        ranker = cls(settings, weight=weight)
         try:
             ranker.booster_ = lightgbm.Booster(model_str=text)
         except (lightgbm.basic.LightGBMError, ValueError) as error:
@@ -101,9 +86,9 @@ class HeadRanker:
         return ranker
 
 
-def reorder_head(scores: FloatArray, order: np.ndarray, points: FloatArray, mix: float) -> FloatArray:
-    """(F,) scores: the head's files, ``order``, by linear score and mix times their points, above all the rest."""
-    return raised(scores, order, (scores[order] + mix * points) / (1 + mix))
+def reorder_head(scores: FloatArray, order: np.ndarray, learned: FloatArray, weight: float) -> FloatArray:
+    """(F,) scores: the files ``order`` by their linear and weighted ``learned`` scores (k,), above all the rest."""
+    return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
 
 
 def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:

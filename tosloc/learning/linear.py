@@ -1,79 +1,36 @@
 """One score from many features: a weighted sum, its weights fitted in one of two ways.
 
-``TrainingLists`` holds, for each report, the feature rows of its fixed files and of other files; the fits see no
-paths and no names. Shapes: R reports, n rows over all reports, K features.
+Shapes: R reports, n rows over all reports, K features.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize
 
 from tosloc.index.postings import summed
-from tosloc.records import BoolArray, FloatArray, LongArray
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.records import FloatArray
 
-Rows = npt.NDArray[np.float32]
 TOLERANCE = 1e7 * float(np.finfo(np.float64).eps)
 """Of the listwise fit; SciPy's own for L-BFGS."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingLists:
-    """Feature rows of reports, one report after the other, each with at least one fixed file."""
-
-    rows: Rows
-    """(n, K)"""
-    fixed: BoolArray
-    """(n,) whether the row is a fixed file."""
-    starts: LongArray
-    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
-    weights: Rows
-    """(n,) how many files a row stands for: 1, or more for sampled files."""
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @classmethod
-    def join(cls, parts: list[TrainingLists]) -> TrainingLists:
-        """All reports of the parts, in their order."""
-        offsets = np.cumsum([0, *(len(part.rows) for part in parts)])
-        starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.fixed for part in parts]),
-            np.concatenate([*starts, offsets[-1:]]).astype(np.int64),
-            np.concatenate([part.weights for part in parts]),
-        )
-
-    def take(self, reports: LongArray) -> TrainingLists:
-        """The given reports alone."""
-        pieces = [np.arange(self.starts[r], self.starts[r + 1]) for r in reports.tolist()]
-        rows = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
-        starts = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces]))).astype(np.int64)
-        return TrainingLists(self.rows[rows], self.fixed[rows], starts, self.weights[rows])
-
-    def columns(self, chosen: list[int]) -> TrainingLists:
-        """The same rows with some features only."""
-        return TrainingLists(np.ascontiguousarray(self.rows[:, chosen]), self.fixed, self.starts, self.weights)
-
-
 def listwise_loss(
-    weights: FloatArray, training_lists: TrainingLists, l2: float, centre: FloatArray, pull: float
+    weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
 ) -> tuple[float, FloatArray]:
     """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
 
     ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the weights.
     """
-    rows, fixed, starts = training_lists.rows, training_lists.fixed, training_lists.starts
-    reports = len(training_lists)
+    rows, fixed, starts = lists.rows, lists.fixed, lists.starts
+    reports = len(lists)
     scores = (rows @ weights.astype(np.float32)).astype(np.float64)
     largest = np.maximum.reduceat(scores, starts[:-1])
     sizes = np.diff(starts)
-    mass = np.exp(scores - np.repeat(largest, sizes)) * training_lists.weights
+    mass = np.exp(scores - np.repeat(largest, sizes)) * lists.weights
     others = np.add.reduceat(np.where(fixed, 0.0, mass), starts[:-1])
     report_of = np.repeat(np.arange(reports), sizes)
     hit = np.flatnonzero(fixed)
@@ -93,7 +50,7 @@ def listwise_loss(
 
 
 def fit_listwise(
-    training_lists: TrainingLists,
+    lists: RankingLists,
     *,
     l2: float,
     centre: FloatArray | None = None,
@@ -104,12 +61,12 @@ def fit_listwise(
 
     ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
     """
-    features = training_lists.rows.shape[1]
+    features = lists.rows.shape[1]
     start = np.zeros(features) if centre is None else centre
     found = optimize.minimize(
         listwise_loss,
         start,
-        args=(training_lists, l2, start, pull),
+        args=(lists, l2, start, pull),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 300, "ftol": tolerance},
@@ -119,18 +76,18 @@ def fit_listwise(
 
 
 class ListQuality:
-    """MRR + MAP of weighted sums over the same training_lists, for many trials of weights.
+    """MRR + MAP of weighted sums over the same lists, for many trials of weights.
 
     A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing; sampled rows
     count for the files that they stand for.
     """
 
-    def __init__(self, training_lists: TrainingLists) -> None:
-        counts = np.add.reduceat(training_lists.fixed.astype(np.int64), training_lists.starts[:-1])
-        self._fixed, self._wrong = training_lists.rows[training_lists.fixed], training_lists.rows[~training_lists.fixed]
+    def __init__(self, lists: RankingLists) -> None:
+        counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
+        self._fixed, self._wrong = lists.rows[lists.fixed], lists.rows[~lists.fixed]
         self._fixed_ends = np.cumsum(counts).tolist()
-        self._wrong_ends = np.cumsum(np.diff(training_lists.starts) - counts).tolist()
-        weights = training_lists.weights[~training_lists.fixed]
+        self._wrong_ends = np.cumsum(np.diff(lists.starts) - counts).tolist()
+        weights = lists.weights[~lists.fixed]
         self._sampled = weights.astype(np.float64) if (weights != 1).any() else None
 
     def __call__(self, weights: FloatArray) -> float:

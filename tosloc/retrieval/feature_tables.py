@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -29,8 +29,8 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
-from tosloc.index.term_bounds import WHOLE, Vocabulary
-from tosloc.learning.linear import Rows, TrainingLists
+from tosloc.index.term_bounds import WHOLE, TermBounds
+from tosloc.learning.ranking_lists import RankingLists, Rows
 from tosloc.records import (
     BoolArray,
     BugReport,
@@ -104,10 +104,10 @@ class Extraction:
         store_path: Path,
         suffixes: frozenset[str],
         names: Sequence[str],
-        vocabulary: Vocabulary = WHOLE,
+        term_bounds: TermBounds = WHOLE,
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
-        self.suffixes, self.names, self.vocabulary = suffixes, tuple(names), vocabulary
+        self.suffixes, self.names, self.term_bounds = suffixes, tuple(names), term_bounds
         self.history_digest = ""
 
     @property
@@ -125,8 +125,8 @@ class Extraction:
         facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
         words = [(t.report.summary, t.report.description) for t in tasks]
         made_of: list[object] = [self.names, facts, words, _version(), self.history_digest, sorted(self.suffixes)]
-        if self.vocabulary != WHOLE:
-            made_of.append([self.vocabulary.least, self.vocabulary.most])
+        if self.term_bounds != WHOLE:
+            made_of.append([self.term_bounds.least, self.term_bounds.most])
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
             key.update(task.contained)
@@ -177,19 +177,10 @@ def read_block(path: Path) -> Iterator[FeatureTable]:
         )
 
 
-def training_lists(tables: Iterator[FeatureTable]) -> TrainingLists:
-    """Tables with at least one fixed file as examples for the fits."""
+def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
+    """The tables with at least one fixed file."""
     kept = [table for table in tables if table.fixed.any()]
-    if not kept:
-        none = np.zeros(0, dtype=np.float32)
-        return TrainingLists(none.reshape(0, 0), none.astype(bool), np.zeros(1, dtype=np.int64), none)
-    sizes = [len(table.rows) for table in kept]
-    return TrainingLists(
-        np.concatenate([table.rows for table in kept]),
-        np.concatenate([table.fixed for table in kept]),
-        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        np.concatenate([table.weights for table in kept]),
-    )
+    return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
 
 
 @dataclass(eq=False)
@@ -247,8 +238,8 @@ def _table(
     packed = np.frombuffer(task.contained, dtype=np.uint8)
     contained = np.unpackbits(packed).astype(bool)
     place = VersionIndex(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
-    moment = worker.evidence.before(task.report.opened_seconds, contained)
-    context = QueryContext(Query(task.report, extraction.vocabulary.of(place.text)), place, moment)
+    moment = worker.evidence.as_of(task.report.opened_seconds, contained)
+    context = QueryContext(Query(task.report, extraction.term_bounds.of(place.text)), place, moment)
     made = features.columns(context, extraction.names)
     rows = np.column_stack([made[name] for name in extraction.names]).astype(np.float32)
     wanted = {worker.repo.path_names.ids[path] for path in task.fixed}

@@ -225,7 +225,7 @@ def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files without a past."""
     moment, view, table = context.history, context.history.commits, context.version.paths.table
     terms, weights = view.documents.known(context.query.summary_weights)
-    joined = moment.aggregated(view, moment.evidence.name_terms(table))
+    joined = moment.aggregated(view, moment.index.name_terms(table))
     of_terms = joined.bm25(terms, (weights * view.idf[terms],), context.version.paths.name_terms)[0]
     paths = context.version.paths
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)

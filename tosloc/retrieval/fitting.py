@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from tosloc.config import StageOneSettings
-from tosloc.learning.lambdamart import HeadLists, HeadRanker, head_rows
-from tosloc.learning.linear import ListQuality, TrainingLists, fit_evolution, fit_listwise
+from tosloc.learning.lambdamart import HeadRanker, head_rows
+from tosloc.learning.linear import ListQuality, fit_evolution, fit_listwise
+from tosloc.learning.ranking_lists import RankingLists
 from tosloc.metrics import fixed_ranks, precision_and_rank
 from tosloc.records import Progress, silent
 from tosloc.retrieval.feature_tables import FeatureTable
@@ -51,25 +53,22 @@ def choose(tried: Mapping[str, tuple[float, float]]) -> str:
     return best
 
 
-def head_lists(stage: StageOne, training_lists: TrainingLists, depth: int) -> HeadLists:
+def head_lists(stage: StageOne, lists: RankingLists, depth: int) -> RankingLists:
     """The first ``depth`` rows of every report's list by linear score, those that hold a fixed file."""
     heads = []
-    scores = stage.linear(training_lists.rows)
-    for start, end in zip(training_lists.starts[:-1].tolist(), training_lists.starts[1:].tolist(), strict=True):
+    scores = stage.linear(lists.rows)
+    for start, end in pairwise(lists.starts.tolist()):
         order = np.argsort(-scores[start:end], kind="stable")[:depth]
-        hit = training_lists.fixed[start:end][order]
-        if hit.any():
-            heads.append((head_rows(training_lists.rows[start:end][order], scores[start:end][order]), hit))
-    width = training_lists.rows.shape[1] + 2
-    return (
-        HeadLists.of(heads) if heads else HeadLists(np.zeros((0, width), dtype=np.float32), np.zeros(0, dtype=bool), [])
-    )
+        fixed = lists.fixed[start:end][order]
+        if fixed.any():
+            heads.append((head_rows(lists.rows[start:end][order], scores[start:end][order]), fixed))
+    return RankingLists.of(heads, features=lists.rows.shape[1] + 2)
 
 
 def fit_weights(
     settings: StageOneSettings,
     names: tuple[str, ...],
-    train: TrainingLists,
+    train: RankingLists,
     centre: StageOne | None,
     seed: int,
     progress: Progress = silent,
@@ -98,7 +97,7 @@ def fit_weights(
 def fit_stage_one(
     settings: StageOneSettings,
     names: tuple[str, ...],
-    train: TrainingLists,
+    train: RankingLists,
     validation: Callable[[], Iterable[FeatureTable]],
     default: StageOne | None,
     seed: int = 7,
@@ -121,7 +120,7 @@ def fit_stage_one(
         progress("learned ranker", 0, 1)
         heads = head_lists(stage, train, settings.ranker.depth)
         rankers = {}
-        if len(heads.sizes):
+        if len(heads):
             rankers["own ranker"] = HeadRanker(settings.ranker, seed).fit(heads)
         if usable is not None and usable.ranker is not None:
             rankers["default ranker"] = usable.ranker

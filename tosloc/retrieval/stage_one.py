@@ -9,7 +9,7 @@ import numpy as np
 
 from tosloc.index.postings import leaders
 from tosloc.learning.lambdamart import HeadRanker, head_rows, reorder_head
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.records import FloatArray
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
-from tosloc.learning.linear import TrainingLists
-from tosloc.retrieval.feature_tables import FeatureTable, read_block, training_lists
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
 
 LISTING = "blocks.json"
 
@@ -59,6 +59,6 @@ class StoredFeatureTables:
         for name in self.blocks[part]:
             yield from read_block(self.work / name)
 
-    def train(self) -> TrainingLists:
-        """The training part as training_lists."""
-        return training_lists(self.tables("train"))
+    def train(self) -> RankingLists:
+        """The training part, for the fits."""
+        return ranking_lists(self.tables("train"))

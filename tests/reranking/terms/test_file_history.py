@@ -38,7 +38,7 @@ def bag(made: FileHistories, row: int) -> dict[str, float]:
 
 def test_a_history_by_hand():
     made, evidence = histories()
-    rows = made.rows(np.array([0, 1, 2], dtype=np.int32), evidence.before(2 * YEAR))
+    rows = made.rows(np.array([0, 1, 2], dtype=np.int32), evidence.as_of(2 * YEAR))
     first = np.array([1, 2, 0]) / 5**0.5 / 2**0.5 * np.exp(-1)  # by the document, cookie planet socket
     total = np.sqrt(first + np.array([REPORT_WEIGHT * np.exp(-0.5), 0, 0]) + np.array([0, 0, 1]))
     wanted = dict(zip(TERMS[1:], total / np.linalg.norm(total), strict=True))
@@ -53,29 +53,29 @@ def test_a_history_by_hand():
 def test_only_what_was_known_and_contained_is_heard():
     made, evidence = histories()
     files = np.array([0], dtype=np.int32)
-    early = made.rows(files, evidence.before(YEAR / 2))  # strictly: the report of that second is not known
+    early = made.rows(files, evidence.as_of(YEAR / 2))  # strictly: the report of that second is not known
     assert bag(made, int(early[0])).keys() == {"cooki", "planet"}
     contained = np.array([c != 0 for c in range(8)])
-    without = made.rows(files, evidence.before(2 * YEAR, contained))
+    without = made.rows(files, evidence.as_of(2 * YEAR, contained))
     assert bag(made, int(without[0])).keys() == {"cooki", "socket"}
-    assert bag(made, int(made.rows(files, evidence.before(0))[0])) == {}
+    assert bag(made, int(made.rows(files, evidence.as_of(0))[0])) == {}
 
 
 def test_what_says_the_same_is_made_once():
     made, evidence = histories()
     files = np.array([0, 1], dtype=np.int32)
-    rows = made.rows(files, evidence.before(2 * YEAR))
-    assert made.rows(files[::-1], evidence.before(9 * YEAR)).tolist() == rows[::-1].tolist()
-    earlier = made.rows(files, evidence.before(YEAR - 1))
+    rows = made.rows(files, evidence.as_of(2 * YEAR))
+    assert made.rows(files[::-1], evidence.as_of(9 * YEAR)).tolist() == rows[::-1].tolist()
+    earlier = made.rows(files, evidence.as_of(YEAR - 1))
     assert earlier[0] != rows[0]
     assert earlier[1] == rows[1]
     # and it does not matter with which others it was made
     alone, evidence = histories()
-    row = alone.rows(files[1:], evidence.before(2 * YEAR))
+    row = alone.rows(files[1:], evidence.as_of(2 * YEAR))
     assert bag(alone, int(row[0])) == bag(made, int(rows[1]))
 
 
 def test_the_heaviest_terms_stay():
     made, evidence = histories(size=1)
-    rows = made.rows(np.array([0], dtype=np.int32), evidence.before(2 * YEAR))
+    rows = made.rows(np.array([0], dtype=np.int32), evidence.as_of(2 * YEAR))
     assert bag(made, int(rows[0])) == {"cooki": 1.0}

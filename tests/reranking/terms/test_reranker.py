@@ -10,7 +10,8 @@ import pytest
 
 from tosloc.config import RankerSettings, TermsSettings
 from tosloc.errors import CheckpointError
-from tosloc.learning.lambdamart import HeadLists, HeadRanker
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.ranking_lists import RankingLists
 from tosloc.reranking.terms.combiner import last_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
 from tosloc.reranking.terms.reranker import BOTH, RECORD, STAGE_ONE, Wording, final_scores, gains
@@ -22,8 +23,8 @@ def trees() -> HeadRanker:
     """A last layer over one feature, which goes by the encoder' contents."""
     rng = np.random.default_rng(1)
     parts = rng.standard_normal((40, 2))
-    heads = HeadLists(last_rows(np.zeros((40, 1), dtype=np.float32), parts), parts[:, 0] > 1, [40])
-    return HeadRanker(RankerSettings(rounds=3, min_leaf=2), mix=0.5).fit(heads)
+    heads = RankingLists.of([(last_rows(np.zeros((40, 1), dtype=np.float32), parts), parts[:, 0] > 1)])
+    return HeadRanker(RankerSettings(rounds=3, min_leaf=2), weight=0.5).fit(heads)
 
 
 @pytest.fixture

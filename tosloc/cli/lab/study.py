@@ -38,11 +38,12 @@ from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, S
 from tosloc.evaluation.measures import AP, Measure
 from tosloc.experiment import ExperimentContext
 from tosloc.index.arrays import history_from
-from tosloc.index.term_bounds import Vocabulary
+from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
 from tosloc.lab.agreement.level_tables import number, p_cell
 from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, Scored, reproduction
-from tosloc.learning.linear import TrainingLists, fit_listwise
+from tosloc.learning.linear import fit_listwise
+from tosloc.learning.ranking_lists import RankingLists
 from tosloc.localizer import Localizer
 from tosloc.plots.drawing import save
 from tosloc.records import FloatArray, Ranking
@@ -55,8 +56,8 @@ SEED = 7
 BASELINE = "bm25f"
 """The one feature of the baseline: the best alone on validation."""
 VOCABULARIES = {
-    "least": [Vocabulary(least=files) for files in (2, 5, 10, 20, 50)],
-    "most": [Vocabulary(most=share) for share in (0.5, 0.2, 0.1, 0.05, 0.02)],
+    "least": [TermBounds(least=files) for files in (2, 5, 10, 20, 50)],
+    "most": [TermBounds(most=share) for share in (0.5, 0.2, 0.1, 0.05, 0.02)],
 }
 TOLERANCES = (1e-4, 1e-3, 3e-3, 1e-2, 1e-1)
 NOISES = (0.25, 0.5, 1.0, 1.5, 2.0)
@@ -82,7 +83,7 @@ class Step:
         return f"{self.constellation}_{self.number}" if self.number else self.constellation
 
 
-def steps_of_weights(original: Step, train: TrainingLists, l2: float) -> Iterator[Step]:
+def steps_of_weights(original: Step, train: RankingLists, l2: float) -> Iterator[Step]:
     """The steps that change the weights alone."""
     weights = original.weights
     for place, tolerance in enumerate(TOLERANCES, start=1):
@@ -106,7 +107,7 @@ def steps_of_vocabulary(original: Step, options: argparse.Namespace, names: Sequ
         tasks = tasks_of(experiment.part("test"), experiment.history, 0)
         for constellation, vocabularies in VOCABULARIES.items():
             for place, vocabulary in enumerate(vocabularies, start=1):
-                extraction.vocabulary = vocabulary
+                extraction.term_bounds = vocabulary
                 tables = list(extraction.tables(extraction.run(tasks, jobs=config.run.jobs)))
                 setting = f"{vocabulary.least} files" if constellation == "least" else f"{vocabulary.most:.0%}"
                 yield Step(constellation, place, setting, tables, repo.path_names.names, original.weights)

@@ -22,7 +22,7 @@ from tosloc.config import StageTwoSettings
 from tosloc.data.git import Repository, decode
 from tosloc.errors import ToslocError
 from tosloc.learning.lambdamart import raised
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.records import BugReport, FloatArray, IntArray, Progress, Ranking, Snapshot, silent
 from tosloc.reranking.candidates_of_tables import Candidates, candidates_of, features_of
 from tosloc.reranking.encoder.batches import CandidateList, ChunkTable, Judgeable, for_training, values_of

@@ -17,8 +17,8 @@ import numpy as np
 
 from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import HeadLists, HeadRanker
-from tosloc.learning.linear import Rows
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.ranking_lists import RankingLists, Rows
 from tosloc.records import Case, FloatArray
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, CandidateRows, DualEncoder
 
@@ -79,4 +79,4 @@ def fit_last(
         for one, rows, part in zip(lists, features, parts, strict=True)
         if one.fixed[: settings.depth].any()
     ]
-    return HeadRanker(settings, seed, weight).fit(HeadLists.of(heads)) if heads else None
+    return HeadRanker(settings, seed, weight).fit(RankingLists.of(heads)) if heads else None

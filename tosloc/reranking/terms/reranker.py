@@ -28,7 +28,7 @@ from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.index.query import Query
 from tosloc.learning.lambdamart import HeadRanker, raised
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.metrics import fixed_ranks, precision_and_rank
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
 from tosloc.reranking.terms.combiner import chained, fit_last, last_rows
@@ -144,7 +144,7 @@ class Material:
 
     def moment(self, case: Case) -> HistoryAsOf:
         """What was known when a report was opened."""
-        return self.evidence.before(case.report.opened_seconds, self.contained(case.version))
+        return self.evidence.as_of(case.report.opened_seconds, self.contained(case.version))
 
     def named(self, blobs: Sequence[int], paths: Sequence[int]) -> tuple[list[str], list[str]]:
         """Ids of blobs and paths of files, by their numbers in the repository."""
@@ -525,7 +525,7 @@ def vocabulary_of(
     tables = (
         facts(blobs[start : start + LOADED], paths[start : start + LOADED])[0] for start in range(0, len(paths), LOADED)
     )
-    past = material.evidence.before(last_fix(firsts))
+    past = material.evidence.as_of(last_fix(firsts))
     return TermVocabulary.learned(
         tables,
         paths,

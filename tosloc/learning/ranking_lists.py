@@ -1,0 +1,72 @@
+"""What rankers learn from: for each report the feature rows of its fixed files and of other files.
+
+The rankers see no paths and no names. Shapes: R reports, n rows over all reports, K features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.records import BoolArray, LongArray
+
+Rows = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class RankingLists:
+    """Feature rows of reports, one report after the other, each with at least one fixed file."""
+
+    rows: Rows
+    """(n, K)"""
+    fixed: BoolArray
+    """(n,) whether the row is a fixed file."""
+    starts: LongArray
+    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
+    weights: Rows
+    """(n,) how many files a row stands for: 1, or more for sampled files."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> LongArray:
+        """(R,) rows of each report."""
+        return np.diff(self.starts)
+
+    @classmethod
+    def of(cls, lists: Sequence[tuple[Rows, BoolArray]], weights: Sequence[Rows] = (), features: int = 0) -> Self:
+        """Lists of (rows, fixed); every row weighs 1 unless weights are given. ``features`` is K of an empty set."""
+        starts = np.concatenate(([0], np.cumsum([len(fixed) for _, fixed in lists]))).astype(np.int64)
+        rows, fixed = np.zeros((0, features), dtype=np.float32), np.zeros(0, dtype=bool)
+        if lists:
+            rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        return cls(rows, fixed, starts, np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32))
+
+    @classmethod
+    def join(cls, parts: Sequence[RankingLists]) -> Self:
+        """All reports of the parts, in their order."""
+        sizes = np.concatenate([part.sizes for part in parts])
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.fixed for part in parts]),
+            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+    def take(self, reports: LongArray) -> RankingLists:
+        """The given reports alone."""
+        stretches = [slice(self.starts[r], self.starts[r + 1]) for r in reports.tolist()]
+        return RankingLists.of(
+            [(self.rows[rows], self.fixed[rows]) for rows in stretches],
+            [self.weights[rows] for rows in stretches],
+            self.rows.shape[1],
+        )
+
+    def columns(self, chosen: Sequence[int]) -> RankingLists:
+        """The same rows with some features only."""
+        return RankingLists(np.ascontiguousarray(self.rows[:, chosen]), self.fixed, self.starts, self.weights)
