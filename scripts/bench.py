@@ -67,14 +67,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from tosloc import experiment
 from tosloc.analysis.build import build
 from tosloc.analysis.store import FactStore
 from tosloc.analysis.text import words
+from tosloc.cli.printing import print_table
 from tosloc.config import Config, load_config
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History, fix_commits
@@ -739,16 +737,11 @@ def memory_of(process: int) -> tuple[int, int]:
     return kilobytes.get("VmRSS", 0) * 1024, kilobytes.get("VmHWM", 0) * 1024
 
 
-def print_table(rows: Sequence[Row]) -> None:
-    """Rows for people."""
-    table = Table("", "value", "reference", "ratio", "target", box=SIMPLE_HEAD)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        shown = [amount_of(row.name, x) for x in (row.value, row.reference)]
-        target = next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
-        table.add_row(row.name, *shown, f"{row.ratio:.3g}", "" if target is None else f"{target:g}")
-    Console(highlight=False, markup=False).print(table)
+def cells_of(row: Row) -> list[str]:
+    """A row for people."""
+    target = next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
+    amounts = [amount_of(row.name, x) for x in (row.value, row.reference)]
+    return [row.name, *amounts, f"{row.ratio:.3g}", "" if target is None else f"{target:g}"]
 
 
 def amount_of(name: str, value: float) -> str:
@@ -836,7 +829,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         records: list[dict[str, Any]] = [asdict(row) | {"ratio": row.ratio} for row in rows]
         print(json.dumps(records, indent=2))
     else:
-        print_table(rows)
+        print_table(["", "value", "reference", "ratio", "target"], [cells_of(row) for row in rows])
     return 0
 
 

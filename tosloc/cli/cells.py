@@ -8,24 +8,9 @@ if TYPE_CHECKING:
     from tosloc.evaluation.compare import Difference
     from tosloc.evaluation.evaluate import ReportScores
     from tosloc.evaluation.statistics import Interval, TTest
-    from tosloc.evaluation.tables import StratumRow
 
-COUNTS: Final = ("reports", "relevant", "dropped", "empty")
-SHARES: Final = (
-    "mrr",
-    "map",
-    "top1",
-    "top5",
-    "top10",
-    "coverage50",
-    "coverage100",
-    "coverage300",
-    "any50",
-    "any100",
-    "any300",
-)
-RANKS_SHOWN = 8
-UNKNOWN = "-"
+RANKS_SHOWN: Final = 8
+UNKNOWN: Final = "-"
 
 
 def share(value: float | None, sign: bool = False) -> str:
@@ -56,7 +41,7 @@ def length(value: float | None) -> str:
     return f"{int(value * 10_000) / 10_000:.4f}".replace("0.", ".", 1)
 
 
-def mean(value: float | None, interval: Interval | None) -> str:
+def with_interval(value: float | None, interval: Interval | None) -> str:
     """A mean with its interval, if there is one."""
     return share(value) if interval is None else f"{share(value)} {within(interval)}"
 
@@ -80,35 +65,24 @@ def t_test(test: TTest) -> str:
     return UNKNOWN if test.t is None else f"{p_value(test.p)} (t = {test.t:.2f})"
 
 
-def stratum_cells(row: StratumRow) -> list[str]:
-    """Name, reports, relevant files, MRR and MAP of a stratum; a star says that the reports are few."""
-    means = [UNKNOWN if one is None else mean(one.value, one.interval) for one in (row.mrr, row.map)]
-    reports = count(row.reports) + ("*" if row.few and row.reports else "")
-    return [row.name, reports, count(row.relevant), *means]
-
-
-def of_difference(one: Difference) -> list[tuple[str, str]]:
-    """What a comparison says of one measure: names, with {a} and {b} for the runs, and cells."""
+def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
+    """What a comparison of runs named ``a`` and ``b`` says of one measure: names with their cells."""
     interval = one.paired.interval
-    cells = [
-        ("mean of {a}", share(one.a)),
-        ("mean of {b}", share(one.b)),
-        ("difference", share(one.paired.mean, sign=True)),
-        ("... 95 % interval", UNKNOWN if interval is None else within(interval, sign=True)),
-        ("p, paired t-test", t_test(one.paired.t_test)),
-        ("p, paired bootstrap", p_value(one.paired.bootstrap_p)),
-    ]
+    found = {
+        f"mean of {a}": share(one.a),
+        f"mean of {b}": share(one.b),
+        "difference": share(one.paired.mean, sign=True),
+        "... 95 % interval": UNKNOWN if interval is None else within(interval, sign=True),
+        "p, paired t-test": t_test(one.paired.t_test),
+        "p, paired bootstrap": p_value(one.paired.bootstrap_p),
+    }
     if one.holm_t is not None or one.holm_bootstrap is not None:
-        cells += [
-            ("p, t-test, Holm", p_value(one.holm_t)),
-            ("p, bootstrap, Holm", p_value(one.holm_bootstrap)),
-        ]
-    return [
-        *cells,
-        ("reports better in {b}", count(one.wins)),
-        ("equal", count(one.ties)),
-        ("better in {a}", count(one.losses)),
-    ]
+        found |= {"p, t-test, Holm": p_value(one.holm_t), "p, bootstrap, Holm": p_value(one.holm_bootstrap)}
+    return found | {
+        f"reports better in {b}": count(one.wins),
+        "equal": count(one.ties),
+        f"better in {a}": count(one.losses),
+    }
 
 
 def ranks(one: ReportScores) -> str:

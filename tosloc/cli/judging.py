@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.options import JsonOption, Split
-from tosloc.errors import RunError
+from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
@@ -58,9 +58,8 @@ def evaluate(
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.cli.markdown import chosen_on_validation, markdown_results, markdown_strata
     from tosloc.cli.printing import print_json, print_notes
-    from tosloc.cli.tables import print_results, print_strata
+    from tosloc.cli.tables import markdown_results, markdown_strata, print_results, print_strata
     from tosloc.evaluation.tables import results_of, results_values
 
     _check_one_form(as_json, as_markdown)
@@ -78,7 +77,7 @@ def evaluate(
         values = [results_values(one, name=len(results) > 1) for one in results]
         print_json(values if len(values) > 1 else values[0])
     elif as_markdown:
-        tables = [markdown_results(results, [chosen_on_validation(place) for place in runs])]
+        tables = [markdown_results(results, [_chosen_on_validation(path) for path in runs])]
         print("\n".join([*tables, *(markdown_strata(one) for one in results if one.strata)]), end="")
     else:
         print_results(results)
@@ -107,9 +106,8 @@ def compare(
 
     Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first.
     """
-    from tosloc.cli.markdown import markdown_comparison
     from tosloc.cli.printing import print_json, print_notes
-    from tosloc.cli.tables import print_comparison
+    from tosloc.cli.tables import markdown_comparison, print_comparison
     from tosloc.evaluation.compare import compare_all, comparison_values
 
     _check_one_form(as_json, as_markdown)
@@ -220,6 +218,18 @@ def _notes(comparison: Comparison) -> list[str]:
             "the larger search is the harder one"
         )
     return notes
+
+
+def _chosen_on_validation(folder: Path) -> str:
+    """What validation chose for a training folder; empty for a ranking with a finished checkpoint."""
+    path = folder / "checkpoint" / "weights.json"
+    if not path.is_file():
+        return ""
+    try:
+        chosen = json.loads(path.read_text(encoding="utf-8")).get("validation")
+        return str(chosen["taken"]) if chosen else ""
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise CheckpointError(f"{path}: damaged: it does not say what validation chose") from None
 
 
 def _check_same(places: Sequence[Path], split: str, as_json: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -15,6 +15,9 @@ from rich.text import Text
 from tosloc.records import Hit
 
 REASONS_SHOWN = 2
+UNBOUNDED: Final = 100_000
+"""Letters of a line, where a table may be as wide as it likes."""
+Rows: TypeAlias = Sequence[Sequence[str | Text]]
 
 
 def printable(text: str) -> str:
@@ -66,29 +69,86 @@ def print_hits(hits: Sequence[Hit]) -> None:
             console.print(text, soft_wrap=True)
 
 
+def print_table(
+    heads: Sequence[str],
+    rows: Rows,
+    *,
+    title: str = "",
+    left: Container[int] = (0,),
+    edge: bool = True,
+    note: str = "",
+) -> None:
+    """Print a table with a title above and a note below it, columns aligned to the right but for the ``left`` ones.
+
+    A file or pipe takes lines of any length; a narrow terminal gets cells wrapped. A head may have several lines.
+    Without ``edge`` the empty lines and columns around the table are left out.
+    """
+    console, table = _console(), _table(heads, rows, left)
+    table.show_edge = edge
+    if title:
+        console.print(Text(title, style="bold"), soft_wrap=True)
+    needed = _width(console, table)
+    if not console.is_terminal:
+        console.width = max(console.width, needed)
+    elif needed > console.width:
+        for column in table.columns:
+            column.no_wrap, column.overflow = False, "fold"
+    console.print(table)
+    if note:
+        console.print(note, style="dim")
+
+
+def fits(heads: Sequence[str], rows: Rows) -> bool:
+    """Whether such a table is printed with whole cells: where the terminal is as wide, and to any file or pipe."""
+    console = _console()
+    return not console.is_terminal or _width(console, _table(heads, rows)) <= console.width
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(markdown_table(["a", "b|c"], [["1", "2"]]), end="")
+    | a | b\\|c |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [heads, *rows]
+    text = ["| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in line) + " |" for line in lines]
+    return "\n".join([text[0], "|---" * len(heads) + "|", *text[1:]]) + "\n"
+
+
 def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
-    """Print rows of the same columns as a table; a few columns stand side by side, many below each other."""
-    if not rows:
-        return
-    first, *others = rows[0]
-    table = Table(first, *[printable(str(row[first])) for row in rows], box=SIMPLE_HEAD)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name in others:
-        table.add_row(printable(name), *[_number(row[name]) for row in rows])
-    _console().print(table)
+    """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
+    if rows:
+        first, *others = rows[0]
+        heads = [first, *(str(row[first]) for row in rows)]
+        print_table(heads, [[name, *(_number(row[name]) for row in rows)] for name in others])
 
 
 def print_counts(counts: Mapping[str, Any]) -> None:
     """Print names with their values."""
-    table = Table.grid(padding=(0, 2))
-    for name, value in counts.items():
-        table.add_row(printable(name), Text(_number(value), justify="right"))
-    _console().print(table)
+    cells = {printable(name): _number(value) for name, value in counts.items()}
+    widest, longest = max(map(len, cells)), max(map(len, cells.values()))
+    for name, value in cells.items():
+        print(f"{name:<{widest}}  {value:>{longest}}")
 
 
 def _console() -> Console:
     return Console(highlight=False, markup=False)
+
+
+def _table(heads: Sequence[str], rows: Rows, left: Container[int] = (0,)) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, head in enumerate(heads):
+        lines = "\n".join(printable(line) for line in head.split("\n"))
+        table.add_column(lines, justify="left" if place in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
+    return table
+
+
+def _width(console: Console, table: Table) -> int:
+    return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
 
 
 def _number(value: Any) -> str:

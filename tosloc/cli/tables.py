@@ -1,27 +1,28 @@
-"""Results tables on a terminal or in a file: runs side by side, their strata, and comparisons."""
+"""Results tables, for a terminal and in Markdown: runs side by side, their strata, and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from tosloc.cli.cells import COUNTS, SHARES, count, length, mean, of_difference, ranks, share, stratum_cells
-from tosloc.cli.printing import printable
+from tosloc.cli import cells
+from tosloc.cli.cells import UNKNOWN, share, with_interval
+from tosloc.cli.printing import fits, markdown_table, print_table
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
     from tosloc.evaluation.tables import Results
 
-MEANINGS = {
+COUNTS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
     "dropped": "fixed files their version lacks, removed",
     "empty": "reports left without any, counted as 0",
+}
+"""Counts of the summary, with what they count."""
+SCORES: Final = {
     "mrr": "mean reciprocal rank, first fixed file",
     "map": "mean average precision, whole ranking",
     "top1": "reports with a fixed file at rank 1",
@@ -33,113 +34,123 @@ MEANINGS = {
     "any50": "reports with a fixed file in the first 50",
     "any100": "... within the first 100",
     "any300": "... within the first 300",
-    "length": "ranking length over files searched",
 }
-UNBOUNDED = 100_000
-FEW_NOTE = "* fewer than 30 reports: the interval says little"
+"""Means and shares of the summary, with what they are."""
+LENGTH: Final = "ranking length over files searched"
+WITH_INTERVAL: Final = ("mrr", "map")
+"""Scores whose interval a Markdown table shows."""
+FEW_NOTE: Final = " * fewer than 30 reports: the interval says little\n"
 
 
-def print_results(columns: Sequence[Results]) -> None:
+def print_results(results: Sequence[Results]) -> None:
     """Print the headline over all reports, a column for each run; more tables where a terminal is too narrow."""
-    console = _console()
     start = 0
-    while start < len(columns):
-        stop = len(columns)
-        while stop > start + 1 and not _fits(console, _headline(columns[start:stop], meanings=False)):
+    while start < len(results):
+        stop = len(results)
+        while stop > start + 1 and not fits(*_headline(results[start:stop], meanings=False)):
             stop -= 1
-        with_meanings = _headline(columns[start:stop], meanings=True)
-        fits = _fits(console, with_meanings)
-        _print(console, with_meanings if fits else _headline(columns[start:stop], meanings=False))
+        heads, rows = _headline(results[start:stop], meanings=True)
+        if fits(heads, rows):
+            print_table(heads, rows, left=(0, len(heads) - 1))
+        else:
+            print_table(*_headline(results[start:stop], meanings=False))
         start = stop
+
+
+def _headline(results: Sequence[Results], meanings: bool) -> tuple[list[str], list[list[str | Text]]]:
+    heads = ["all reports", *(f"{one.name} [95 %]" for one in results), *([""] if meanings else [])]
+    rows = [(name, COUNTS[name], [cells.count(one.summary[name]) for one in results]) for name in COUNTS]
+    for name, meaning in SCORES.items():
+        rows.append((name, meaning, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
+    for name in results[0].measures:
+        means = [one.measures[name] for one in results]
+        rows.append((name, "mean over all reports", [with_interval(one.value, one.interval) for one in means]))
+    rows.append(("length", LENGTH, [cells.length(one.summary["length"]) for one in results]))
+    return heads, [[name, *of_runs, *([Text(says, style="dim")] if meanings else [])] for name, says, of_runs in rows]
+
+
+def markdown_results(results: Sequence[Results], chosen: Sequence[str]) -> str:
+    """The headline over all reports, a row for each run, with what validation ``chosen`` for it, if anything."""
+    measures = list(results[0].measures)
+    rows = []
+    for one, taken in zip(results, chosen, strict=True):
+        scores = [
+            with_interval(one.summary[name], one.intervals[name] if name in WITH_INTERVAL else None) for name in SCORES
+        ]
+        counts = [cells.count(one.summary[name]) for name in COUNTS]
+        asked = [with_interval(one.measures[name].value, one.measures[name].interval) for name in measures]
+        rows.append([one.name, *counts, cells.length(one.summary["length"]), *scores, *asked, taken])
+    heads = ["run", *COUNTS, "length", *SCORES, *measures, "chosen on validation"]
+    if not any(chosen):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return markdown_table(heads, rows)
 
 
 def print_strata(results: Results) -> None:
     """Print the strata of a run, below its headline."""
-    table = _table("stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]")
+    heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
+    few = any(row.few and row.reports for row in results.strata)
+    print_table(heads, _strata(results), title=f" strata of {results.name}", note=FEW_NOTE if few else "")
+
+
+def markdown_strata(results: Results) -> str:
+    """The strata of a run."""
+    rows = [[cell.replace("*", r"\*") for cell in row] for row in _strata(results)]
+    return markdown_table([f"stratum of {results.name}", "reports", "relevant", "MRR", "MAP"], rows)
+
+
+def _strata(results: Results) -> list[list[str]]:
+    """Name, reports, relevant files, MRR and MAP of each stratum; a star says that the reports are few."""
+    rows = []
     for row in results.strata:
-        table.add_row(*stratum_cells(row))
-    console = _console()
-    console.print(f" strata of {printable(results.name)}", style="bold", soft_wrap=True)
-    _print(console, table)
-    if any(row.few and row.reports for row in results.strata):
-        console.print(f" {FEW_NOTE}\n", style="dim")
+        reports = cells.count(row.reports) + ("*" if row.few and row.reports else "")
+        means = [UNKNOWN if one is None else with_interval(one.value, one.interval) for one in (row.mrr, row.map)]
+        rows.append([row.name, reports, cells.count(row.relevant), *means])
+    return rows
 
 
 def print_comparison(comparison: Comparison, top: int) -> None:
     """Print how run b stands against run a, and the ``top`` reports that rose and that fell most."""
-    a, b = printable(comparison.a), printable(comparison.b)
-    table = _table("", *(repr(one.measure) for one in comparison.differences))
-    table.columns[0].no_wrap = False  # it names the runs
-    cells = [of_difference(one) for one in comparison.differences]
-    for (name, _), *_ in zip(*cells, strict=True):
-        table.add_row(name.format(a=a, b=b), *(dict(column)[name] for column in cells))
-    console = _console()
-    console.print(f"\n {b} against {a}, {len(comparison.moves)} reports", style="bold", soft_wrap=True)
-    _print(console, table)
+    a, b = comparison.a, comparison.b
+    title = f"\n {b} against {a}, {len(comparison.moves)} reports"
+    print_table(["", *_measures(comparison)], _differences(comparison), title=title)
     for moves, word in ((comparison.risen(top), "risen"), (comparison.fallen(top), "fallen")):
         if moves:
-            console.print(f" reports that have {word} most from {a} to {b}", style="bold", soft_wrap=True)
-            _print(console, _moves(moves))
+            heads = ["report", "AP from", "to", "change", "ranks from", "to"]
+            title = f" reports that have {word} most from {a} to {b}"
+            print_table(heads, _moves(moves), title=title, left=(0, 4, 5))
 
 
-def _moves(moves: Sequence[Move]) -> Table:
-    table = _table("report", "AP from", "to", "change", "ranks from", "to")
-    for column in table.columns[4:]:
-        column.justify, column.overflow, column.no_wrap = "left", "fold", False
-    for move in moves:
-        table.add_row(
-            printable(move.report),
+def markdown_comparison(comparison: Comparison, top: int) -> str:
+    """How run b stands against run a, and the reports that moved most."""
+    a, b = comparison.a, comparison.b
+    text = markdown_table([f"{b} against {a}", *_measures(comparison)], _differences(comparison))
+    moves = [*comparison.risen(top), *comparison.fallen(top)[::-1]]
+    if moves:
+        heads = ["report", f"AP, {a}", f"AP, {b}", "change", f"ranks in {a}", f"ranks in {b}"]
+        text += "\n" + markdown_table(heads, _moves(moves))
+    return text
+
+
+def _measures(comparison: Comparison) -> list[str]:
+    return [repr(one.measure) for one in comparison.differences]
+
+
+def _differences(comparison: Comparison) -> list[list[str]]:
+    """What a comparison says: a row for each value, a column for each measure."""
+    columns = [cells.of_difference(one, comparison.a, comparison.b) for one in comparison.differences]
+    return [[name, *(column[name] for column in columns)] for name in columns[0]]
+
+
+def _moves(moves: Iterable[Move]) -> list[list[str]]:
+    return [
+        [
+            move.report,
             share(move.a.average_precision),
             share(move.b.average_precision),
             share(move.difference, sign=True),
-            ranks(move.a),
-            ranks(move.b),
-        )
-    return table
-
-
-def _headline(columns: Sequence[Results], meanings: bool) -> Table:
-    rows = [(name, [count(one.summary[name]) for one in columns]) for name in COUNTS]
-    rows += [(name, [mean(one.summary[name], one.intervals[name]) for one in columns]) for name in SHARES]
-    for name in columns[0].measures:
-        rows.append((name, [mean(one.measures[name].value, one.measures[name].interval) for one in columns]))
-    rows.append(("length", [length(one.summary["length"]) for one in columns]))
-    table = _table("all reports", *(f"{printable(one.name)} [95 %]" for one in columns))
-    if meanings:
-        table.add_column("", no_wrap=True)
-    for name, cells in rows:
-        meaning = Text(MEANINGS.get(name, "mean over all reports"), style="dim")
-        table.add_row(name, *cells, *([meaning] if meanings else []))
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in table.columns:
-        column.no_wrap = True
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
-
-
-def _console() -> Console:
-    return Console(highlight=False, markup=False)
-
-
-def _needs(console: Console, table: Table) -> int:
-    return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
-
-
-def _fits(console: Console, table: Table) -> bool:
-    return not console.is_terminal or _needs(console, table) <= console.width
-
-
-def _print(console: Console, table: Table) -> None:
-    """Print a table; a file, unlike a terminal, takes lines of any length, and a narrow terminal gets cells wrapped."""
-    needed = _needs(console, table)
-    if not console.is_terminal:
-        console.width = max(console.width, needed)
-    elif needed > console.width:
-        for column in table.columns:
-            column.no_wrap, column.overflow = False, "fold"
-    console.print(table)
+            cells.ranks(move.a),
+            cells.ranks(move.b),
+        ]
+        for move in moves
+    ]

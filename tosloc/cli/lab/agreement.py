@@ -76,9 +76,9 @@ def reproduce_check(
 
         print_json(shown.values)
     elif markdown:
-        from tosloc.cli.markdown import table
+        from tosloc.cli.printing import markdown_table
 
-        print(f"{shown.title}\n\n{table(shown.heads, shown.rows)}")
+        print(f"{shown.title}\n\n{markdown_table(shown.heads, shown.rows)}")
         print("\n".join(f"- {line}" for line in shown.lines))
     else:
         _print(shown)
@@ -136,18 +136,9 @@ def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:
 
 
 def _print(shown: _Shown) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from tosloc.cli.printing import print_table
 
-    console = Console(highlight=False, markup=False)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in shown.heads:
-        table.add_column(name, no_wrap=True, justify="left" if name in ("level", "measure", "mean of") else "right")
-    for row in shown.rows:
-        table.add_row(*row)
-    console.print(Text(shown.title, style="bold"), soft_wrap=True)
-    console.print(table)
+    words = {place for place, name in enumerate(shown.heads) if name in ("level", "measure", "mean of")}
+    print_table(shown.heads, shown.rows, title=shown.title, left=words)
     for line in shown.lines:
-        console.print(Text(line), soft_wrap=True)
+        print(line)

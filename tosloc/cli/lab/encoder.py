@@ -24,19 +24,16 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import PartialState
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from tosloc.cli.guard import guarded
-from tosloc.cli.markdown import table as markdown
+from tosloc.cli.printing import markdown_table, print_table
 from tosloc.cli.progress import shown
 from tosloc.config import load_config
 from tosloc.errors import ToslocError
@@ -115,7 +112,7 @@ def ablate(options: argparse.Namespace) -> int:
         ]
         for row in rows
     ]
-    print_table(heads, [first, *lines], options.markdown)
+    print_rows(heads, [first, *lines], options.markdown)
     return 0
 
 
@@ -143,7 +140,7 @@ def sweep(options: argparse.Namespace) -> int:
             of = row[part]
             cells += [short(of["coverage"]), short(of["any"]), both(of["deep"]), both(of["fused"])]
         lines.append([*cells, str(row["mix"])])
-    print_table([*heads, "mix"], lines, options.markdown)
+    print_rows([*heads, "mix"], lines, options.markdown)
     return 0
 
 
@@ -192,15 +189,12 @@ def both(values: Mapping[str, float], digits: int = 3) -> str:
     return f"{short(values['mrr'], digits)} / {short(values['map'], digits)}"
 
 
-def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], as_markdown: bool) -> None:
+def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], as_markdown: bool) -> None:
     """A table on standard output."""
     if as_markdown:
-        print(markdown(heads, rows), end="")
-        return
-    table = Table(*heads, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, markup=False).print(table)
+        print(markdown_table(heads, rows), end="")
+    else:
+        print_table(heads, rows, left=range(len(heads)))
 
 
 def peak() -> float:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 EXPECTED = Path("configs", "expected")
 DIFFERS = 1
-UNBOUNDED = 100_000
 
 
 def reproduce(
@@ -206,34 +205,11 @@ def _published(value: float, form: str) -> str:
 
 
 def _print_paper_table(sheet: PaperTable, expected: Expected) -> None:
+    from tosloc.cli.printing import print_table
     from tosloc.lab.paper.tables import checked
 
     made = checked(sheet, expected)
-    _print_table(made.title, made.heads, [[_text(cell) for cell in row] for row in made.rows])
-
-
-def _print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = True) -> None:
-    """Print a table; a file takes lines of any length, a narrow terminal gets cells wrapped."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from tosloc.cli.printing import printable
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for place, head in enumerate(heads):
-        table.add_column(printable(head), justify="right" if numbers and place else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = max(
-            console.width, console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
-        )
-    if title:
-        console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+    print_table(made.heads, [[_text(cell) for cell in row] for row in made.rows], title=made.title)
 
 
 def _summary(checks: Sequence[Check], expected: Expected) -> str:
@@ -247,14 +223,14 @@ def _summary(checks: Sequence[Check], expected: Expected) -> str:
 
 
 def _print_steps(steps: Sequence[Step], lack: dict[str, str], as_json: bool) -> None:
-    from tosloc.cli.printing import print_json
+    from tosloc.cli.printing import print_json, print_table
 
     rows = [[step.state, step.what, str(step.place)] for step in steps]
     rows += [["missing", sentence, ""] for sentence in lack.values()]
     if as_json:
         print_json([dict(zip(("state", "what", "place"), row, strict=True)) for row in rows])
     else:
-        _print_table("", ["state", "work", "place"], rows, numbers=False)
+        print_table(["state", "work", "place"], rows, left=range(3))
 
 
 def _values(table: str, expected: Expected, outcome: Outcome, checks: Sequence[Check]) -> dict[str, Any]:
@@ -289,7 +265,7 @@ def _draw(outcome: Outcome, folder: Path) -> None:
 
 
 def _markdown(table: str, expected: Expected, outcome: Outcome) -> str:
-    from tosloc.cli.markdown import table as markdown
+    from tosloc.cli.printing import markdown_table
     from tosloc.lab.paper.tables import checked
 
     parts = [f"## {_label(table)}: {expected.title}"]
@@ -298,7 +274,7 @@ def _markdown(table: str, expected: Expected, outcome: Outcome) -> str:
     for sheet in outcome.tables:
         made = checked(sheet, expected)
         parts += [made.title] if made.title else []
-        parts.append(markdown(made.heads, [[_text(cell) for cell in row] for row in made.rows]).rstrip())
+        parts.append(markdown_table(made.heads, [[_text(cell) for cell in row] for row in made.rows]).rstrip())
     notes = [*outcome.notes, *(f"left out: {one}" for one in expected.left_out)]
     parts.append("\n".join(f"- {note.replace('*', chr(92) + '*')}" for note in notes))
     return "\n\n".join(part for part in parts if part) + "\n"

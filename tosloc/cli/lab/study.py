@@ -31,7 +31,7 @@ from scipy.stats import kendalltau
 
 from tosloc.arrays import load_arrays
 from tosloc.cli.guard import guarded
-from tosloc.cli.markdown import table as markdown
+from tosloc.cli.printing import markdown_table
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
@@ -145,7 +145,7 @@ def table_of_runs(levels: Mapping[str, tuple[str, Reproduction]]) -> str:
     for name, (setting, one) in levels.items():
         if name.partition("_")[0] in (ORIGINAL, *VOCABULARIES):
             rows.append([f"{name}, baseline", setting, *_cells(one.baseline), "", "", ""])
-    return markdown(heads, rows)
+    return markdown_table(heads, rows)
 
 
 def _cells(one: Closeness) -> list[str]:
@@ -184,7 +184,7 @@ def table_of_correlations(levels: Mapping[str, tuple[str, Reproduction]]) -> str
             pair = ([one[first] for one in chosen], [one[second] for one in chosen])
             cells.append("" if row == column else number(correlation(*pair)))
         rows.append(cells)
-    return markdown(["above AP, below nDCG@10", *names], rows)
+    return markdown_table(["above AP, below nDCG@10", *names], rows)
 
 
 def table_of_trends(levels: Mapping[str, tuple[str, Reproduction]]) -> str:
@@ -195,7 +195,7 @@ def table_of_trends(levels: Mapping[str, tuple[str, Reproduction]]) -> str:
         steps = [distances(one, AP) for name, (_, one) in levels.items() if name.partition("_")[0] == constellation]
         order = [float(place) for place in range(len(steps))]
         rows.append([constellation, *(number(correlation(order, [one[name] for one in steps])) for name in steps[0])])
-    return markdown(["step against, AP", *distances(next(iter(levels.values()))[1], AP)], rows)
+    return markdown_table(["step against, AP", *distances(next(iter(levels.values()))[1], AP)], rows)
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

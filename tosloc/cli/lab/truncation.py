@@ -63,39 +63,26 @@ def _draw(result: Truncation, path: Path) -> None:
 
 
 def _print_tables(name: str, evaluation: Evaluation, result: Truncation) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from tosloc.cli.printing import printable
+    from tosloc.cli.printing import print_table, printable
     from tosloc.evaluation.truncation import TRUTHS
     from tosloc.plots.truncation import MEANINGS, SHORT_COLUMNS, caption, findings, heading, rows
 
-    console = Console(highlight=False, markup=False)
-    console.print(Text(printable(heading(name, evaluation))), soft_wrap=True)
+    print(printable(heading(name, evaluation)))
     for truth in TRUTHS:
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
-        for column in SHORT_COLUMNS:
-            table.add_column(column, justify="right", no_wrap=True)
-        for row in rows(result, truth):
-            table.add_row(*row)
-        console.print(Text(f"\n{caption(result, truth)}", style="bold"), soft_wrap=True)
-        console.print(table)
+        print_table(SHORT_COLUMNS, rows(result, truth), title=f"\n{caption(result, truth)}", left=(), edge=False)
     for line in (*findings(result), "", *MEANINGS):
-        console.print(Text(line), soft_wrap=True)
+        print(line)
 
 
 def _print_markdown(name: str, evaluation: Evaluation, result: Truncation) -> None:
-    from tosloc.cli.markdown import table
-    from tosloc.cli.printing import printable
+    from tosloc.cli.printing import markdown_table, printable
     from tosloc.evaluation.truncation import TRUTHS
     from tosloc.plots.truncation import COLUMNS, MEANINGS, caption, findings, heading, rows
 
     print(printable(heading(name, evaluation)) + ".")
     for truth in TRUTHS:
         print(f"\n{caption(result, truth)}:\n")
-        print(table(COLUMNS, rows(result, truth)), end="")
+        print(markdown_table(COLUMNS, rows(result, truth)), end="")
     print()
     for line in (*findings(result), *MEANINGS):
         print(f"- {line}")
@@ -114,6 +101,6 @@ def _as_json(name: str, evaluation: Evaluation, result: Truncation) -> dict[str,
         "summary": evaluation.summary(),
         "baseline": result.baseline,
         "rows": rows,
-        "invariants": [dataclasses.asdict(one) for one in invariants(result)],
+        "relations": [dataclasses.asdict(one) for one in invariants(result)],
         "assumed": result.assumed,
     }
