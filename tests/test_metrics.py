@@ -1,6 +1,10 @@
-"""Ranks of fixed files by hand, and their worth beside what the evaluation says."""
+"""Ranks of fixed files by hand, what they are worth to learners and to evaluation, and that this is written once."""
 
 from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,17 +12,22 @@ from hypothesis import given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 
-from tosloc.evaluation import measures
-from tosloc.metrics import average_precision, fixed_ranks, precision_and_rank
+import tosloc
+from tosloc import metrics
+from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
+
+PACKAGE = Path(tosloc.__file__).parent
+RANKS = st.sets(st.integers(1, 3000), min_size=1, max_size=60).map(sorted)
 
 
 def test_ranks_by_hand():
     scores = np.array([0.5, 0.9, 0.5, 0.1, 0.5])
     assert fixed_ranks(scores, np.array([False, False, True, True, True])).tolist() == [3, 4, 5]
-    assert precision_and_rank(np.array([2, 4])) == pytest.approx((0.5, 0.5))
-    assert precision_and_rank(np.array([1, 3])) == pytest.approx((1.0, 5 / 6))
-    assert precision_and_rank(np.array([], dtype=np.int64)) == (0.0, 0.0)
+    assert rr_and_ap([2, 4]) == pytest.approx((0.5, 0.5))
+    assert rr_and_ap([1, 3]) == pytest.approx((1.0, 5 / 6))
+    assert rr_and_ap([]) == (0.0, 0.0)
+    assert rr_and_ap([3, 1], 3) == pytest.approx((1.0, 5 / 9))
 
 
 def test_average_precision_and_missing_files():
@@ -29,14 +38,35 @@ def test_average_precision_and_missing_files():
     assert average_precision(np.array([], dtype=np.int64), 2) == 0.0
 
 
+@given(RANKS, st.integers(0, 5))
+def test_every_order_of_adding_is_kept_to_the_last_digit(ranks: list[int], missing: int) -> None:
+    relevant, array = len(ranks) + missing, np.array(ranks, dtype=np.int64)
+    in_numpys_order = float((np.arange(1, len(array) + 1) / array).sum() / relevant)
+    one_by_one = sum(place / rank for place, rank in enumerate(ranks, start=1)) / relevant
+    rounded_once = math.fsum(place / rank for place, rank in enumerate(ranks, start=1)) / relevant
+    assert rr_and_ap(ranks, relevant) == (1.0 / ranks[0], in_numpys_order)
+    assert rr_and_ap(ranks, relevant, add=sum) == (1.0 / ranks[0], one_by_one)
+    assert average_precision(ranks, relevant) == rounded_once
+
+
 @settings_of(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=1, max_size=9))
-def test_judged_as_the_evaluation_does(files):
+def test_learners_rank_as_a_ranking_does(files):
     scores = np.array([score for score, _ in files])
     fixed = np.array([hit for _, hit in files])
     paths = [str(place) for place in range(len(files))]
     ranking = Ranking.from_scores("r", paths, scores)
     ranks = ranking.ranks(path for path, hit in zip(paths, fixed, strict=True) if hit).values()
-    assert precision_and_rank(fixed_ranks(scores, fixed)) == pytest.approx(
-        (measures.reciprocal_rank(ranks), measures.average_precision(ranks, int(fixed.sum())))
-    )
+    assert fixed_ranks(scores, fixed).tolist() == sorted(ranks)
+
+
+def functions_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_no_other_module_defines_a_measure() -> None:
+    own = functions_of(Path(metrics.__file__))
+    assert {"average_precision", "reciprocal_rank", "ndcg", "hit_at", "precision_at", "recall_at", "bpref"} <= own
+    others = {path: functions_of(path) for path in PACKAGE.rglob("*.py") if path != Path(metrics.__file__)}
+    assert {str(path): again for path, names in others.items() if (again := names & own)} == {}

@@ -1,38 +1,176 @@
-"""Ranks of fixed files by score, and what they are worth: for learning, where ``tosloc.evaluation`` is out of reach."""
+"""Measures of effectiveness from the ranks of fixed files: the only place where they are written.
+
+``ranks`` are the ranks, from 1, of the fixed files that the ranking holds; ``relevant`` counts all fixed files. A
+report without fixed files has the value 0 everywhere.
+
+Learners and evaluation use the same functions, but add up in different orders: evaluation rounds once (``math.fsum``),
+learners in numpy's order or one by one, as they did when their checkpoints were made. The results differ in the last
+digit at most, but a choice between two models can hang on it.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tosloc.records import BoolArray, FloatArray, LongArray
 
+Over: TypeAlias = Literal["relevant", "reachable", "found"]
+"""What average precision is divided by: all fixed files (the textbook's), as many of them as k ranks can hold, or
+only those found within the first k ("at seen relevant documents": a diagnostic, never a result)."""
+Add: TypeAlias = Callable[[list[float]], float]
+"""How numbers are added, which decides how the sum is rounded."""
+
 
 def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
     """Ranks, from 1 and ascending, of the fixed files when equal scores keep their (path) order.
 
-    ``scores`` (F,); ``fixed`` either tells of each file whether it is fixed, or gives the places of those that are.
+    ``scores`` (F,); ``fixed`` either tells of each file whether it is fixed, or gives the rows of those that are.
 
     >>> fixed_ranks(np.array([.5, .9, .5]), np.array([2, 1])).tolist()
     [1, 3]
     """
-    place = np.empty(len(scores), dtype=np.int64)
-    place[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return np.sort(place[fixed])
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return np.sort(ranks[fixed])
 
 
-def average_precision(ranks: LongArray, relevant: int) -> float:
-    """Textbook AP from ascending ranks; ``relevant`` is the denominator. 0 without a rank or a relevant file.
+def average_precision(
+    ranks: Iterable[int], relevant: int, k: int | None = None, over: Over = "relevant", add: Add = math.fsum
+) -> float:
+    """Sum of the precision at each fixed file's rank (within the first ``k``), divided by what ``over`` says.
 
-    >>> average_precision(np.array([1, 3]), 2)
-    0.8333333333333333
+    The textbook divides by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
+    Buckley and Voorhees 2000). The other two are AP1@K (found) and AP2@K (reachable) of the field's papers; the former
+    is undefined where nothing is found, and 0 here.
+
+    Cut shorter, the textbook's never rises. AP1@K is the textbook's times ``relevant / found``, a factor that never
+    falls; itself it never falls where precision does not rise from one fixed file to the next, but ``[3, 4]`` at 4 is
+    .417 and at 3 is .333.
+
+    >>> round(average_precision([1, 2, 5, 12, 15], relevant=5), 3)
+    0.653
+    >>> [round(average_precision([1, 2, 5, 12, 15], 5, 10, over), 3) for over in ("relevant", "reachable", "found")]
+    [0.52, 0.52, 0.867]
     """
-    if not len(ranks) or not relevant:
+    found = [rank for rank in sorted(ranks) if k is None or rank <= k]
+    gain = add([number / rank for number, rank in enumerate(found, start=1)])
+    share = {"relevant": relevant, "reachable": _reachable(relevant, k), "found": len(found)}[over]
+    return float(gain / share) if share else 0.0
+
+
+def _reachable(relevant: int, k: int | None) -> int:
+    return relevant if k is None else min(relevant, k)
+
+
+def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
+    """One divided by the rank of the first fixed file; 0 if none is ranked (within the first ``k``).
+
+    >>> reciprocal_rank([4, 9]), reciprocal_rank([4, 9], k=3)
+    (0.25, 0.0)
+    """
+    first = min(ranks, default=math.inf)
+    return 1 / float(first) if k is None or first <= k else 0.0
+
+
+def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum) -> tuple[float, float]:
+    """Reciprocal rank and textbook average precision, as learners add it; ``relevant`` is the number of ranks if None.
+
+    >>> rr_and_ap([2, 4])
+    (0.5, 0.5)
+    """
+    known = list(ranks)
+    return reciprocal_rank(known), average_precision(known, len(known) if relevant is None else relevant, add=add)
+
+
+def hit_at(ranks: Iterable[int], k: int) -> bool:
+    """Whether any fixed file stands within the first ``k``; the share of such reports is printed as top1 or any50.
+
+    >>> hit_at([4, 9], 5), hit_at([4, 9], 3)
+    (True, False)
+    """
+    return any(rank <= k for rank in ranks)
+
+
+def found_at(ranks: Iterable[int], k: int) -> int:
+    """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k.
+
+    >>> found_at([4, 9, 60], 50)
+    2
+    """
+    return sum(rank <= k for rank in ranks)
+
+
+def precision_at(ranks: Iterable[int], k: int) -> float:
+    """Fixed files within the first ``k``, divided by ``k``, also when fewer files are ranked.
+
+    >>> precision_at([1, 3, 9], 5)
+    0.4
+    """
+    return found_at(ranks, k) / k
+
+
+def recall_at(ranks: Iterable[int], relevant: int, k: int) -> float:
+    """Fixed files within the first ``k``, divided by all fixed files.
+
+    >>> recall_at([1, 3, 9], relevant=4, k=5)
+    0.5
+    """
+    return found_at(ranks, k) / relevant if relevant else 0.0
+
+
+def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
+    """Discounted gain ``sum 1 / log2(rank + 1)`` of the fixed files, divided by that of an ideal ranking.
+
+    Gains are 1 and 0; the ideal ranking has all fixed files first, as many as ``k`` holds (Järvelin and Kekäläinen
+    2002, with the discount that trec_eval uses).
+
+    >>> round(ndcg([1, 3], relevant=2), 4)
+    0.9197
+    """
+    gain = math.fsum(1 / math.log2(rank + 1) for rank in sorted(ranks) if k is None or rank <= k)
+    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, _reachable(relevant, k) + 1))
+    return gain / ideal if ideal else 0.0
+
+
+def others_above(ranks: Iterable[int]) -> list[int]:
+    """How many other files stand above each fixed file, ascending: what bpref counts where every file is judged.
+
+    >>> others_above([1, 4, 5])
+    [0, 2, 2]
+    """
+    return [rank - place for place, rank in enumerate(sorted(ranks), start=1)]
+
+
+def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
+    """Share of pairs (fixed, judged as not fixed) that are in the right order; trec_eval from 8.0 on.
+
+    ``nonrelevant_above`` counts, for each *retrieved* fixed file, the judged others above it; ``nonrelevant`` counts
+    **all** judged others, retrieved or not. Each adds ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
+    Raises ValueError when more stand above than are judged.
+
+    >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4)
+    0.5
+    """
+    return _preferences(nonrelevant_above, relevant, nonrelevant)
+
+
+def old_bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant_retrieved: int) -> float:
+    """The faulty bpref of trec_eval before 8.0, which counts only the *retrieved* judged others; for old results only.
+
+    >>> old_bpref([1, 1, 1, 1], relevant=6, nonrelevant_retrieved=1)
+    0.0
+    """
+    return _preferences(nonrelevant_above, relevant, nonrelevant_retrieved)
+
+
+def _preferences(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
+    if max(nonrelevant_above, default=0) > nonrelevant:
+        raise ValueError(f"{max(nonrelevant_above)} files judged as not fixed stand above, but there are {nonrelevant}")
+    if not relevant:
         return 0.0
-    return float((np.arange(1, len(ranks) + 1) / ranks).sum() / relevant)
-
-
-def precision_and_rank(ranks: LongArray) -> tuple[float, float]:
-    """(RR, AP) from the ascending ranks of all fixed files; 0 when there are none."""
-    if not len(ranks):
-        return 0.0, 0.0
-    return 1.0 / float(ranks[0]), average_precision(ranks, len(ranks))
+    most = min(nonrelevant, relevant)
+    return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / relevant

@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluation.measures import (
-    MEANINGS,
-    Measure,
-    Others,
-    Outcome,
+from tosloc.evaluation.measures import MEANINGS, Measure, Others, Outcome
+from tosloc.metrics import (
     Over,
     average_precision,
     bpref,

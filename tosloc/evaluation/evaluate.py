@@ -12,8 +12,9 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluation.file_lists import FileLists
 from tosloc.evaluation.judgements import Judgement, Qrels
-from tosloc.evaluation.measures import AP, RR, Measure, Others, Outcome, found_at, hit_at
+from tosloc.evaluation.measures import AP, RR, Measure, Others, Outcome
 from tosloc.evaluation.runs import Order, Run
+from tosloc.metrics import found_at, hit_at
 from tosloc.records import BoolArray, FloatArray, IntArray
 
 

@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
-from tosloc.evaluation.measures import AP, RR, Measure, found_at
+from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
 from tosloc.evaluation.statistics import Interval, percentile_interval, ratios, resampled_sums
 from tosloc.evaluation.strata import FEW, Stratum, known_strata
+from tosloc.metrics import found_at
 from tosloc.records import FloatArray
 
 _MEANS: Final = {

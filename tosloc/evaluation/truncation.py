@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
-from tosloc.evaluation.measures import average_precision
+from tosloc.metrics import average_precision
 
 Truth: TypeAlias = Literal["cleaned", "bloated"]
 """The fixed files that exist in the searched version, or all that the data lists: the missing ones cannot be ranked."""

@@ -12,7 +12,7 @@ from tosloc.config import StageOneSettings
 from tosloc.learning.lambdamart import HeadRanker, head_rows
 from tosloc.learning.linear import ListQuality, fit_evolution, fit_listwise
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.metrics import fixed_ranks, precision_and_rank
+from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import Progress, silent
 from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
@@ -40,7 +40,7 @@ def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) ->
         reports += 1
         if table.fixed.any():
             for name, stage in candidates.items():
-                sums[name] += precision_and_rank(fixed_ranks(stage.scores(table.rows), table.fixed))
+                sums[name] += rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist())
     return {name: (float(s[0]) / max(reports, 1), float(s[1]) / max(reports, 1)) for name, s in sums.items()}
 
 

@@ -94,7 +94,7 @@ class ScoredRun(Protocol):
 def mean_average_precision(reports: Sequence[ScoredRun], found: Iterable[FloatArray]) -> float:
     """MAP over the full rankings of some reports by their files' scores, given in the same order; 0 of no report."""
     values = [
-        average_precision(fixed_ranks(scores, one.fixed), one.relevant)
+        average_precision(fixed_ranks(scores, one.fixed).tolist(), one.relevant, add=np.sum)
         for one, scores in zip(reports, found, strict=True)
     ]
     return float(np.mean(values)) if values else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tosloc.metrics import fixed_ranks
+from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reranking.encoder.vector_store import Float16Array
 
@@ -236,9 +236,5 @@ def values_of(one: Judgeable, scores: FloatArray) -> tuple[float, float]:
 
     Equal scores keep stage one's order. A report without fixed files counts 0.
     """
-    ranks = sorted([*fixed_ranks(scores, one.fixed).tolist(), *one.missed_ranks])
-    if not ranks or not one.relevant:
-        return 0.0, 0.0
-    # in order, not by numpy: it rounds otherwise from eight ranks on, and a choice can hang on the last digit
-    gain = sum(place / rank for place, rank in enumerate(ranks, start=1))
-    return 1 / ranks[0], gain / one.relevant
+    ranks = [*fixed_ranks(scores, one.fixed).tolist(), *one.missed_ranks]
+    return rr_and_ap(ranks, one.relevant, add=sum)

@@ -29,7 +29,7 @@ from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.index.query import Query
 from tosloc.learning.lambdamart import HeadRanker, raised
 from tosloc.learning.ranking_lists import Rows
-from tosloc.metrics import fixed_ranks, precision_and_rank
+from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, LongArray, Progress, Ranking, silent
 from tosloc.reranking.terms.combiner import chained, fit_last, last_rows
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, CandidateRows, DualEncoder
@@ -582,8 +582,8 @@ def tried_mixes(
         reports += 1
         encoder = {f"vectors x {mix:g}": mix * parts.sum(axis=1) for mix in WEIGHTS}
         for name, added in {STAGE_ONE: np.zeros(len(points)), BOTH: points, **encoder}.items():
-            ranks = np.array([*fixed_ranks(first.scores + added, first.fixed), *first.missed_ranks], dtype=np.int64)
-            sums[name] = sums.get(name, np.zeros(2)) + precision_and_rank(ranks)
+            ranks = [*fixed_ranks(first.scores + added, first.fixed).tolist(), *first.missed_ranks]
+            sums[name] = sums.get(name, np.zeros(2)) + rr_and_ap(ranks)
     return {name: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for name, pair in sums.items()}
 
 
