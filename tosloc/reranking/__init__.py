@@ -1,1 +1,22 @@
-"""Stage two: a deep model reads the first files of a ranking again. Knows texts and candidates, not stage one."""
+"""Stage two: rerankers, which score the first files of a ranking anew. They know candidates and history, not stage one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tosloc.reranking.base import Reranker
+
+RERANKERS: Final = {
+    "terms": ("tosloc.reranking.terms.reranker", "TermReranker"),
+    "encoder": ("tosloc.reranking.encoder.reranker", "EncoderReranker"),
+}
+"""Name in ``[stage_two] reranker`` -> module and class; loaded when first asked for, since encoders bring torch."""
+
+
+def reranker_class(name: str) -> type[Reranker]:
+    """The class of a reranker, by its name in the configuration."""
+    module, kind = RERANKERS[name]
+    found: type[Reranker] = getattr(import_module(module), kind)
+    return found

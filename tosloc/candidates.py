@@ -1,0 +1,122 @@
+"""Where the stages meet: stage one's first files become candidates, and a reranker's scores their new order.
+
+Shapes: F files of a version, K features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import tee
+
+import numpy as np
+
+from tosloc.index.context import QueryContext
+from tosloc.learning.lambdamart import raised
+from tosloc.learning.linear import Rows
+from tosloc.records import FloatArray, Progress, Ranking, silent
+from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, features_of_rows
+from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
+from tosloc.retrieval.stage_one import StageOne
+
+
+def candidates_of_query(
+    context: QueryContext, table: Rows, linear: FloatArray, scores: FloatArray, depth: int
+) -> Candidates:
+    """The first ``depth`` files for a new report, from its feature table (F, K), linear and final scores (F,)."""
+    rows = np.argsort(-scores, kind="stable")[:depth]
+    snapshot, chosen = context.version.text.snapshot, rows.tolist()
+    return Candidates(
+        context.query.report,
+        snapshot.commit,
+        tuple(snapshot.paths[row] for row in chosen),
+        tuple(snapshot.blobs[row] for row in chosen),
+        context.version.paths.path_ids[rows],
+        scores[rows],
+        features_of_rows(table, linear, rows),
+        np.zeros(len(rows), dtype=np.bool_),
+    )
+
+
+def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
+    """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
+    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
+    return raised(scores, order, reranked.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCandidates:
+    """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
+
+    labelled: LabelledReports
+    stage: StageOne
+    tables: Callable[[str], Iterable[FeatureTable]]
+    """Part (train, validation, test) -> its feature tables, read anew at each call."""
+
+    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The first files of each training report, with every fixed file."""
+        return self._for_training("train", depth, by_linear_score)
+
+    def validation(self, depth: int) -> Iterator[Candidates]:
+        """The first files of each validation report."""
+        return self.of(self.tables("validation"), depth)
+
+    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The first files of each validation report, with every fixed file."""
+        return self._for_training("validation", depth, by_linear_score)
+
+    def _for_training(self, part: str, depth: int, by_linear_score: bool) -> Iterator[Candidates]:
+        for table in self.tables(part):
+            scores = self.stage.linear(table.rows) if by_linear_score else self.stage.scores(table.rows)
+            yield self._candidates(table, scores, depth, add_missed=True)
+
+    def of(self, tables: Iterable[FeatureTable], depth: int) -> Iterator[Candidates]:
+        """The first ``depth`` files of each table's report."""
+        for table in tables:
+            yield self._candidates(table, self.stage.scores(table.rows), depth, add_missed=False)
+
+    def _candidates(self, table: FeatureTable, scores: FloatArray, depth: int, *, add_missed: bool) -> Candidates:
+        labelled, case = self.labelled, self.labelled.cases[table.report]
+        order = np.argsort(-scores, kind="stable")
+        rows, rest = order[:depth], order[depth:]
+        missed = np.flatnonzero(table.fixed[rest])
+        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
+        if add_missed:
+            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
+        snapshot = labelled.repo.snapshot(case.version, labelled.suffixes)
+        by_path = np.argsort(snapshot.path_ids)
+        path_ids = table.path_ids[rows]
+        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        path_names, blob_names = labelled.repo.path_names.names, snapshot.blob_names.names
+        return Candidates(
+            case.report,
+            case.version,
+            tuple(path_names[number] for number in path_ids.tolist()),
+            tuple(blob_names[number] for number in snapshot.blob_ids[files].tolist()),
+            path_ids,
+            scores[rows],
+            features_of_rows(table.rows, self.stage.linear(table.rows), rows),
+            table.fixed[rows],
+            missed_ranks,
+            len(case.fixed),
+            int(case.fixed_at),
+        )
+
+    def rankings(
+        self,
+        tables: Iterable[FeatureTable],
+        reranker: Reranker | None,
+        context: RerankingContext | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[Ranking]:
+        """Final rankings of the tables' reports, every file of each version; by stage one alone without a reranker."""
+        paths: Sequence[str] = self.labelled.repo.path_names.names
+        if reranker is None or context is None or not reranker.weight:
+            for table in tables:
+                yield table.ranking(self.stage.scores(table.rows), paths)
+            return
+        mine, theirs = tee(tables)
+        answers = reranker.rerank(self.of(theirs, reranker.depth), context, progress)
+        for table, reranked in zip(mine, answers, strict=True):
+            scores = self.stage.scores(table.rows)
+            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)

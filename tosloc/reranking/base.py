@@ -1,0 +1,248 @@
+"""The contract of rerankers, and the one record of a report's candidates.
+
+Shapes: C candidates of a report, K features of stage one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from tosloc.analysis.facts import language_of
+from tosloc.analysis.store import FactStore, FactTable
+from tosloc.config import Config
+from tosloc.index.corpus import Corpus, suffix_of
+from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.learning.linear import Rows
+from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
+
+FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
+"""(blobs, paths) -> a table that holds the facts of these files, and (n,) the row of each, -1 where there are none."""
+TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
+"""Blobs -> each with its text, None for one that cannot be read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew.
+
+    What is known of the fix is for training and measuring alone; without it no file is fixed.
+    """
+
+    report: BugReport
+    version: str
+    """Full id of the searched version."""
+    paths: tuple[str, ...]
+    """(C,)"""
+    blobs: tuple[str, ...]
+    """(C,)"""
+    path_ids: IntArray
+    """(C,) numbers of the paths in the history index."""
+    scores: FloatArray
+    """(C,) stage one's scores, never increasing."""
+    features: Rows
+    """(C, K + 2) stage one's features, as ``features_of_rows`` makes them."""
+    fixed: BoolArray
+    """(C,)"""
+    missed_ranks: tuple[int, ...] = ()
+    """Ranks of the fixed files beyond the candidates, which keep their places."""
+    relevant: int = 0
+    """All fixed files of the report."""
+    fixed_at: int = 0
+    """When the fix was committed, seconds since 1970; 0 for a report that nobody has fixed."""
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def opened(self) -> float:
+        """When the report was opened, seconds since 1970."""
+        return self.report.opened_seconds
+
+    def take(self, positions: LongArray) -> Self:
+        """Some of the candidates, in the order of their positions."""
+        chosen = positions.tolist()
+        return replace(
+            self,
+            paths=tuple(self.paths[position] for position in chosen),
+            blobs=tuple(self.blobs[position] for position in chosen),
+            path_ids=self.path_ids[positions],
+            scores=self.scores[positions],
+            features=self.features[positions],
+            fixed=self.fixed[positions],
+        )
+
+    def head(self, depth: int) -> Self:
+        """The first ``depth`` candidates; fixed files after them are missed."""
+        lost = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
+        first = self.take(np.arange(min(depth, len(self)), dtype=np.int64))
+        return replace(first, missed_ranks=(*lost, *self.missed_ranks))
+
+
+def features_of_rows(table: Rows, linear: FloatArray, rows: LongArray) -> Rows:
+    """(C, K + 2) rows of a feature table (F, K), each with how far its linear score is below the best, and ln(1 + rank).
+
+    ``linear`` (F,) are the linear scores of all files.
+    """
+    ranks = np.empty(len(linear), dtype=np.int64)
+    ranks[np.argsort(-linear, kind="stable")] = np.arange(1, len(linear) + 1)
+    below = linear[rows] - linear.max(initial=-np.inf)
+    return np.column_stack([table[rows], below, np.log1p(ranks[rows])]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class RerankingContext:
+    """What a reranker may read beside the candidates: facts and texts of files, and the history of their project."""
+
+    facts: FactSource | None = None
+    history: HistoryIndex | None = None
+    path_count: int = 0
+    """Paths that the history can speak of."""
+    contained: Callable[[str], BoolArray] | None = None
+    """Version -> commits of the history that it contains; None: all of them."""
+    texts: TextSource | None = None
+    """None where no repository is at hand."""
+    vectors: Path | None = None
+    """File where vectors of blobs are kept."""
+
+    def history_of(self, candidates: Candidates) -> HistoryAsOf:
+        """The history that was known when the report was opened, as far as the searched version contains it."""
+        assert self.history is not None
+        contained = None if self.contained is None else self.contained(candidates.version)
+        return self.history.before(candidates.opened, contained)
+
+
+def facts_in_corpus(corpus: Corpus) -> FactSource:
+    """The facts of a version that is in memory."""
+    known = corpus.row_of_blob
+    return lambda blobs, paths: (corpus.table, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
+
+
+def facts_in_store(store: FactStore, suffixes: frozenset[str]) -> FactSource:
+    """The facts of a store; a blob that it lacks has no terms."""
+
+    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[FactTable, LongArray]:
+        languages = [language_of(suffix_of(path, suffixes)) for path in paths]
+        return store.load(list(blobs), languages, allow_missing=True), np.arange(len(blobs), dtype=np.int64)
+
+    return facts
+
+
+class TrainingSet(Protocol):
+    """Labelled reports in the order of their fixes, as candidates; each call reads them anew."""
+
+    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The first ``depth`` files of each training report, and after them every fixed file that lies further down.
+
+        With ``by_linear_score`` in the order of stage one's weighted sum, before its learned ranker.
+        """
+
+    def validation(self, depth: int) -> Iterator[Candidates]:
+        """The first ``depth`` files of each validation report, as they will be ranked."""
+
+    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The validation reports as ``train`` gives those of train, to learn from once they have chosen."""
+
+
+def no_matches(position: int) -> Sequence[tuple[str, str]]:
+    """No terms that could be named."""
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Reranked:
+    """New scores of a report's candidates, and why."""
+
+    scores: FloatArray
+    """(C,)"""
+    matches: Callable[[int], Sequence[tuple[str, str]]] = field(default=no_matches)
+    """Position -> terms of the report that bring this candidate most, each with the file's term that answers it best."""
+
+
+class Reranker(ABC):
+    """Scores the first files of a ranking anew; every other file keeps its place.
+
+    The constructor stores, ``fit`` learns and forgets what was learned before. A new reranker is one folder, and one
+    line in ``RERANKERS``.
+    """
+
+    name: ClassVar[str]
+    """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
+    says: ClassVar[str]
+    """What a reason says that it did."""
+    weight: float = 0.0
+    """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
+    learned_on: tuple[str, ...] = ("train",)
+    """Parts of the reports that it learned from."""
+    trained_until: int = 0
+    """When the last of the reports that it learned from was fixed, seconds since 1970."""
+    validation_: Mapping[str, tuple[float, float]] | None = None
+    """What was tried on validation: name -> MRR and MAP."""
+
+    @classmethod
+    @abstractmethod
+    def configured(cls, config: Config) -> Self:
+        """Untrained, as a configuration describes it. Raises ToslocError when what it names is not there."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """How many of the first files it scores."""
+
+    @abstractmethod
+    def fit(
+        self,
+        training_set: TrainingSet,
+        context: RerankingContext,
+        folder: Path,
+        *,
+        seed: int,
+        progress: Progress = silent,
+    ) -> Self:
+        """Learn from train, choose by validation; ``folder`` holds what an interruption leaves.
+
+        Raises ToslocError when there is nothing to learn from.
+        """
+
+    @abstractmethod
+    def rerank(
+        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked | None]:
+        """New scores for the candidates of each report; None where stage one's order stands.
+
+        That is so for a reranker without weight, and for a report opened before the last fix that it learned from.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write it; an interruption leaves what was there before."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
+
+    @property
+    def for_validation(self) -> Reranker:
+        """What ranks the validation reports: this one, unless it went on to learn from them."""
+        return self
+
+    def trained_before(self, opened: float) -> bool:
+        """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
+        return opened >= self.trained_until
+
+    def learned_from(self, split: str, fixed_at: Iterable[int]) -> bool:
+        """Whether it learned from such a part of the reports, and some of these, by their times of fix, were among it."""
+        return split in self.learned_on and any(time <= self.trained_until for time in fixed_at)
+
+    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:  # noqa: B027  most need nothing
+        """Take along what scoring these blobs without their repository needs."""
+
+    def can_score(self, context: RerankingContext) -> bool:
+        """Whether the context, with what was carried along, holds what it needs."""
+        return True
