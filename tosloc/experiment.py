@@ -31,7 +31,6 @@ from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.files import write_text
-from tosloc.index.arrays import history_from
 from tosloc.index.build_history import report_documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
@@ -253,7 +252,7 @@ def learn_terms(
     two = base.stage_two.model_copy(update={"reader": "terms", "terms": config.stage_two.terms})
     localizer.config = config = base.model_copy(update={"stage_two": two, "run": config.run})
     with results_folder(folder), Repository(repo_path) as repo:
-        evidence, names = history_from(load_arrays(kept.history_path))
+        evidence, names = HistoryIndex.from_arrays(load_arrays(kept.history_path))
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
         experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)

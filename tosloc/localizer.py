@@ -22,7 +22,6 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError
 from tosloc.files import write_text
-from tosloc.index import arrays
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import Documents
@@ -30,6 +29,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.records import (
     BugReport,
@@ -387,7 +387,7 @@ class Localizer:
             first, scores = scores, version.rewording.reread(context, table, stage.linear(table), scores)
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
         notes = list(version.notes)
-        if not len(context.text_terms[0]) and not len(version.place.paths.table.known(query.weights)[0]):
+        if not context.shares_words:
             notes.append("no word of the report occurs in any file; the order says only which files change most")
         return Localization(ranking, context, columns, stage, tuple(notes), first, version.rewording)
 
@@ -415,7 +415,7 @@ class Localizer:
             used = np.unique(documents.files)
             numbers = np.full(len(paths), -1, dtype=np.int32)
             numbers[used] = np.arange(len(used), dtype=np.int32)
-            kept = arrays.documents_arrays(documents.renumbered(numbers))
+            kept = documents.renumbered(numbers).to_arrays()
             names = pack_strings([paths[number] for number in used.tolist()])
             save_arrays(folder / "reports.npz", prefixed("reports", kept) | prefixed("paths", names))
         if self.version_ is not None:
@@ -423,9 +423,9 @@ class Localizer:
             save_arrays(
                 folder / "version.npz",
                 {
-                    **prefixed("version", arrays.snapshot_arrays(version.snapshot)),
+                    **prefixed("version", snapshot_to_arrays(version.snapshot)),
                     **prefixed("facts", version.place.text.corpus.table.save_arrays()),
-                    **prefixed("evidence", arrays.history_arrays(version.evidence, version.place.paths.table.paths)),
+                    **prefixed("evidence", version.evidence.to_arrays(version.place.paths.table.paths)),
                 },
             )
         if self.second_ is not None:
@@ -557,7 +557,7 @@ _NOT_FITTING = (KeyError, IndexError, ValueError, TypeError)
 def _reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
     stored = load_arrays(path)
     try:
-        return arrays.documents_from(under("reports", stored)), unpack_strings(stored, "paths")
+        return Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
     except _NOT_FITTING as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
@@ -565,8 +565,8 @@ def _reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
 def _carried(path: Path) -> OpenVersion:
     stored = load_arrays(path)
     try:
-        snapshot = arrays.snapshot_from(under("version", stored), Names())
-        evidence, paths = arrays.history_from(under("evidence", stored))
+        snapshot = snapshot_from_arrays(under("version", stored), Names())
+        evidence, paths = HistoryIndex.from_arrays(under("evidence", stored))
         table = FactTable.from_arrays(under("facts", stored))
         return OpenVersion.of(snapshot, Corpus(table), evidence, paths)
     except (*_NOT_FITTING, StoreError) as error:

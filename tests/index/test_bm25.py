@@ -9,6 +9,7 @@ import pytest
 
 from tosloc.index import bm25
 from tosloc.index.bm25 import TextHits
+from tosloc.index.postings import known_terms
 from tosloc.retrieval.chunks import best_chunk
 
 FILES = {
@@ -26,7 +27,7 @@ RARE = math.log(1 + 2.5 / 1.5)
 
 
 def scores(view, formula, query=QUERY):
-    terms, weights = view.corpus.known(query)
+    terms, weights = known_terms(view.corpus.term_ids, query)
     return TextHits(view, terms).scores(formula, weights)
 
 
@@ -87,7 +88,7 @@ def test_no_known_word(make_view, formula):
 def test_best_chunk_by_hand(make_view):
     """A: chunks (parse parse), (xml), (parse xml xml); B: (parse); weights 2 and 1. tf 2 becomes 4.4/3.2 = 1.375."""
     view = make_view({"A": {"code": "parse parse / xml / parse xml xml"}, "B": {"code": "parse"}, "C": {}})
-    terms, weights = view.corpus.known({"parse": 2.0, "xml": 1.0})
+    terms, weights = known_terms(view.corpus.term_ids, {"parse": 2.0, "xml": 1.0})
     assert best_chunk(view, terms, weights) == pytest.approx([max(2 * 1.375, 1, 2 + 1.375), 2, 0])
     none = np.zeros(0, dtype=np.int64)
     assert best_chunk(view, none, np.zeros(0)).tolist() == [0, 0, 0]
@@ -95,5 +96,5 @@ def test_best_chunk_by_hand(make_view):
 
 def test_chunk_counts_saturate_up_to_the_highest(make_view):
     view = make_view({"A": {"code": "x " * 255}})
-    terms, weights = view.corpus.known({"x": 1.0})
+    terms, weights = known_terms(view.corpus.term_ids, {"x": 1.0})
     assert best_chunk(view, terms, weights) == pytest.approx([255 * 2.2 / (255 + 1.2)])

@@ -48,14 +48,6 @@ def test_lengths(corpus):
     assert corpus.lengths[:, ALL].tolist() == [4, 3, 0, 4]
 
 
-def test_known_words_only(corpus):
-    terms, weights = corpus.known({"d": 1.5, "zzz": 9.0, "a": 0.5})
-    assert terms.tolist() == [3, 0]
-    assert weights.tolist() == [1.5, 0.5]
-    assert corpus.known({})[0].dtype == np.int64
-    assert corpus.ids(["zzz", "c", "a"]).tolist() == [2, 0]
-
-
 def test_the_same_blob_under_two_paths_counts_twice(corpus):
     view = VersionView(corpus, version(p="one", q="two", r="one"))
     assert view.rows.tolist() == [0, 1, 0]

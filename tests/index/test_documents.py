@@ -1,4 +1,4 @@
-"""Dated texts as documents: statistics of what is known, cosines, neighbours, BM25 of joined texts."""
+"""Dated texts as documents: statistics of what is known, cosines, neighbours, BM25 of aggregated texts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tosloc.index.documents import AggregatedDocuments, Document, Documents, DocumentsView
+from tosloc.index.postings import known_terms
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
 QUERY = {"a": 1.0, "b": 2.5, "zzz": 3.0, "f": 0.5}
@@ -162,7 +163,7 @@ def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
 
 
 def slow_bm25(texts, known, groups, weights, idf, present, k1=1.2, b=0.5):
-    """BM25 of each group's joined documents, as loops: groups[g] maps document -> share."""
+    """BM25 of each group's aggregated documents, as loops: groups[g] maps document -> share."""
     lengths, frequencies = [], []
     for group in groups:
         lengths.append(sum(share * len(texts[d]) for d, share in group.items() if known[d]))
@@ -183,28 +184,28 @@ def slow_bm25(texts, known, groups, weights, idf, present, k1=1.2, b=0.5):
 
 @given(TEXTS, st.data())
 @settings(max_examples=40, deadline=None)
-def test_bm25_of_joined_documents_equals_the_obvious_loops(texts, data):
+def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
     number = 4
     made = documents_of(texts, [data.draw(st.sets(st.integers(0, number - 1), min_size=1).map(sorted)) for _ in texts])
     known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)
     present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
     view = DocumentsView(made, known)
-    terms, weights = made.known(QUERY)
+    terms, weights = known_terms(made.term_ids, QUERY)
     groups = made.incidence(number)
     idf = {made.vocabulary[t]: view.idf[t] for t in terms}
     named = dict(zip(idf, weights.tolist(), strict=True))
     dense = groups.toarray()
     members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
-    joined = AggregatedDocuments(view, groups)
+    aggregated = AggregatedDocuments(view, groups)
     both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
-    got, doubled = joined.bm25(terms, both, present)
+    got, doubled = aggregated.bm25(terms, both, present)
     assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
     assert doubled == pytest.approx(2 * got)
-    joined.keep()
-    assert joined.bm25(terms, both, present)[0].tolist() == got.tolist()
+    aggregated.aggregate_all()
+    assert aggregated.bm25(terms, both, present)[0].tolist() == got.tolist()
 
 
-def test_bm25_of_two_joined_documents_by_hand():
+def test_bm25_of_two_aggregated_documents_by_hand():
     """File 0 has d0 (aab, alone) and d1 (ac, of 4 files): tf a = 2 + .5, length 3 + 1; file 1 has d1: tf .5, length 1.
 
     Average over the present files 0 and 1: 2.5. File 2, 3 have d1 too but are not searched.
@@ -222,9 +223,9 @@ def test_without_any_document():
     none = Documents.collect([])
     view = DocumentsView(none, np.zeros(0, dtype=bool))
     assert view.similarities({"a": 1.0}).tolist() == []
-    terms, weights = none.known({"a": 1.0})
-    joined = AggregatedDocuments(view, none.incidence(3))
+    terms, weights = view.known_terms({"a": 1.0})
+    aggregated = AggregatedDocuments(view, none.incidence(3))
     for _ in range(2):
-        assert joined.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
-        joined.keep()
+        assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
+        aggregated.aggregate_all()
     assert isinstance(none.incidence(3), sparse.csr_array)

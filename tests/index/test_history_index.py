@@ -1,4 +1,4 @@
-"""What is known at one moment in one version, and what it says about files; every number worked by hand."""
+"""What is known as of one time in one version, and what it says about files; every number worked by hand."""
 
 from __future__ import annotations
 
@@ -21,61 +21,61 @@ def commit(days_ago, files, number=0, words="a", classes=()):
     )
 
 
-def build_history(commits, reports=()):
+def history_of(commits, reports=()):
     return HistoryIndex(Documents.collect(commits), Documents.collect(reports))
 
 
-def test_before_is_strict():
-    evidence = build_history([commit(1, (0,)), commit(0, (1,))], [commit(0, (2,))])
-    at = evidence.as_of(NOW)
+def test_as_of_is_strict():
+    history = history_of([commit(1, (0,)), commit(0, (1,))], [commit(0, (2,))])
+    at = history.as_of(NOW)
     assert at.commits.known.tolist() == [True, False]
     assert at.reports.known.tolist() == [False]
-    after = evidence.as_of(NOW + 0.5)
+    after = history.as_of(NOW + 0.5)
     assert after.commits.known.tolist() == [True, True]
     assert after.reports.known.tolist() == [True]
 
 
 def test_only_what_the_version_contains():
     # commit 2 is oldest by its clock, but the version does not hold it
-    evidence = build_history([commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)])
-    at = evidence.as_of(NOW, np.array([True, True, False]))
+    history = history_of([commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)])
+    at = history.as_of(NOW, np.array([True, True, False]))
     assert at.commits.documents.commits.tolist() == [2, 0, 1]
     assert at.commits.known.tolist() == [False, True, True]
     assert at.reports.known.tolist() == [False]
     assert at.fixes(2).tolist() == [0.0, 0.0]
     # a mask from packed bits is longer than the history
     padded = np.unpackbits(np.packbits(np.array([True, True, False]))).astype(bool)
-    assert evidence.as_of(NOW, padded).commits.known.tolist() == [False, True, True]
+    assert history.as_of(NOW, padded).commits.known.tolist() == [False, True, True]
 
 
 def test_looking_back_again_forgets_what_came_later():
-    evidence = build_history([commit(9, (0,), 0, "ab"), commit(3, (1,), 1, "bc")])
-    early = evidence.as_of(NOW - 5 * DAY).commits.frequency.tolist()
+    history = history_of([commit(9, (0,), 0, "ab"), commit(3, (1,), 1, "bc")])
+    early = history.as_of(NOW - 5 * DAY).commits.frequency.tolist()
     assert early == [1, 1, 0]
-    assert evidence.as_of(NOW).commits.frequency.tolist() == [1, 2, 1]
-    assert evidence.as_of(NOW - 5 * DAY).commits.frequency.tolist() == early
+    assert history.as_of(NOW).commits.frequency.tolist() == [1, 2, 1]
+    assert history.as_of(NOW - 5 * DAY).commits.frequency.tolist() == early
 
 
 def test_activity():
     # file 0: alone 60 days ago, and with three others (k = 4) at 120 days; file 4: never
-    at = build_history([commit(60, (0,)), commit(120, (0, 1, 2, 3))]).as_of(NOW)
+    at = history_of([commit(60, (0,)), commit(120, (0, 1, 2, 3))]).as_of(NOW)
     one, two = math.exp(-1), math.exp(-2) / 2
     assert at.activity(60.0, 5) == pytest.approx([math.log1p(one + two), *[math.log1p(two)] * 3, 0.0])
     assert at.activity(math.inf, 5) == pytest.approx([math.log(2.5), *[math.log(1.5)] * 3, 0.0])
 
 
 def test_last_touch():
-    at = build_history([commit(60, (0,)), commit(5.5, (0, 1)), commit(-3, (0,))]).as_of(NOW)
+    at = history_of([commit(60, (0,)), commit(5.5, (0, 1)), commit(-3, (0,))]).as_of(NOW)
     assert at.last_touch(at.commits, 3).tolist() == [5.5, 5.5, math.inf]
 
 
 def test_number_of_fixes():
-    at = build_history([], [commit(9, (0, 1)), commit(5, (1,)), commit(-1, (1,))]).as_of(NOW)
+    at = history_of([], [commit(9, (0, 1)), commit(5, (1,)), commit(-1, (1,))]).as_of(NOW)
     assert at.fixes(3).tolist() == [1.0, 2.0, 0.0]
 
 
 def test_decay_and_ages():
-    at = build_history([commit(730, (0,)), commit(365, (0,)), commit(-9, (0,))]).as_of(NOW)
+    at = history_of([commit(730, (0,)), commit(365, (0,)), commit(-9, (0,))]).as_of(NOW)
     assert at.ages(at.commits).tolist() == [730.0, 365.0, 0.0]
     assert at.decayed(at.commits, 730.0) == pytest.approx([math.exp(-1), math.exp(-0.5), 0.0])
 
@@ -88,11 +88,11 @@ def test_rarity_of_frames():
         commit(7, (0,), 2, "a"),
         commit(-1, (0,), 3, "a", ("x.C", "x.A")),
     ]
-    at = build_history([], reports).as_of(NOW)
+    at = history_of([], reports).as_of(NOW)
     assert at.frame_rarity("x.A") == pytest.approx(math.log(5 / 3) / math.log(5))
     assert at.frame_rarity("x.B") == pytest.approx(math.log(5 / 2) / math.log(5))
     assert at.frame_rarity("x.C") == pytest.approx(1.0)
-    assert build_history([]).as_of(NOW).frame_rarity("x.A") == pytest.approx(1.0)
+    assert history_of([]).as_of(NOW).frame_rarity("x.A") == pytest.approx(1.0)
 
 
 def test_co_change():
@@ -101,7 +101,7 @@ def test_co_change():
     Given p = .6 for file 0 and .4 for file 2 (only the last commit): file 1 gets .6 x 1.2071/2.2071 + .4; file 3
     .6 x .5/2.2071 + .4; file 0 gets .4 from file 2, file 2 gets .6 x .5/2.2071 from file 0, file 4 nothing.
     """
-    at = build_history([commit(0.0, (0,), 0), commit(0.0, (0, 1), 1), commit(0.0, (0, 1, 2, 3), 2)]).as_of(NOW + 1e-3)
+    at = history_of([commit(0.0, (0,), 0), commit(0.0, (0, 1), 1), commit(0.0, (0, 1, 2, 3), 2)]).as_of(NOW + 1e-3)
     got = at.co_change(np.array([0, 2]), np.array([0.6, 0.4]), 5)
     two, four = math.sqrt(0.5), 0.5
     total = 1 + two + four
@@ -111,7 +111,7 @@ def test_co_change():
 
 def test_co_change_forgets_with_a_half_life():
     # file 0 changed with file 1 two years ago and with file 2 today; both commits have k = 2
-    at = build_history([commit(730, (0, 1), 0), commit(0, (0, 2), 1)]).as_of(NOW + 1e-3)
+    at = history_of([commit(730, (0, 1), 0), commit(0, (0, 2), 1)]).as_of(NOW + 1e-3)
     got = at.co_change(np.array([0]), np.array([1.0]), 3)
     assert got[1] / got[2] == pytest.approx(math.exp(-1))
     assert got[1] + got[2] == pytest.approx(1.0)
@@ -123,20 +123,20 @@ def test_nothing_changes_together(files):
     rng = np.random.default_rng(3)
     commits = [commit(float(age), (n % files,), n) for n, age in enumerate(rng.uniform(1, 900, 40))]
     shares = rng.dirichlet(np.ones(files))
-    at = build_history(commits).as_of(NOW)
+    at = history_of(commits).as_of(NOW)
     assert at.co_change(np.arange(files), shares, files + 1).tolist() == [0.0] * (files + 1)
 
 
 def test_leaders_without_a_past_give_nothing():
-    at = build_history([commit(3, (0, 1))]).as_of(NOW)
+    at = history_of([commit(3, (0, 1))]).as_of(NOW)
     assert at.co_change(np.array([2]), np.array([1.0]), 3).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_names_that_commits_touched():
     # one commit touched both parsers: the term counts once
-    evidence = build_history([commit(9, (0, 1), 0), commit(5, (2,), 1)])
+    history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
     table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
-    touched = evidence.name_terms(table).toarray()
+    touched = history.name_incidence(table).toarray()
     held = [{table.vocabulary[t] for t in np.flatnonzero(row)} for row in touched]
     assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
     assert set(np.unique(touched)) == {0.0, 1.0}

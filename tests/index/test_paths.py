@@ -140,7 +140,7 @@ def test_bm25_of_path_words_by_hand():
     idf = math.log(1.6)
     # whole paths: 3, 4 (org, parser, context, parsercontext) and 3 words
     mean = 10 / 3
-    both = view.bm25(weights, folders=True, names=True)
+    both = view.bm25(weights)
     assert both == pytest.approx(
         [
             value(1, 3, mean, idf, 1) + value(1, 3, mean, idf, 2),
@@ -148,11 +148,11 @@ def test_bm25_of_path_words_by_hand():
             value(2, 3, mean, idf, 2),
         ]
     )
-    folders = view.bm25(weights, folders=True, names=False)
+    folders = view.bm25(weights, names=False)
     # folders: 2, 1 and 2 words, mean 5/3
     assert folders == pytest.approx([value(1, 2, 5 / 3, idf, 2), 0.0, value(2, 2, 5 / 3, idf, 2)])
-    assert view.bm25({"unheard": 1.0}, folders=True, names=True).tolist() == [0.0, 0.0, 0.0]
-    assert view.bm25({}, folders=True, names=True).tolist() == [0.0, 0.0, 0.0]
+    assert view.bm25({"unheard": 1.0}).tolist() == [0.0, 0.0, 0.0]
+    assert view.bm25({}).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_coverage_of_file_names_by_hand():
@@ -180,18 +180,16 @@ def test_numbering_of_absent_paths_changes_nothing():
     alone = view_of(paths)
     among = view_of(("core/parser.c", *paths, "zzz/label_context.c"), [1, 2, 3])
     weights = {"parser": 1.0, "core": 2.0, "context": 1.5}
-    assert (
-        among.bm25(weights, folders=True, names=True).tolist() == alone.bm25(weights, folders=True, names=True).tolist()
-    )
+    assert among.bm25(weights).tolist() == alone.bm25(weights).tolist()
     assert among.name_coverage(frozenset(weights)) == pytest.approx(alone.name_coverage(frozenset(weights)), rel=1e-12)
 
 
 def test_a_version_without_files():
     view = view_of(("a/x.c",), [])
-    assert view.bm25({"x": 1.0, "a": 1.0}, folders=True, names=True).tolist() == []
+    assert view.bm25({"x": 1.0, "a": 1.0}).tolist() == []
     assert view.name_coverage(frozenset({"x"})).tolist() == []
     empty = view_of(())
-    assert empty.bm25({"x": 1.0}, folders=True, names=True).tolist() == []
+    assert empty.bm25({"x": 1.0}).tolist() == []
 
 
 def test_rows_of_file_are_those_with_most_equal_folders():

@@ -11,7 +11,6 @@ import pytest
 from tests.conftest import GitRepository
 from tosloc.data.git import Repository
 from tosloc.index import repository as module
-from tosloc.index.arrays import history_arrays
 from tosloc.index.repository import KEPT_HISTORIES, HistoryCache, IndexedRepository, default_store
 
 
@@ -31,8 +30,8 @@ def kept(project: IndexedRepository) -> list[Path]:
 
 
 def same(one: HistoryCache, other: HistoryCache) -> bool:
-    left = history_arrays(one.history, one.paths.names)
-    right = history_arrays(other.history, other.paths.names)
+    left = one.history.to_arrays(one.paths.names)
+    right = other.history.to_arrays(other.paths.names)
     return one.commit_ids == other.commit_ids and all(np.array_equal(left[name], right[name]) for name in left | right)
 
 
@@ -66,7 +65,7 @@ def test_another_question_has_another_past(
     elif what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif what == "code":
-        monkeypatch.setattr(module, "history_version", lambda: "later")
+        monkeypatch.setattr(module, "HISTORY_VERSION", 0)
     else:
         monkeypatch.setattr(Repository, "shallow", frozenset({head}))
     project.cached_history(head, max_files)
@@ -103,7 +102,7 @@ def test_only_the_newest_are_kept(project: IndexedRepository) -> None:
     assert same(project.cached_history(head, 1), project.cached_history(head, 1))
 
 
-def test_without_room_the_past_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_the_history_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 

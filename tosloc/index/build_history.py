@@ -1,4 +1,4 @@
-"""From a repository's history and labelled reports to evidence."""
+"""From a repository's commits and labelled reports to the documents that speak of its files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
 from tosloc.records import BugReport, Case, Names
 
+HISTORY_VERSION = 1
+"""Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
+and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
 TRAILER = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
@@ -69,12 +72,10 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
     )
 
 
-def fixes_as_reports(history: History, max_files: int) -> Documents:
-    """Commits whose message says that they fix a bug, standing in for reports where a project brings none."""
-    return commit_documents(history, max_files, fix_commits(history).tolist())
-
-
 def build_history(history: History, cases: Iterable[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
-    """All evidence of a project; without labelled cases the commits that fix bugs stand in for them."""
-    reports = fixes_as_reports(history, max_files) if cases is None else report_documents(cases, history, paths)
+    """Commit messages and fixed reports; without labelled cases the commits that fix bugs stand in for reports."""
+    if cases is None:
+        reports = commit_documents(history, max_files, fix_commits(history).tolist())
+    else:
+        reports = report_documents(cases, history, paths)
     return HistoryIndex(commit_documents(history, max_files), reports)

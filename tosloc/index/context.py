@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from tosloc.index.bm25 import TextHits
 from tosloc.index.corpus import VersionView
+from tosloc.index.documents import AggregatedDocuments, DocumentsView
 from tosloc.index.history_index import HistoryAsOf
 from tosloc.index.paths import PathView
+from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.index.rvsm import RevisedVectors, StructuredText
 from tosloc.records import FloatArray, LongArray
@@ -18,7 +21,7 @@ from tosloc.records import FloatArray, LongArray
 
 @dataclass(eq=False)
 class VersionIndex:
-    """A version made ready for questions: its texts and its paths."""
+    """A version made ready for queries: its texts and its paths."""
 
     text: VersionView
     paths: PathView
@@ -33,7 +36,7 @@ class VersionIndex:
 
 @dataclass(eq=False)
 class QueryContext:
-    """A query, the version it is asked of, and the evidence known when the report was opened. F files, N paths."""
+    """A query, the version it is asked of, and the history known when the report was opened. F files, N paths."""
 
     query: Query
     version: VersionIndex
@@ -46,7 +49,7 @@ class QueryContext:
 
     @property
     def all_paths(self) -> int:
-        """N, the number of paths that evidence can speak of."""
+        """N, the number of paths that the history can name, those of the version among them."""
         return len(self.version.paths.table)
 
     def to_files(self, of_paths: FloatArray) -> FloatArray:
@@ -56,7 +59,13 @@ class QueryContext:
     @cached_property
     def text_terms(self) -> tuple[LongArray, FloatArray]:
         """The report's terms that occur in files, and their weights."""
-        return self.version.text.corpus.known(self.query.weights)
+        return known_terms(self.version.text.corpus.term_ids, self.query.weights)
+
+    @property
+    def shares_words(self) -> bool:
+        """Whether any term of the report occurs in a file or a path."""
+        in_files, in_paths = self.version.text.corpus.term_ids, self.version.paths.table.term_ids
+        return any(term in in_files or term in in_paths for term in self.query.weights)
 
     @cached_property
     def hits(self) -> TextHits:
@@ -65,7 +74,10 @@ class QueryContext:
 
     def weights_of_hits(self, weights: dict[str, float]) -> FloatArray:
         """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
-        known = self.version.text.corpus.term_ids
+        return self._reweighted(self.version.text.corpus.term_ids, weights)
+
+    def _reweighted(self, known: Mapping[str, int], weights: Mapping[str, float]) -> FloatArray:
+        """(T,) another weighting of the query's known terms."""
         return np.array([weights.get(term, 0.0) for term in self.query.weights if term in known], dtype=np.float64)
 
     @cached_property
@@ -89,27 +101,25 @@ class QueryContext:
         return self.history.reports.nearest(self.report_similarities, 200)
 
     @cached_property
-    def commit_documents(self) -> tuple[FloatArray, FloatArray]:
-        """(N,) twice: BM25 of each file's joined commit messages for the whole report, and for its summary."""
+    def commits_bm25(self) -> tuple[FloatArray, FloatArray]:
+        """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
         view = self.history.commits
-        documents = view.documents
-        terms, weights = documents.known(self.query.weights)
-        summary = self.query.summary_weights
-        numbers = {documents.term_ids[t]: w for t, w in summary.items() if t in documents.term_ids}
-        of_summary = np.array([numbers.get(term, 0.0) for term in terms.tolist()], dtype=np.float64)
-        idf = view.idf[terms]
-        joined = self.history.aggregated(view, self.history.index.incidence(documents, self.all_paths))
-        whole, short = joined.bm25(terms, (weights * idf, of_summary * idf), self.version.paths.present)
-        return whole, short
+        terms, weights = view.known_terms(self.query.weights)
+        of_summary = self._reweighted(view.documents.term_ids, self.query.summary_weights) * view.idf[terms]
+        whole, summary = self._by_file(view).bm25(terms, (weights, of_summary), self.version.paths.present)
+        return whole, summary
 
     @cached_property
-    def report_documents(self) -> FloatArray:
-        """(N,) BM25 of each file's joined fixed reports."""
+    def reports_bm25(self) -> FloatArray:
+        """(N,) BM25 of each file's fixed reports as one text."""
         view = self.history.reports
-        documents = view.documents
-        terms, weights = documents.known(self.query.weights)
-        joined = self.history.aggregated(view, self.history.index.incidence(documents, self.all_paths))
-        return joined.bm25(terms, (weights * view.idf[terms],), self.version.paths.present)[0]
+        terms, weights = view.known_terms(self.query.weights)
+        return self._by_file(view).bm25(terms, (weights,), self.version.paths.present)[0]
+
+    def _by_file(self, view: DocumentsView) -> AggregatedDocuments:
+        """The known documents as one text a file."""
+        index = self.history.index
+        return index.aggregated(view, index.incidence(view.documents, self.all_paths))
 
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:

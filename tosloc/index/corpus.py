@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tosloc.analysis.facts import FIELDS, language_of
 from tosloc.analysis.store import FactStore, FactTable
-from tosloc.index.postings import Postings, ranges, summed
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot, first_paths
+from tosloc.index.postings import Postings, idf, ranges, summed
+from tosloc.records import FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -52,18 +52,6 @@ class Corpus:
         sums[:, ALL] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
         return sums
 
-    def ids(self, terms: list[str]) -> LongArray:
-        """Numbers of the terms that occur in the corpus, in order; callers keep values by ``known``."""
-        return np.array([self.term_ids[term] for term in terms if term in self.term_ids], dtype=np.int64)
-
-    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
-        """Numbers and weights of those query terms that occur in the corpus."""
-        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
-        return (
-            np.array([number for number, _ in pairs], dtype=np.int64),
-            np.array([weight for _, weight in pairs], dtype=np.float64),
-        )
-
     def document_frequency(self, multiplicity: LongArray) -> LongArray:
         """(V,) number of files that hold each term, when blob b stands in multiplicity[b] files.
 
@@ -95,7 +83,6 @@ class VersionView:
         """(F,) corpus row of each file, -1 where the blob could not be read."""
         present = self.rows[self.rows >= 0]
         self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)
-        self.whole = bool((self.multiplicity > 0).all())
         self.frequency = self.corpus.document_frequency(self.multiplicity)
         self._saturations: dict[str, Float32Array] = {}
 
@@ -112,29 +99,25 @@ class VersionView:
         return mean
 
     def idf(self, terms: LongArray) -> FloatArray:
-        """(T,) BM25's ln(1 + (F - df + .5) / (df + .5)) over the version's files."""
-        frequency = self.frequency[terms]
-        weight: FloatArray = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
-        return weight
+        """(T,) BM25's inverse document frequency over the version's files."""
+        return idf(self.files, self.frequency[terms])
 
     def to_files(self, of_rows: FloatArray) -> FloatArray:
         """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
         if not len(of_rows):
             return np.zeros(self.files)
-        values = of_rows[self._held_rows]
-        if self._unread is not None:
-            values[self._unread] = 0.0
+        values = of_rows[self._readable_rows]
+        values[self._unreadable] = 0.0
         return values
 
     @cached_property
-    def _held_rows(self) -> LongArray:
+    def _readable_rows(self) -> LongArray:
         return np.maximum(self.rows, 0).astype(np.int64)
 
     @cached_property
-    def _unread(self) -> BoolArray | None:
-        """(F,) files whose blob could not be read; None if there are none."""
-        unread: BoolArray = self.rows < 0
-        return unread if unread.any() else None
+    def _unreadable(self) -> LongArray:
+        """Files whose blob could not be read: none, most of the time."""
+        return np.flatnonzero(self.rows < 0)
 
 
 def suffix_of(path: str, suffixes: frozenset[str]) -> str:
@@ -144,9 +127,7 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     '.java'
     """
     name = path.rpartition("/")[2].lower()
-    tails = (
-        name[start:] for start in range(len(name))
-    )  # longest first: a look-up each, however many suffixes there are
+    tails = (name[start:] for start in range(len(name)))  # longest first
     return next((tail for tail in tails if tail in suffixes), "." + name.rpartition(".")[2])
 
 

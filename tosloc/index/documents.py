@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tosloc.index.postings import Postings, ranges, summed
+from tosloc.arrays import Array, Arrays, pack_strings, prefixed, unpack_strings
+from tosloc.index.postings import Postings, idf, known_terms, ranges, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
+QUERIES_BEFORE_ALL = 3
+"""Which query of the same documents aggregates the texts as a whole: fewer cost less by their own terms alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Document:
     at: int
     """When it became known, seconds since 1970: the committer time of the commit or fix."""
     commit: int
-    """Number of its commit in the history, for the query whether a version contains it."""
+    """Number of its commit in the history, which tells whether a version contains it."""
     commit_id: str
     terms: Counter[str]
     paths: tuple[int, ...]
@@ -44,7 +48,7 @@ class Documents:
     ids: tuple[str, ...]
     times: LongArray
     commits: LongArray
-    """(D,) numbers in the history that they were collected from."""
+    """(D,) number of each one's commit in the history that they were collected from."""
     commit_ids: tuple[str, ...]
     vocabulary: tuple[str, ...]
     starts: LongArray
@@ -111,17 +115,15 @@ class Documents:
 
     @cached_property
     def of_files(self) -> tuple[LongArray, LongArray]:
-        """Places in the (document, file) pairs by file, in order within each, and where each file's start."""
+        """Positions of the (document, file) pairs by file, in order within each, and where each file's start."""
         order = np.argsort(self.files, kind="stable").astype(np.int64)
         ends = np.cumsum(np.bincount(self.files)) if len(self.files) else np.zeros(0, dtype=np.int64)
         return order, np.concatenate(([0], ends)).astype(np.int64)
 
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
-        pairs, places = (
-            ranges(self.file_starts[chosen], self.file_starts[chosen + 1]),
-            ranges(self.starts[chosen], self.starts[chosen + 1]),
-        )
+        pairs = ranges(self.file_starts[chosen], self.file_starts[chosen + 1])
+        terms = ranges(self.starts[chosen], self.starts[chosen + 1])
         listed = chosen.tolist()
         return Documents(
             tuple(self.ids[d] for d in listed),
@@ -129,9 +131,9 @@ class Documents:
             self.commits[chosen],
             tuple(self.commit_ids[d] for d in listed),
             self.vocabulary,
-            np.concatenate(([0], np.cumsum(places.sizes))).astype(np.int64),
-            self.terms[places.positions],
-            self.counts[places.positions],
+            np.concatenate(([0], np.cumsum(terms.sizes))).astype(np.int64),
+            self.terms[terms.positions],
+            self.counts[terms.positions],
             np.concatenate(([0], np.cumsum(pairs.sizes))).astype(np.int64),
             self.files[pairs.positions],
             self.sizes[chosen],
@@ -162,44 +164,66 @@ class Documents:
         values = (1.0 + np.log(self.counts)) ** 2
         return sparse.csr_array((values, self.terms, self.starts), shape=(len(self), len(self.vocabulary)))
 
-    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
-        """Numbers and weights of those query terms that occur in any document."""
-        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
-        return (
-            np.array([number for number, _ in pairs], dtype=np.int64),
-            np.array([weight for _, weight in pairs], dtype=np.float64),
-        )
-
     def incidence(self, paths: int) -> sparse.csr_array:
         """(D, N) 1/sqrt(k) where the document touched the file."""
         values = 1.0 / np.sqrt(self.sizes[self.pair_document])
         return sparse.csr_array((values, self.files, self.file_starts), shape=(len(self), paths))
 
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, for ``from_arrays``."""
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            "class_sizes": np.array([len(names) for names in self.classes], dtype=np.int32),
+            **prefixed("ids", pack_strings(self.ids)),
+            **prefixed("commit_ids", pack_strings(self.commit_ids)),
+            **prefixed("vocabulary", pack_strings(self.vocabulary)),
+            **prefixed("classes", pack_strings([name for names in self.classes for name in names])),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Documents:
+        """Documents from ``to_arrays``."""
+        names = unpack_strings(arrays, "classes")
+        ends = np.cumsum(arrays["class_sizes"]).tolist()
+        return cls(
+            ids=unpack_strings(arrays, "ids"),
+            commit_ids=unpack_strings(arrays, "commit_ids"),
+            vocabulary=unpack_strings(arrays, "vocabulary"),
+            classes=tuple(names[start:end] for start, end in pairwise([0, *ends])),
+            **{name: arrays[name] for name in _PLAIN},  # type: ignore[arg-type]
+        )
+
+
+_PLAIN = ("times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes")
+"""Fields of documents that are stored as they are."""
+
 
 class DocumentsView:
-    """The documents known at one moment in one version, with their statistics only."""
+    """The documents known as of one time in one version, with the statistics of these alone.
 
-    def __init__(self, documents: Documents, known: BoolArray, before: DocumentsView | None = None) -> None:
+    Document frequencies are updated from those of ``previous``, another view of the same documents.
+    """
+
+    def __init__(self, documents: Documents, known: BoolArray, previous: DocumentsView | None = None) -> None:
         self.documents, self.known = documents, known
         self.number = int(known.sum())
-        if before is None:
-            before_known, frequency = (
-                np.zeros(len(documents), dtype=bool),
-                np.zeros(len(documents.vocabulary), dtype=np.int64),
-            )
-        else:
-            before_known, frequency = before.known, before.frequency
-        changed = np.flatnonzero(known != before_known)
+        terms = len(documents.vocabulary)
+        was_known = np.zeros(len(documents), dtype=bool) if previous is None else previous.known
+        frequency = np.zeros(terms, dtype=np.int64) if previous is None else previous.frequency
+        changed = np.flatnonzero(known != was_known)
         chosen = ranges(documents.starts[changed], documents.starts[changed + 1])
-        amount = np.repeat(np.where(known[changed], 1.0, -1.0), chosen.sizes)
-        change = summed(chosen.take(documents.terms), amount, len(documents.vocabulary))
+        change = summed(chosen.take(documents.terms), chosen.spread(np.where(known[changed], 1.0, -1.0)), terms)
         self.frequency: LongArray = frequency + change.round().astype(np.int64)
 
     @cached_property
     def idf(self) -> FloatArray:
-        """(V,) ln(1 + (n - df + .5) / (df + .5)) over the known documents."""
-        weight: FloatArray = np.log1p((self.number - self.frequency + 0.5) / (self.frequency + 0.5))
-        return weight
+        """(V,) BM25's inverse document frequency over the known documents."""
+        return idf(self.number, self.frequency)
+
+    def known_terms(self, weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
+        """Numbers of the query terms that occur in any document, known or not, and their weights times IDF."""
+        terms, weight = known_terms(self.documents.term_ids, weights)
+        return terms, weight * self.idf[terms]
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -207,13 +231,12 @@ class DocumentsView:
         lengths: FloatArray = np.sqrt(np.maximum(self.documents.log_counts_squared @ self.idf**2, 1e-12))
         return lengths
 
-    def similarities(self, weights: dict[str, float]) -> FloatArray:
+    def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""
         documents = self.documents
-        terms, weight = documents.known(weights)
+        terms, query = self.known_terms(weights)
         chosen = documents.postings.select(terms)
         rows = chosen.take(documents.postings.rows)
-        query = weight * self.idf[terms]
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
         values = chosen.take(documents.posting_weights) * chosen.spread(query * self.idf[terms])
@@ -242,12 +265,12 @@ class DocumentsView:
         return latest
 
     @cached_property
-    def touches(self) -> FloatArray:
+    def touch_counts(self) -> FloatArray:
         """How many known documents touched each file, up to the last file that any touched."""
         return summed(self.documents.files, self.known[self.documents.pair_document].astype(np.float64), 0)
 
     @cached_property
-    def shares(self) -> FloatArray:
+    def touch_shares(self) -> FloatArray:
         """The same with 1/sqrt(k) for each."""
         documents = self.documents
         return summed(documents.files, (self.known / np.sqrt(documents.sizes))[documents.pair_document], 0)
@@ -269,7 +292,7 @@ class DocumentsView:
 
 
 class AggregatedDocuments:
-    """Documents joined to one long text for each of G groups: of a file, or of all files whose names share a term.
+    """Known documents as one long text for each of G groups: of a file, or of all files whose names share a term.
 
     ``groups`` (D, G) says how much of a document belongs to each group.
     """
@@ -277,22 +300,16 @@ class AggregatedDocuments:
     def __init__(self, view: DocumentsView, groups: sparse.csr_array) -> None:
         self.view, self.groups = view, groups
         self._frequencies: sparse.csr_array | None = None
-        self._asked = 1
+        self._queries = 0
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """(G,) terms of each joined text."""
+        """(G,) terms of each text."""
         total: FloatArray = self.groups.T @ (self.view.documents.lengths * self.view.known)
         return total
 
-    def asked_again(self) -> None:
-        """Count a repeated query; from the third on, joining all texts once is cheaper than some each time."""
-        self._asked += 1
-        if self._asked == 3:
-            self.keep()
-
-    def keep(self) -> None:
-        """Join all texts now: many reports will be asked that know the same documents."""
+    def aggregate_all(self) -> None:
+        """Aggregate all terms at once, which pays when many queries know the same documents."""
         documents = self.view.documents
         shape = (len(documents), len(documents.vocabulary))
         values = documents.counts * np.repeat(self.view.known, np.diff(documents.starts)).astype(np.float64)
@@ -311,10 +328,13 @@ class AggregatedDocuments:
     def bm25(
         self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray, k1: float = 1.2, b: float = 0.5
     ) -> list[FloatArray]:
-        """(G,) BM25 of the joined texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
+        """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
 
         The average length is taken over the groups that are ``present`` (G,) in the searched version.
         """
+        self._queries += 1
+        if self._queries == QUERIES_BEFORE_ALL:
+            self.aggregate_all()
         filled = present & (self.lengths > 0)
         average = float(self.lengths[filled].mean()) if filled.any() else 1.0
         groups, frequency, sizes = self._selected(terms)

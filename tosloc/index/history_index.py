@@ -1,4 +1,4 @@
-"""What a project's past says about its files, cut off at one moment: nothing later than the report's opening is seen.
+"""What a project's history says about its files, as of one time: nothing later than the report's opening is seen.
 
 Letters in shapes: D documents, E (document, file) pairs, N paths, U file-name terms.
 """
@@ -6,12 +6,14 @@ Letters in shapes: D documents, E (document, file) pairs, N paths, U file-name t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from tosloc.arrays import Array, Arrays, pack_strings, prefixed, under, unpack_strings
 from tosloc.index.documents import DAY, AggregatedDocuments, Documents, DocumentsView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import ranges, summed
@@ -19,14 +21,31 @@ from tosloc.records import BoolArray, FloatArray, LongArray
 
 
 class HistoryIndex:
-    """Commit messages and fixed reports of a project with the files that they touched."""
+    """Commit messages and fixed reports of a project with the files that they touched.
+
+    What was computed last is kept: reports that are asked about one after the other know much the same documents.
+    """
 
     def __init__(self, commits: Documents, reports: Documents) -> None:
         self.commits, self.reports = commits, reports
+        self._views: dict[int, DocumentsView] = {}
         self._incidence: dict[tuple[int, int], sparse.csr_array] = {}
-        self._name_terms: tuple[int, sparse.csr_array] | None = None
-        self._last: dict[int, DocumentsView] = {}
-        self._joined: dict[tuple[int, int], AggregatedDocuments] = {}
+        self._name_incidence: tuple[int, sparse.csr_array] | None = None
+        self._aggregated: dict[tuple[int, int], AggregatedDocuments] = {}
+
+    def to_arrays(self, paths: Sequence[str]) -> Arrays:
+        """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
+        return {
+            **prefixed("paths", pack_strings(paths)),
+            **prefixed("commits", self.commits.to_arrays()),
+            **prefixed("reports", self.reports.to_arrays()),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, tuple[str, ...]]:
+        """History and its paths from ``to_arrays``."""
+        commits, reports = (Documents.from_arrays(under(name, arrays)) for name in ("commits", "reports"))
+        return cls(commits, reports), unpack_strings(arrays, "paths")
 
     def incidence(self, documents: Documents, paths: int) -> sparse.csr_array:
         """(D, N) 1/sqrt(k) where a document touched a file."""
@@ -35,60 +54,55 @@ class HistoryIndex:
             self._incidence[key] = documents.incidence(paths)
         return self._incidence[key]
 
-    def name_terms(self, table: PathTable) -> sparse.csr_array:
+    def name_incidence(self, table: PathTable) -> sparse.csr_array:
         """(D, U) 1 where a commit touched a file whose name holds the term."""
-        if self._name_terms is None or self._name_terms[0] != id(table):
-            in_name = table.row_counts[1] > 0
-            rows = np.repeat(np.arange(len(table)), np.diff(table.starts))[in_name]
+        if self._name_incidence is None or self._name_incidence[0] != id(table):
+            ones = np.ones(len(table.name_rows))
             shape = (len(table), len(table.term_ids))
-            names = sparse.csr_array((np.ones(len(rows)), (rows, table.terms[in_name])), shape=shape)
+            names = sparse.csr_array((ones, (table.name_rows, table.name_term_list)), shape=shape)
             touched = self.incidence(self.commits, len(table)) @ names
             touched.data = np.ones_like(touched.data)
-            self._name_terms = (id(table), touched)
-        return self._name_terms[1]
+            self._name_incidence = (id(table), touched)
+        return self._name_incidence[1]
 
     def view(self, documents: Documents, known: BoolArray) -> DocumentsView:
         """Statistics of the known documents, updated from those last asked for."""
-        last = self._last.get(id(documents))
+        last = self._views.get(id(documents))
         if last is None or not np.array_equal(last.known, known):
-            last = DocumentsView(documents, known, last)
-            self._last[id(documents)] = last
+            last = self._views[id(documents)] = DocumentsView(documents, known, last)
         return last
 
     def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
-        """AggregatedDocuments texts of the groups; what was asked of the same documents before is kept."""
+        """The known documents, aggregated by the groups; the same object as long as the same documents are known."""
         key = (id(view.documents), id(groups))
-        last = self._joined.get(key)
+        last = self._aggregated.get(key)
         if last is None or last.view is not view:
-            last = self._joined[key] = AggregatedDocuments(view, groups)
-        else:
-            last.asked_again()
+            last = self._aggregated[key] = AggregatedDocuments(view, groups)
         return last
 
-    def as_of(self, moment: float, contained: BoolArray | None = None) -> HistoryAsOf:
-        """The evidence strictly before ``moment`` (seconds since 1970).
+    def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
+        """The history strictly before ``opened`` (seconds since 1970).
 
         ``contained`` (commits of the history,) tells which commits the searched version contains; None: all of them.
         A report's own fix is never contained in its before-fix version, whatever the clocks say.
         """
 
-        def known(documents: Documents) -> BoolArray:
-            mask: BoolArray = documents.times < moment
+        def view(documents: Documents) -> DocumentsView:
+            known: BoolArray = documents.times < opened
             if contained is not None:
-                mask &= contained[documents.commits]
-            return mask
+                known &= contained[documents.commits]
+            return self.view(documents, known)
 
-        return HistoryAsOf(
-            self, moment, self.view(self.commits, known(self.commits)), self.view(self.reports, known(self.reports))
-        )
+        return HistoryAsOf(self, opened, view(self.commits), view(self.reports))
 
 
 @dataclass(eq=False)
 class HistoryAsOf:
-    """The evidence that was known when a report was opened."""
+    """The history that was known when a report was opened."""
 
     index: HistoryIndex
     opened: float
+    """Seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
 
@@ -102,23 +116,15 @@ class HistoryAsOf:
         weight: FloatArray = np.where(view.known, np.exp(-self.ages(view) / days), 0.0)
         return weight
 
-    def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
-        """The known documents joined by the groups."""
-        return self.index.aggregated(view, groups)
-
-    def per_file(self, view: DocumentsView, values: FloatArray, paths: int) -> FloatArray:
-        """(N,) sum of the documents' values over the files that they touched."""
-        documents = view.documents
-        return summed(documents.files, values[documents.pair_document], paths)
-
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        view = self.commits
+        view, documents = self.commits, self.commits.documents
         total = np.zeros(paths)
         if math.isinf(days):
-            total[: len(view.shares)] = view.shares
+            total[: len(view.touch_shares)] = view.touch_shares
         else:
-            total += self.per_file(view, self.decayed(view, days) / np.sqrt(view.documents.sizes), paths)
+            values = self.decayed(view, days) / np.sqrt(documents.sizes)
+            total += summed(documents.files, values[documents.pair_document], paths)
         return np.log1p(total, out=total)
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
@@ -131,7 +137,7 @@ class HistoryAsOf:
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
         number = np.zeros(paths)
-        number[: len(self.reports.touches)] = self.reports.touches
+        number[: len(self.reports.touch_counts)] = self.reports.touch_counts
         return number
 
     @cached_property
@@ -158,14 +164,13 @@ class HistoryAsOf:
         weight = self.decayed(view, days) / np.sqrt(documents.sizes)
         # only commits that touch a given file count: far fewer than all, and summed in the same order
         order, starts = documents.of_files
-        held = np.minimum(files, len(starts) - 1)
-        seeds = ranges(starts[held], starts[np.minimum(files + 1, len(starts) - 1)])
-        pairs = np.sort(seeds.take(order))
+        last = len(starts) - 1
+        touching = ranges(starts[np.minimum(files, last)], starts[np.minimum(files + 1, last)])
+        pairs = np.sort(touching.take(order))
         commits = documents.pair_document[pairs]
         total = summed(documents.files[pairs], weight[commits], paths)[files]
-        per_commit = shares / np.where(total > 0, total, np.inf)
         of_path = np.zeros(paths)
-        of_path[files] = per_commit
+        of_path[files] = shares / np.where(total > 0, total, np.inf)
         given = summed(commits, of_path[documents.files[pairs]], len(documents)) * weight
         distinct = np.unique(commits)
         spread = view.spread(distinct, given[distinct], paths)

@@ -6,19 +6,22 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.index.postings import Postings, Selection, summed
+from tosloc.index.postings import Postings, Selection, idf, known_terms, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+
+K1, B = 1.2, 0.5
+"""Of BM25 over the words of paths."""
 
 
 def is_test(path: str) -> bool:
@@ -102,7 +105,7 @@ class PathTable:
 
     @cached_property
     def counterpart_group(self) -> IntArray:
-        """(N,) number shared by paths of one twin stem."""
+        """(N,) number that a file, its tests and what it tests share."""
         groups: dict[str, int] = {}
         return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
 
@@ -128,14 +131,6 @@ class PathTable:
             sums[part] = running[self.starts[1:]] - running[self.starts[:-1]]
         return sums
 
-    def known(self, weights: dict[str, float]) -> tuple[LongArray, FloatArray]:
-        """Numbers and weights of those query terms that occur in any path."""
-        pairs = [(self.term_ids[term], weight) for term, weight in weights.items() if term in self.term_ids]
-        return (
-            np.array([number for number, _ in pairs], dtype=np.int64),
-            np.array([weight for _, weight in pairs], dtype=np.float64),
-        )
-
 
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""
@@ -143,8 +138,8 @@ class PathView:
     def __init__(self, table: PathTable, path_ids: IntArray, resident: bool = False) -> None:
         self.table, self.path_ids = table, path_ids
         self.resident = resident
-        """Many reports will be asked of this version: what does not depend on the report is kept."""
-        self._saturations: dict[tuple[bool, bool, float, float], tuple[FloatArray, LongArray]] = {}
+        """Many queries will be asked of this version: what does not depend on the query is kept."""
+        self._saturations: dict[bool, tuple[FloatArray, LongArray]] = {}
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         self.present[path_ids] = True
 
@@ -154,7 +149,7 @@ class PathView:
         return len(self.path_ids)
 
     def rows_of_stem(self, stem: str) -> list[int]:
-        """Rows of this version's files with a file name, without its suffix; other versions' files have no say."""
+        """Rows of this version's files with a file name, without its suffix."""
         return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
 
     def rows_of_class(self, qualified: str) -> list[int]:
@@ -191,39 +186,33 @@ class PathView:
                 longest = common
         return best
 
-    def bm25(
-        self, weights: dict[str, float], *, folders: bool, names: bool, k1: float = 1.2, b: float = 0.5
-    ) -> FloatArray:
-        """(F,) BM25 of the path's words: of its folders, its file name, or both."""
-        terms, weight = self.table.known(weights)
+    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
+        """(F,) BM25 of the words of the path, or of its folders alone."""
+        terms, weight = known_terms(self.table.term_ids, weights)
         lists = self.table.postings
         chosen = lists.select(terms)
-        key = (folders, names, k1, b)
         if self.resident:
-            if key not in self._saturations:
+            if names not in self._saturations:
                 everything = lists.select(np.arange(len(self.table.term_ids), dtype=np.int64))
-                self._saturations[key] = self._saturate(everything, *key)
-            saturations, frequencies = self._saturations[key]
+                self._saturations[names] = self._saturate(everything, names)
+            saturations, frequencies = self._saturations[names]
             saturation, frequency = chosen.take(saturations), frequencies[terms]
         else:
-            saturation, frequency = self._saturate(chosen, *key)
-        idf = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
-        value = saturation * chosen.spread(weight * idf)
+            saturation, frequency = self._saturate(chosen, names)
+        value = saturation * chosen.spread(weight * idf(self.files, frequency))
         return summed(chosen.take(lists.rows), value, len(self.table))[self.path_ids]
 
-    def _saturate(
-        self, chosen: Selection, folders: bool, names: bool, k1: float, b: float
-    ) -> tuple[FloatArray, LongArray]:
+    def _saturate(self, chosen: Selection, names: bool) -> tuple[FloatArray, LongArray]:
         """(P,) saturated frequency of each posting, 0 outside this version, and (T,) files of each term."""
         rows = chosen.take(self.table.postings.rows)
-        in_folder, in_name = chosen.take(self.table.counts[0]), chosen.take(self.table.counts[1])
-        frequency = in_folder * folders + in_name * names
-        length = self.table.lengths[0] * folders + self.table.lengths[1] * names
+        frequency, length = chosen.take(self.table.counts[0]), self.table.lengths[0]
+        if names:
+            frequency, length = frequency + chosen.take(self.table.counts[1]), length + self.table.lengths[1]
         average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
         seen = self.present[rows] & (frequency > 0)
         running = np.concatenate(([0], np.cumsum(seen)))
         ends = np.cumsum(chosen.sizes)
-        value = frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length[rows] / average))
+        value = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length[rows] / average))
         return value * seen, (running[ends] - running[ends - chosen.sizes]).astype(np.int64)
 
     @cached_property
@@ -240,17 +229,15 @@ class PathView:
     @cached_property
     def name_idf(self) -> FloatArray:
         """(terms,) IDF of every path term as a part of this version's file names."""
-        frequency = self.name_frequency
-        weight: FloatArray = np.log1p((self.files - frequency + 0.5) / (frequency + 0.5))
-        return weight
+        return idf(self.files, self.name_frequency)
 
     def name_coverage(self, words: frozenset[str]) -> FloatArray:
         """(F,) share of the IDF of a file name's terms that the words contain."""
         table = self.table
         terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
         chosen = table.postings.select(terms)
-        idf = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
-        covered = summed(chosen.take(table.postings.rows), idf, len(table))
+        values = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
+        covered = summed(chosen.take(table.postings.rows), values, len(table))
         share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
         return share
 

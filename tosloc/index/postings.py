@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from tosloc.records import FloatArray, IntArray, LongArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 STRETCHES = 512
-"""Up to so many stretches are copied one by one; more are gathered place by place."""
+"""Up to so many stretches are copied one by one; of more each element is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,28 +24,25 @@ class Selection:
     """The postings of some terms, one after the other. P postings, T terms."""
 
     starts: LongArray
-    """(T,) where each term's places in the inverted list's flat arrays start."""
+    """(T,) where each term's postings start in the flat arrays."""
     sizes: LongArray
     """(T,) postings of each term."""
 
     @cached_property
     def positions(self) -> LongArray:
-        """(P,) places in the inverted list's flat arrays."""
-        places = np.arange(int(self.sizes.sum()), dtype=np.int64)
-        places += np.repeat(self.starts - (np.cumsum(self.sizes) - self.sizes), self.sizes)
-        return places
+        """(P,) positions in the flat arrays."""
+        positions = np.arange(int(self.sizes.sum()), dtype=np.int64)
+        positions += np.repeat(self.starts - (np.cumsum(self.sizes) - self.sizes), self.sizes)
+        return positions
 
     def take(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """(P, ...) ``values[positions]``: by whole stretches, where they are few and long."""
-        taken: npt.NDArray[Scalar]
         if not len(self.sizes) or len(self.sizes) > STRETCHES:
-            taken = values[self.positions]
-        else:
-            pairs = zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
-            taken = np.concatenate([values[start:end] for start, end in pairs])
-        return taken
+            return values[self.positions]
+        stretches = zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
+        return np.concatenate([values[start:end] for start, end in stretches])
 
-    def spread(self, of_terms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def spread(self, of_terms: FloatArray) -> FloatArray:
         """(P,) the value of each posting's term, from one value a term."""
         return np.repeat(of_terms, self.sizes)
 
@@ -54,17 +52,17 @@ class Postings:
     """Inverted lists of V terms over R rows, made from rows of terms."""
 
     starts: LongArray
-    """(V+1,) term v has the places starts[v] to starts[v+1]."""
+    """(V+1,) postings of term v: starts[v] to starts[v+1]."""
     rows: IntArray
     """(P,) row of each posting, ascending within a term."""
     origin: LongArray
-    """(P,) place of each posting in the row-wise arrays that the lists were made from."""
+    """(P,) position of each posting in the row-wise arrays that the lists were made from."""
 
     @classmethod
     def invert(cls, row_starts: LongArray, terms: IntArray, vocabulary: int) -> Postings:
         """Inverted lists of rows given one after the other: row r has terms[row_starts[r]:row_starts[r+1]]."""
-        places = np.arange(len(terms), dtype=np.int64)
-        by_row = sparse.csr_array((places, terms, row_starts), shape=(len(row_starts) - 1, vocabulary))
+        positions = np.arange(len(terms), dtype=np.int64)
+        by_row = sparse.csr_array((positions, terms, row_starts), shape=(len(row_starts) - 1, vocabulary))
         by_term = by_row.tocsc()
         return cls(by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data)
 
@@ -85,12 +83,27 @@ def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: 
 
 
 def leaders(values: FloatArray, number: int) -> LongArray:
-    """Places of the ``number`` largest values, largest first; equal values keep their order.
+    """Positions of the ``number`` largest values, largest first; equal values keep their order.
 
     >>> leaders(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
     [1, 3, 2]
     """
-    places = np.arange(len(values), dtype=np.int64)
+    positions = np.arange(len(values), dtype=np.int64)
     if number < len(values):
-        places = np.flatnonzero(values >= np.partition(values, len(values) - number)[len(values) - number])
-    return places[np.argsort(-values[places], kind="stable")][:number]
+        positions = np.flatnonzero(values >= np.partition(values, len(values) - number)[len(values) - number])
+    return positions[np.argsort(-values[positions], kind="stable")][:number]
+
+
+def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
+    """Numbers and weights of those query terms that a vocabulary (term -> number) holds, in the query's order."""
+    known = [(numbers[term], weight) for term, weight in weights.items() if term in numbers]
+    return (
+        np.array([number for number, _ in known], dtype=np.int64),
+        np.array([weight for _, weight in known], dtype=np.float64),
+    )
+
+
+def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
+    """BM25's ln(1 + (n - df + .5) / (df + .5)) of terms that ``frequency`` of the ``documents`` hold."""
+    weights: FloatArray = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+    return weights

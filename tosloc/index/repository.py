@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from tosloc.analysis import text, traces
 from tosloc.analysis.build import BuildReport, build
 from tosloc.analysis.facts import SOURCE_SUFFIXES
 from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
-from tosloc.data import history as commits
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.index import arrays, documents
-from tosloc.index import build_history as gather
-from tosloc.index.build_history import build_history
+from tosloc.index.build_history import HISTORY_VERSION, build_history
 from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.records import Case, Names, Progress, Snapshot, silent
 
 KEPT_HISTORIES = 4
-"""Versions whose past is kept beside the facts: those used last."""
+"""Versions whose history is kept beside the facts: those used last."""
 
 
 def cache_folder() -> Path:
@@ -44,8 +39,8 @@ def cache_folder() -> Path:
 
 def default_store(repo: Repository) -> Path:
     """The facts store of a repository, unless another is named."""
-    place = hashlib.sha256(str(repo.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return cache_folder() / f"{repo.name}-{place}" / "facts.sqlite"
+    digest = hashlib.sha256(str(repo.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return cache_folder() / f"{repo.name}-{digest}" / "facts.sqlite"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,28 +60,19 @@ class HistoryCache:
 
     def write(self, path: Path) -> None:
         """Keep it as a file."""
-        made = arrays.history_arrays(self.history, self.paths.names)
-        save_arrays(path, made | prefixed("history", pack_strings(self.commit_ids)), level=1)
+        commits = prefixed("history", pack_strings(self.commit_ids))
+        save_arrays(path, self.history.to_arrays(self.paths.names) | commits, level=1)
 
     @classmethod
     def read(cls, path: Path) -> HistoryCache | None:
         """What ``write`` kept; None where there is no such file, or a damaged one."""
         try:
             stored = load_arrays(path)
-            evidence, paths = arrays.history_from(stored)
-            ids = unpack_strings(stored, "history")
+            history, paths = HistoryIndex.from_arrays(stored)
+            commit_ids = unpack_strings(stored, "history")
         except (CheckpointError, KeyError, IndexError, ValueError, TypeError, zlib.error):
             return None
-        return cls(evidence, Names(list(paths), {name: number for number, name in enumerate(paths)}), ids)
-
-
-@cache
-def history_version() -> str:
-    """Changes with whatever a past is made by."""
-    made_by = hashlib.sha256(metadata.version("PyStemmer").encode())
-    for module in (arrays, commits, documents, gather, text, traces):
-        made_by.update(inspect.getsource(module).encode())
-    return made_by.hexdigest()
+        return cls(history, Names(list(paths), {path: number for number, path in enumerate(paths)}), commit_ids)
 
 
 class IndexedRepository:
@@ -144,21 +130,27 @@ class IndexedRepository:
 
     def cached_history(self, commit: str, max_files: int, progress: Progress = silent) -> HistoryCache:
         """What the version's commits say, fixes told by their messages; kept beside the facts for the next time."""
-        # a clone that was cut off has another past once it is made whole
-        key = json.dumps([history_version(), commit, max_files, sorted(self.suffixes), sorted(self.repo.shallow)])
-        folder = self.store_path.with_name(f"{self.store_path.stem}.past")
-        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
-        past = HistoryCache.read(path)
-        if past is not None:
+        path = self._history_path(commit, max_files)
+        cached = HistoryCache.read(path)
+        if cached is not None:
             with suppress(OSError):
                 os.utime(path)
-            return past
+            return cached
         history = self.history([commit], progress)
-        past = HistoryCache(self.build_history(history, None, max_files), self.repo.path_names, history.ids)
+        made = HistoryCache(self.build_history(history, None, max_files), self.repo.path_names, history.ids)
         # a full disk or a folder that cannot be written costs time, not the answer
         with suppress(OSError):
-            past.write(path)
-            kept = sorted(folder.glob("*.npz"), key=lambda file: (file.stat().st_mtime_ns, file.name), reverse=True)
-            for old in kept[KEPT_HISTORIES:]:
+            made.write(path)
+            files = sorted(
+                path.parent.glob("*.npz"), key=lambda file: (file.stat().st_mtime_ns, file.name), reverse=True
+            )
+            for old in files[KEPT_HISTORIES:]:
                 old.unlink(missing_ok=True)
-        return past
+        return made
+
+    def _history_path(self, commit: str, max_files: int) -> Path:
+        maker = f"history{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        # a clone that was cut off has another history once it is made whole
+        key = json.dumps([maker, commit, max_files, sorted(self.suffixes), sorted(self.repo.shallow)])
+        name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
+        return self.store_path.with_name(f"{self.store_path.stem}.past") / name

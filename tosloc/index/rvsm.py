@@ -6,6 +6,7 @@ N and df are of the searched version.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.index.paths import PathTable
-from tosloc.index.postings import Postings, summed
+from tosloc.index.postings import Postings, known_terms, summed
 from tosloc.records import FloatArray, LongArray
 
 LENGTH_STEEPNESS = 10.0
@@ -121,8 +122,6 @@ class RevisedVectors:
     length_scores: FloatArray
     numbers: dict[str, int]
 
-    def similarity(self, weights: dict[str, float]) -> FloatArray:
+    def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
-        known = [(self.numbers[term], weight) for term, weight in weights.items() if term in self.numbers]
-        terms = np.array([number for number, _ in known], dtype=np.int64)
-        return self.vectors.cosine(terms, np.array([weight for _, weight in known])) * self.length_scores
+        return self.vectors.cosine(*known_terms(self.numbers, weights)) * self.length_scores

@@ -24,7 +24,7 @@ from tosloc.config import Config, StageTwoSettings
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.files import write_text
-from tosloc.index.arrays import history_from
+from tosloc.index.history_index import HistoryIndex
 from tosloc.lab.bundle import CandidateBundle, read_bundle, write_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.localizer import Localizer
@@ -106,7 +106,7 @@ def bundle_training(
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         # the tables' numbers of paths are those of the evidence, whatever has been read since
         named = Repository(repository)
-        for name in history_from(load_arrays(kept.history_path))[1]:
+        for name in HistoryIndex.from_arrays(load_arrays(kept.history_path))[1]:
             named.path_names.id(name)
         labelled = LabelledReports(named, suffixes, {case.report.id: case for case in dataset.cases})
         parts = {

@@ -22,7 +22,6 @@ from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.index.arrays import history_arrays, history_from
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
@@ -118,7 +117,7 @@ class Extraction:
     def write_history(self, evidence: HistoryIndex, paths: Names) -> None:
         """Keep the evidence for the workers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        save_arrays(self.history_path, history_arrays(evidence, paths.names))
+        save_arrays(self.history_path, evidence.to_arrays(paths.names))
         self.history_digest = hashlib.sha256(self.history_path.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
@@ -193,7 +192,7 @@ class _Worker:
 
 @lru_cache(maxsize=1)
 def _worker(repo_path: Path, store_path: Path, history_path: Path, digest: str) -> _Worker:
-    evidence, names = history_from(load_arrays(history_path))
+    evidence, names = HistoryIndex.from_arrays(load_arrays(history_path))
     repo = Repository(repo_path)
     for name in names:
         repo.path_names.id(name)

@@ -111,12 +111,12 @@ def identifiers(context: QueryContext) -> FloatArray:
 
 def path(context: QueryContext) -> FloatArray:
     """BM25 of the path's words, k1 1.2, b .5."""
-    return context.version.paths.bm25(context.query.weights, folders=True, names=True)
+    return context.version.paths.bm25(context.query.weights)
 
 
 def folders(context: QueryContext) -> FloatArray:
     """BM25 of the words of the folders alone."""
-    return context.version.paths.bm25(context.query.weights, folders=True, names=False)
+    return context.version.paths.bm25(context.query.weights, names=False)
 
 
 def name_coverage(context: QueryContext) -> FloatArray:
@@ -180,12 +180,12 @@ def cause_frame(context: QueryContext) -> FloatArray:
 
 def file_documents(context: QueryContext) -> FloatArray:
     """BM25 of the file's joined fixed reports + of its joined commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
-    return context.to_files(context.report_documents + context.commit_documents[0])
+    return context.to_files(context.reports_bm25 + context.commits_bm25[0])
 
 
 def commit_summary(context: QueryContext) -> FloatArray:
     """BM25 of the file's joined commit messages for the summary alone."""
-    return context.to_files(context.commit_documents[1])
+    return context.to_files(context.commits_bm25[1])
 
 
 def near_commits(context: QueryContext) -> FloatArray:
@@ -223,11 +223,10 @@ def folder_reports(context: QueryContext) -> FloatArray:
 
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files without a past."""
-    moment, view, table = context.history, context.history.commits, context.version.paths.table
-    terms, weights = view.documents.known(context.query.summary_weights)
-    joined = moment.aggregated(view, moment.index.name_terms(table))
-    of_terms = joined.bm25(terms, (weights * view.idf[terms],), context.version.paths.name_terms)[0]
-    paths = context.version.paths
+    index, view, paths = context.history.index, context.history.commits, context.version.paths
+    terms, weights = view.known_terms(context.query.summary_weights)
+    by_name_term = index.aggregated(view, index.name_incidence(paths.table))
+    of_terms = by_name_term.bm25(terms, (weights,), paths.name_terms)[0]
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 

@@ -37,7 +37,7 @@ from tosloc.errors import ToslocError
 from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
 from tosloc.evaluation.measures import AP, Measure
 from tosloc.experiment import ExperimentContext
-from tosloc.index.arrays import history_from
+from tosloc.index.history_index import HistoryIndex
 from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
 from tosloc.lab.agreement.level_tables import number, p_cell
@@ -214,7 +214,7 @@ def study(options: argparse.Namespace) -> None:
         )
     judgements = options.folder / "test" / JUDGEMENTS_FILE
     train, l2 = kept.train(), Localizer.load(options.folder).config.stage_one.l2
-    paths = history_from(load_arrays(kept.work / "evidence.npz"))[1]
+    paths = HistoryIndex.from_arrays(load_arrays(kept.work / "evidence.npz"))[1]
     original = Step(ORIGINAL, 0, "", list(kept.tables("test")), paths, fit_listwise(train, l2=l2))
     reference = pair_of(original, kept.features, judgements, options.keep)
     if options.pair_only:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from tosloc.arrays import load_arrays, save_arrays
-from tosloc.index import arrays
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
+from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import Names, Snapshot
 
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
@@ -32,17 +32,17 @@ def same(one, two):
 
 def test_documents():
     made = documents(("ü", "aab", ()), ("two", "", ("x.A", "x.B")), ("three", "c", ("y.C",)))
-    same(arrays.documents_from(arrays.documents_arrays(made)), made)
-    same(arrays.documents_from(arrays.documents_arrays(Documents.collect([]))), Documents.collect([]))
+    same(Documents.from_arrays(made.to_arrays()), made)
+    same(Documents.from_arrays(Documents.collect([]).to_arrays()), Documents.collect([]))
 
 
-def test_evidence_through_a_file(tmp_path):
-    evidence = HistoryIndex(documents(("m", "ab", ())), documents(("r", "c", ("x.A",))))
-    path = tmp_path / "evidence.npz"
-    save_arrays(path, arrays.history_arrays(evidence, ODD))
-    read, paths = arrays.history_from(load_arrays(path))
-    same(read.commits, evidence.commits)
-    same(read.reports, evidence.reports)
+def test_history_through_a_file(tmp_path):
+    history = HistoryIndex(documents(("m", "ab", ())), documents(("r", "c", ("x.A",))))
+    path = tmp_path / "history.npz"
+    save_arrays(path, history.to_arrays(ODD))
+    read, paths = HistoryIndex.from_arrays(load_arrays(path))
+    same(read.commits, history.commits)
+    same(read.reports, history.reports)
     assert paths == ODD
 
 
@@ -51,7 +51,7 @@ def test_a_version_with_any_paths():
     snapshot = Snapshot.of("c" * 40, 123, files)
     names = Names()
     names.id("an earlier path")
-    read = arrays.snapshot_from(arrays.snapshot_arrays(snapshot), names)
+    read = snapshot_from_arrays(snapshot_to_arrays(snapshot), names)
     assert (read.commit, read.committed_at) == (snapshot.commit, 123)
     assert read.paths == snapshot.paths
     assert read.blobs == snapshot.blobs
