@@ -19,6 +19,24 @@ Words = Annotated[tuple[str, ...], Strict(False)]
 """A TOML array of strings."""
 
 
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "stage_two": {
+        "reader": "reranker",
+        "pooling": "token_pooling",
+        "fusion": "chunk_pooling",
+        "side_rank": "adapter_rank",
+    },
+    "stage_two.terms": {"mix": "weight", "last_layer": "combiner_weight"},
+}
+"""Section -> what its keys were called before -> what they are called now."""
+REMOVED: Mapping[str, frozenset[str]] = {
+    "stage_one": frozenset({"candidates"}),
+    "stage_two": frozenset({"queries_apart", "stage_one_features", "final"}),
+    "stage_two.training": frozenset({"negatives_by_rank"}),
+}
+"""Section -> keys that are gone: none of them was of use."""
+
+
 class Section(BaseModel):
     """Base of every section: immutable, nothing unknown, no conversion of types."""
 
@@ -102,7 +120,6 @@ class StageOneSettings(Section):
     l2: Annotated[float, Field(ge=0)] = 1e-3
     shrink_to_default: Annotated[float, Field(ge=0)] = 0.03
     sampled_negatives: Annotated[int, Field(ge=1)] = 400
-    candidates: Annotated[int, Field(ge=1)] = 50
     evolution: EvolutionSettings = EvolutionSettings()
     ranker: RankerSettings = RankerSettings()
 
@@ -115,9 +132,9 @@ class StageOneSettings(Section):
 
 
 class TrainingSettings(Section):
-    """``[stage_two.training]``: how the deep model learns."""
+    """``[stage_two.training]``: how the encoder reranker learns."""
 
-    learns: Literal["matcher", "report", "both"] = "matcher"
+    learns: Literal["head", "report", "both"] = "head"
     loss: Literal["contrastive", "bce", "in_batch"] = "contrastive"
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
@@ -126,7 +143,6 @@ class TrainingSettings(Section):
     pairs_at_once: Annotated[int, Field(ge=2)] = 400
     chunks_at_once: Annotated[int, Field(ge=0)] = 0
     negatives: Annotated[int, Field(ge=1)] = 49
-    negatives_by_rank: bool = False
     epochs: Annotated[int, Field(ge=0)] = 40
     patience: Annotated[int, Field(ge=1)] = 5
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -135,13 +151,13 @@ class TrainingSettings(Section):
 
     @model_validator(mode="after")
     def _adapters_of_what_learns(self) -> Self:
-        if self.lora_rank and self.learns == "matcher":
+        if self.lora_rank and self.learns == "head":
             raise ValueError('lora_rank is of encoders that learn; set learns = "report" or "both", or lora_rank = 0')
         return self
 
 
 class TermsSettings(Section):
-    """``[stage_two.terms]``: two dual encoder of term vectors, learned from the project's own fixed reports."""
+    """``[stage_two.terms]``: a dual encoder of term vectors, learned from the project's own fixed reports."""
 
     candidates: Annotated[int, Field(ge=1)] = 100
     width: Annotated[int, Field(ge=2)] = 64
@@ -160,29 +176,26 @@ class TermsSettings(Section):
     reports: Annotated[int, Field(ge=1)] = 64
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     averaged: Annotated[int, Field(ge=1)] = 4
-    mix: Annotated[float, Field(gt=0)] = 0.2
-    last_layer: Annotated[float, Field(ge=0)] = 1.0
+    weight: Annotated[float, Field(gt=0)] = 0.2
+    combiner_weight: Annotated[float, Field(ge=0)] = 1.0
     refit: bool = True
 
 
 class StageTwoSettings(Section):
-    """``[stage_two]``: the model that reads the first files again."""
+    """``[stage_two]``: the reranker, which scores the first files anew."""
 
-    reader: Literal["encoder", "terms"] = "encoder"
+    reranker: Literal["encoder", "terms"] = "encoder"
     code_encoder: str = ""
     report_encoder: str = ""
-    pooling: Literal["mean", "first"] = "mean"
+    token_pooling: Literal["mean", "first"] = "mean"
     chunks: Annotated[int, Field(ge=1)] = 10
     chunk_tokens: Annotated[int, Field(ge=8)] = 256
     report_tokens: Annotated[int, Field(ge=8)] = 256
-    queries_apart: bool = False
-    fusion: Literal["softmax", "mean", "max", "first"] = "softmax"
-    side_rank: Annotated[int, Field(ge=0)] = 64
+    chunk_pooling: Literal["softmax", "mean", "max", "first"] = "softmax"
+    adapter_rank: Annotated[int, Field(ge=0)] = 64
     cosine: bool = True
     best_chunk: bool = True
-    stage_one_features: bool = False
     candidates: Annotated[int, Field(ge=1)] = 50
-    final: Literal["deep", "fused"] = "fused"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     training: TrainingSettings = TrainingSettings()
     terms: TermsSettings = TermsSettings()
@@ -190,7 +203,7 @@ class StageTwoSettings(Section):
     @property
     def enabled(self) -> bool:
         """Whether there is a second stage at all: term vectors need nothing more, an encoder has to be named."""
-        return self.reader == "terms" or bool(self.code_encoder)
+        return self.reranker == "terms" or bool(self.code_encoder)
 
 
 class RunSettings(Section):
@@ -221,6 +234,11 @@ class Config(Section):
         return self.model_dump(mode="json")
 
     @classmethod
+    def kept(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Config from what ``as_dict`` gave, also that of an earlier TosLoc. Raises ConfigError."""
+        return cls.of(upgraded("", values), where)
+
+    @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
         """Config from nested plain values.
 
@@ -242,6 +260,23 @@ def load_config(path: str | Path) -> Config:
         _check_alone(values, str(file))
         merged = _merge(merged, values)
     return Config.of(merged, str(path))
+
+
+def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a section (empty: of all) that an earlier TosLoc kept, with the keys of today.
+
+    >>> upgraded("stage_two", {"reader": "terms", "terms": {"mix": 0.2}, "final": "fused"})
+    {'reranker': 'terms', 'terms': {'weight': 0.2}}
+    """
+    renamed, removed = RENAMED.get(section, {}), REMOVED.get(section, frozenset())
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in removed:
+            inner = f"{section}.{key}" if section else key
+            found[renamed.get(key, key)] = upgraded(inner, value) if isinstance(value, Mapping) else value
+    if section == "stage_two.training" and found.get("learns") == "matcher":
+        found["learns"] = "head"
+    return found
 
 
 def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -301,6 +336,10 @@ def _sentence(detail: ErrorDetails, where: str) -> str:
     section, key, model = _locate(detail["loc"])
     place = f"{where} [{section}]" if section else where
     if detail["type"] == "extra_forbidden":
+        if key in RENAMED.get(section, {}):
+            return f"{place}: {key} was renamed to {RENAMED[section][key]}"
+        if key in REMOVED.get(section, ()):
+            return f"{place}: there is no {key} any more; leave it out"
         return f"{place}: unknown key {key!r}" + _hint(key, section, model)
     if detail["type"] == "value_error":
         return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"

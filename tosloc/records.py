@@ -15,6 +15,8 @@ import numpy.typing as npt
 IntArray: TypeAlias = npt.NDArray[np.int32]
 LongArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+Float32Array: TypeAlias = npt.NDArray[np.float32]
+Float16Array: TypeAlias = npt.NDArray[np.float16]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 Progress: TypeAlias = Callable[[str, int, int], None]

@@ -19,6 +19,7 @@ from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.learning.linear import Rows
+from tosloc.metrics import fixed_ranks
 from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
 FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
@@ -93,6 +94,19 @@ def features_of_rows(table: Rows, linear: FloatArray, rows: LongArray) -> Rows:
     ranks[np.argsort(-linear, kind="stable")] = np.arange(1, len(linear) + 1)
     below = linear[rows] - linear.max(initial=-np.inf)
     return np.column_stack([table[rows], below, np.log1p(ranks[rows])]).astype(np.float32)
+
+
+def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
+    """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
+
+    Equal scores keep stage one's order. A report without fixed files counts 0.
+    """
+    ranks = sorted([*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks])
+    if not ranks or not candidates.relevant:
+        return 0.0, 0.0
+    # in order, not by numpy: it rounds otherwise from eight ranks on, and a choice can hang on the last digit
+    gain = sum(place / rank for place, rank in enumerate(ranks, start=1))
+    return 1 / ranks[0], gain / candidates.relevant
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The whole model: two encoders, or the vectors that one of them made before, and the matching model on top."""
+"""The whole model: two encoders, or the vectors that one of them made before, and the scoring head on top."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tosloc.reranking.encoder.batches import Batch
 from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.scoring_head import ScoringHead
 
-# B reports, Q queries of a report, U chunks of a batch, d width
+# B reports, U chunks of a batch, S sequences, L tokens of the longest, d width
 
 
 class RerankingModel(nn.Module):
@@ -31,17 +31,13 @@ class RerankingModel(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """(B, C) scores; those of padded candidates mean nothing."""
-        queries_BQd = batch.queries_BQd
-        if queries_BQd is None:
-            read = self._read(self.report, batch.queries, batch.places_BCN.device)
-            queries_BQd = read.reshape(-1, batch.query_count, read.shape[-1])
-        chunks_Ud = batch.vectors_Ud
-        if chunks_Ud is None:
-            chunks_Ud = self._read(self.code, batch.chunks, batch.places_BCN.device)
+        device = batch.positions_BCN.device
+        report_Bd = batch.report_Bd if batch.report_Bd is not None else self._read(self.report, batch.reports, device)
+        chunks_Ud = batch.vectors_Ud if batch.vectors_Ud is not None else self._read(self.code, batch.chunks, device)
         if not len(chunks_Ud):
-            chunks_Ud = queries_BQd.new_zeros((1, queries_BQd.shape[-1]))
-        chunks_BCNd = chunks_Ud.to(queries_BQd.dtype)[batch.places_BCN]
-        scores: Tensor = self.head(queries_BQd, chunks_BCNd, batch.real_BCN, batch.features_BCK)
+            chunks_Ud = report_Bd.new_zeros((1, report_Bd.shape[-1]))
+        chunks_BCNd = chunks_Ud.to(report_Bd.dtype)[batch.positions_BCN]
+        scores: Tensor = self.head(report_Bd, chunks_BCNd, batch.real_BCN)
         return scores
 
     def _read(self, encoder: Encoder | None, sequences: Sequence[IntArray], device: torch.device) -> Tensor:

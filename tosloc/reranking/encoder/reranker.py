@@ -1,7 +1,4 @@
-"""Where the stages meet: stage one's first files become candidates, and their deep scores a new order of them.
-
-Shapes: F files of a version, C candidates, K features.
-"""
+"""The encoder reranker: pretrained encoders read the first files in chunks, and the report; a scoring head compares them."""
 
 from __future__ import annotations
 
@@ -9,69 +6,57 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
 import torch
 
-from tosloc.arrays import pack_words, unpack_words
-from tosloc.config import StageTwoSettings
-from tosloc.data.git import Repository, decode
-from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import raised
-from tosloc.learning.ranking_lists import Rows
-from tosloc.records import BugReport, FloatArray, IntArray, Progress, Ranking, Snapshot, silent
-from tosloc.reranking.candidates_of_tables import Candidates, candidates_of, features_of
-from tosloc.reranking.encoder.batches import CandidateList, ChunkTable, Judgeable, for_training, values_of
-from tosloc.reranking.encoder.checkpoint import EncoderModels
-from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, Texts, best_device, encode
-from tosloc.reranking.encoder.state import State
-from tosloc.reranking.encoder.texts import queries
-from tosloc.reranking.encoder.training import Trainer, score_lists
-from tosloc.reranking.encoder.vector_store import Float16Array, VectorStore
-from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.arrays import load, save
+from tosloc.config import Config, StageTwoSettings
+from tosloc.errors import CheckpointError
+from tosloc.records import Float16Array, FloatArray, IntArray, Progress, silent
+from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, values_of
+from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates
+from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, best_device, encode
+from tosloc.reranking.encoder.models import EncoderModels, damaged
+from tosloc.reranking.encoder.texts import report_text
+from tosloc.reranking.encoder.training import State, Trainer, score_lists
+from tosloc.reranking.encoder.vector_store import VectorStore
 
-WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Points of the deep score for one of stage one's that validation chooses from; 0 is stage one alone."""
-
-
-BLOCK = 48
+WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
+BLOCK: Final = 48
 """Reports whose candidates are in memory together when many are ranked."""
+VECTORS: Final = "vectors.npz"
+"""Chunk vectors that a checkpoint carries along."""
 
 
-def texts_of(repo: Repository) -> Texts:
-    """Texts of a repository's blobs."""
-    return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
-
-
-def vectors_path(store_path: Path) -> Path:
-    """Where the vectors of a project lie: beside its facts."""
-    return store_path.with_name(f"{store_path.stem}.vectors.sqlite")
-
-
-class Source(Protocol):
+class ChunkSource(Protocol):
     """Where the chunks of files come from."""
 
     def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors."""
+        """Blob -> (n, d) chunk vectors, of those that can be had."""
 
     def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
-        """Blob -> marked token sequences."""
+        """Blob -> marked token sequences; a file without any token has none."""
 
 
-class Encoded:
-    """Chunks of files, encoded when first asked for and kept."""
+class EncodedChunks:
+    """Chunks of a repository's files, encoded when first asked for and kept."""
 
-    def __init__(self, second: EncoderModels, texts: Texts, store: VectorStore) -> None:
-        settings = second.settings
+    def __init__(self, models: EncoderModels, context: RerankingContext) -> None:
+        assert context.texts is not None
+        assert context.vectors is not None
+        settings = models.settings
         device = "cpu" if settings.training.device == "cpu" else best_device()
         cut = Cut(settings.chunks, settings.chunk_tokens)
-        self._texts = texts
-        self._encoding = CodeEncoding(second.code, cut, store, device=device, precision=settings.precision)
+        self._texts = context.texts
+        self._encoding = CodeEncoding(
+            models.code, cut, VectorStore(context.vectors), device=device, precision=settings.precision
+        )
 
     def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
         """Blob -> (n, d) chunk vectors; those that the store lacks are made now."""
@@ -87,11 +72,11 @@ class Encoded:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Carried:
+class CarriedChunks:
     """Chunk vectors that a checkpoint carries along."""
 
-    made: Mapping[str, Float16Array]
+    def __init__(self, made: Mapping[str, Float16Array]) -> None:
+        self.made = made
 
     def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, of those that are carried."""
@@ -99,199 +84,219 @@ class Carried:
 
     def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
         """Tokens are not carried."""
-        raise ToslocError("this checkpoint carries vectors only; name the repository with --repo to read its files")
+        raise CheckpointError("this checkpoint carries vectors only; name the repository with --repo to read its files")
 
 
-class Rereading:
-    """Stage two at work: makes candidate lists, has their files encoded once, scores them."""
+class EncoderReranker(Reranker):
+    """Chunked code and report through one or two encoders, a pooling over chunks, a contrastive loss (the paper, 2.3)."""
 
-    def __init__(self, second: EncoderModels, source: Source) -> None:
-        self.second, self.source = second, source
-        self.device = torch.device("cpu") if second.settings.training.device == "cpu" else best_device()
+    name: ClassVar = "encoder"
+    says: ClassVar = "read again by the deep model"
 
-    def lists(self, candidates: Iterable[Candidates]) -> list[CandidateList]:
-        """Candidates as the model takes them: reports as tokens, stage one's features if the last layer wants them."""
-        settings, words = self.second.settings, self.second.report.words
-        made = []
-        for one in candidates:
-            texts = queries(one.summary, one.description, apart=settings.queries_apart)
-            made.append(
-                CandidateList(
-                    report=one.report,
-                    queries=tuple(words.marked(tokens, settings.report_tokens) for tokens in words.tokens(texts)),
-                    blobs=one.blobs,
-                    fixed=one.fixed,
-                    scores=one.scores,
-                    features=one.features if settings.stage_one_features else None,
-                    missed_ranks=one.missed_ranks,
-                    relevant=one.relevant,
-                    opened=one.opened,
-                    fixed_at=one.fixed_at,
-                )
-            )
-        return made
+    def __init__(self, models: EncoderModels) -> None:
+        self.models, self.settings = models, models.settings
+        self.weight = 1.0
+        self.device = torch.device("cpu") if self.settings.training.device == "cpu" else best_device()
+        self.state_: State | None = None
+        """How the training went; None where nothing was to be learned."""
+        self._carried: dict[str, Float16Array] | None = None
 
-    def ready(
-        self, lists: Sequence[CandidateList], progress: Progress = silent, learns: str = "matcher"
-    ) -> tuple[ChunkTable, list[CandidateList]]:
-        """The chunks of all candidates, and the lists with their queries read.
+    @classmethod
+    def configured(cls, config: Config) -> Self:
+        """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
+        return cls(EncoderModels.fresh(config.stage_two, config.run.seed))
 
-        While encoders learn (``report`` or ``both``) they read tokens themselves; else only vectors are needed. Nothing
-        is made for reports that are left to stage one.
-        """
-        blobs = sorted({blob for one in lists if self.second.knew_by(one.opened) for blob in one.blobs})
-        if learns == "both":
-            return ChunkTable.of_tokens(self.source.chunks(blobs)), list(lists)
-        chunk_table = ChunkTable.of_vectors(self.source.vectors(blobs, progress), self.second.code.width)
-        return chunk_table, list(lists) if learns == "report" else self._asked(lists)
+    @property
+    def depth(self) -> int:
+        """How many of the first files it reads."""
+        return self.settings.candidates
 
-    def _asked(self, lists: Sequence[CandidateList]) -> list[CandidateList]:
-        """The lists with the vectors of their queries."""
-        flat = [query for one in lists for query in one.queries]
-        report = self.second.report.to(self.device, torch.float32).eval()
-        vectors = encode(report, flat, self.device).astype(np.float64)
-        ends = np.cumsum([0, *(len(one.queries) for one in lists)]).tolist()
-        return [replace(one, query_vectors=vectors[ends[i] : ends[i + 1]]) for i, one in enumerate(lists)]
+    # Learning
 
     def fit(
         self,
-        train: Sequence[CandidateList],
-        validation: Sequence[CandidateList],
+        training_set: TrainingSet,
+        context: RerankingContext,
         folder: Path,
         *,
         seed: int,
         progress: Progress = silent,
-    ) -> State | None:
-        """Learn from train, stop and choose the mix by validation; the folder holds what an interruption leaves.
+    ) -> Self:
+        """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
 
-        None where nothing was to be learned: without epochs, the encoders' own closeness is the deep score.
+        Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        second, settings = self.second, self.second.settings
-        if not settings.training.negatives_by_rank:  # then always the same files are wrong, and the rest is never read
-            rng = np.random.default_rng(seed)
-            train = [for_training(one, settings.training.negatives, rng, by_rank=False) or one for one in train]
-        chunk_table, lists = self.ready([*train, *validation], progress, settings.training.learns)
-        learned, judged = lists[: len(train)], lists[len(train) :]
-        state = None
-        if settings.training.epochs:
-            encoders = second.code.fingerprint, second.report.fingerprint
-            second.learned_until = until = max((one.fixed_at for one in train), default=0)
-            key = fingerprint(settings, learned, *encoders, seed, until)
+        models, training = self.models, self.settings.training
+        chunks = self._chunks(context)
+        train = [self.tokenized(one) for one in training_set.train(self.depth)] if training.epochs else []
+        # the same files are wrong in every epoch: the rest is never read
+        train = [one.for_training(training.negatives) or one for one in train]
+        validation = [self.tokenized(one) for one in training_set.validation(self.depth)]
+        self.state_ = None
+        if training.epochs:
+            self.trained_until = 0  # while it learns, files of all reports are read
+            table, both = self._ready(chunks, [*train, *validation], progress, training.learns)
+            self.trained_until = max((one.candidates.fixed_at for one in train), default=0)
+            encoders = models.code.fingerprint, models.report.fingerprint
+            key = training_key(self.settings, train, *encoders, seed, self.trained_until)
             trainer = Trainer(
-                second.reader, chunk_table, settings.training, folder, seed=seed, key=key, learned_until=until
+                models.whole, table, training, folder, seed=seed, key=key, trained_until=self.trained_until
             )
-            state = trainer.fit(learned, judged, progress)
-            second.learned()
-            chunk_table, judged = self.ready(validation, progress)
-        deep = list(self._scores(chunk_table, judged))
-        second.mix, second.tried = choose_mix(judged, deep, settings.final)
-        return state
+            self.state_ = trainer.fit(both[: len(train)], both[len(train) :], progress)
+            models.renew_fingerprints()
+        scores = list(self._scores(*self._ready(chunks, validation, progress)))
+        self.weight, self.validation_ = choose_weight([one.candidates for one in validation], scores)
+        return self
 
-    def deep(self, lists: Sequence[CandidateList], progress: Progress = silent) -> Iterator[FloatArray]:
-        """(C,) deep scores of each list."""
-        chunk_table, asked = self.ready(lists, progress)
-        return self._scores(chunk_table, asked)
+    def tokenized(self, candidates: Candidates) -> TokenizedCandidates:
+        """Candidates with their report's tokens."""
+        words = self.models.report.words
+        [tokens] = words.tokens([report_text(candidates.report)])
+        return TokenizedCandidates(candidates, words.marked(tokens, self.settings.report_tokens))
 
-    def _scores(self, chunk_table: ChunkTable, lists: Sequence[CandidateList]) -> Iterator[FloatArray]:
-        reader = self.second.reader.to(self.device)
-        return score_lists(reader, chunk_table, lists, learned_until=self.second.learned_until)
+    # Scoring
 
-    def rankings(
-        self, tables: Iterable[FeatureTable], labelled: LabelledReports, stage: StageOne, progress: Progress = silent
-    ) -> Iterator[Ranking]:
-        """Final rankings of labelled reports, every file of each version, a block of reports at a time."""
-        paths, rest, depth = labelled.repo.path_names.names, iter(tables), self.second.settings.candidates
-        if not self.second.mix:  # validation wants nothing of it, so nothing is read
-            yield from (table.ranking(stage.scores(table.rows), paths) for table in rest)
-            return
+    def rerank(
+        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked | None]:
+        """New scores: stage one's and the encoders', a block of reports at a time."""
+        rest = iter(candidates)
         while block := list(islice(rest, BLOCK)):
-            lists = self.lists(candidates_of(block, labelled, stage, depth))
-            for table, one, deep in zip(block, lists, self.deep(lists, progress), strict=True):
-                scores = stage.scores(table.rows)
-                yield table.ranking(
-                    self.scores(scores, one, deep) if self.second.knew_by(one.opened) else scores, paths
-                )
+            if not self.weight:
+                yield from (None for _ in block)
+                continue
+            for one, scores in zip(block, self.encoder_scores(block, context, progress), strict=True):
+                if not self.trained_before(one.opened):
+                    yield None
+                    continue
+                best = one.scores.max(initial=0.0)
+                yield Reranked(best + combined(one.scores, scores, self.weight))
 
-    def reread(self, report: BugReport, snapshot: Snapshot, table: Rows, scores: FloatArray) -> FloatArray:
-        """(F,) final scores of a version's files for a new report, from stage one's (F, K) features and (F,) scores."""
-        if not self.second.mix or not self.second.knew_by(report.opened_seconds):
-            return scores
-        rows = np.argsort(-scores, kind="stable")[: self.second.settings.candidates]
-        head = Candidates(
-            report.id,
-            report.summary,
-            report.description,
-            tuple(snapshot.paths[row] for row in rows.tolist()),
-            tuple(snapshot.blobs[row] for row in rows.tolist()),
-            np.zeros(len(rows), dtype=np.bool_),
-            scores[rows],
-            features_of(table[rows], scores[rows]),
+    def encoder_scores(
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[FloatArray]:
+        """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
+        lists = [self.tokenized(one) for one in candidates]
+        return self._scores(*self._ready(self._chunks(context), lists, progress))
+
+    def _chunks(self, context: RerankingContext) -> ChunkSource:
+        if context.texts is None:
+            return CarriedChunks(self._carried or {})
+        return EncodedChunks(self.models, context)
+
+    def _ready(
+        self, source: ChunkSource, lists: Sequence[TokenizedCandidates], progress: Progress, learns: str = "head"
+    ) -> tuple[ChunkTable, list[TokenizedCandidates]]:
+        """The chunks of all candidates, and the lists with their reports read.
+
+        While encoders learn (``report`` or ``both``) they read tokens themselves; else only vectors are needed. Nothing
+        is made for reports that are left to stage one.
+        """
+        wanted = (one.candidates for one in lists if self.trained_before(one.candidates.opened))
+        blobs = sorted({blob for one in wanted for blob in one.blobs})
+        if learns == "both":
+            return ChunkTable.of_tokens(source.chunks(blobs)), list(lists)
+        table = ChunkTable.of_vectors(source.vectors(blobs, progress), self.models.code.width)
+        if learns == "report":
+            return table, list(lists)
+        report = self.models.report.to(self.device, torch.float32).eval()
+        vectors = encode(report, [one.report_tokens for one in lists], self.device).astype(np.float64)
+        return table, [replace(one, report_vector=vector) for one, vector in zip(lists, vectors, strict=True)]
+
+    def _scores(self, table: ChunkTable, lists: Sequence[TokenizedCandidates]) -> Iterator[FloatArray]:
+        return score_lists(self.models.whole.to(self.device), table, lists, trained_until=self.trained_until)
+
+    # Keeping
+
+    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:
+        """Take along the chunk vectors of blobs; those that lack are made now."""
+        self._carried = dict(self._chunks(context).vectors(blobs))
+
+    def can_score(self, context: RerankingContext) -> bool:
+        """Whether texts of files, or vectors carried along, are at hand."""
+        return context.texts is not None or self._carried is not None
+
+    def save(self, folder: Path) -> None:
+        """Write models and weight, and the vectors that are carried along."""
+        if self._carried is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            save(folder / VECTORS, _to_arrays(self._carried, self.models.code.width))
+        self.models.save(
+            folder,
+            {
+                "weight": self.weight,
+                "validation": self.validation_,
+                "trained_until": self.trained_until,
+            },
         )
-        [one] = self.lists([head])
-        [deep] = self.deep([one])
-        return self.scores(scores, one, deep)
 
-    def carried(self, blobs: Sequence[str]) -> dict[str, np.ndarray]:
-        """Arrays with the chunk vectors of blobs, for ``carried_from``; those that lack are made now."""
-        made = self.source.vectors(blobs)
-        known = [blob for blob in blobs if blob in made]
-        none = np.zeros((0, self.second.code.width), dtype=np.float16)
-        return {
-            "blobs": pack_words(known),
-            "sizes": np.array([len(made[blob]) for blob in known], dtype=np.int64),
-            "vectors": np.concatenate([none, *(made[blob] for blob in known)]),
-        }
-
-    def scores(self, scores: FloatArray, one: CandidateList, deep: FloatArray) -> FloatArray:
-        """(F,) final scores: the head by both stages, above all the rest, which keeps its order."""
-        order = np.argsort(-scores, kind="stable")[: len(one.blobs)]
-        best = scores.max(initial=0.0)
-        return raised(scores, order, best + fused(one.scores, deep, self.second.mix))
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of another version."""
+        models, record = EncoderModels.load(folder)
+        made = cls(models)
+        try:
+            made.weight = float(record["weight"])
+            made.validation_, made.trained_until = record["validation"], int(record["trained_until"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(folder, error) from error
+        if (folder / VECTORS).exists():
+            made._carried = _from_arrays(load(folder / VECTORS))
+        return made
 
 
-def carried_from(stored: Mapping[str, np.ndarray]) -> Carried:
-    """The vectors that ``Rereading.carried`` made into arrays."""
-    blobs = unpack_words(stored["blobs"])
+def _to_arrays(vectors: Mapping[str, Float16Array], width: int) -> dict[str, np.ndarray]:
+    none = np.zeros((0, width), dtype=np.float16)
+    return {
+        "blobs": np.frombuffer(" ".join(vectors).encode(), dtype=np.uint8),
+        "sizes": np.array([len(made) for made in vectors.values()], dtype=np.int64),
+        "vectors": np.concatenate([none, *vectors.values()]),
+    }
+
+
+def _from_arrays(stored: Mapping[str, Any]) -> dict[str, Float16Array]:
+    blobs = stored["blobs"].tobytes().decode().split()
     ends = np.cumsum([0, *stored["sizes"].tolist()]).tolist()
-    return Carried({blob: stored["vectors"][ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)})
+    return {blob: stored["vectors"][ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)}
 
 
-def fused(scores: FloatArray, deep: FloatArray, mix: float) -> FloatArray:
-    """(C,) stage one's scores, counted from their best, and ``mix`` times the deep ones, counted from their mean.
+def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
+    """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean.
 
-    An infinite mix is the deep order alone.
+    An infinite weight is the encoders' order alone.
     """
     if not len(scores):
         return scores
-    if math.isinf(mix):
-        alone: FloatArray = deep - deep.max()
+    if math.isinf(weight):
+        alone: FloatArray = encoder_scores - encoder_scores.max()
         return alone
-    together: FloatArray = scores - scores.max() + mix * (deep - deep.mean())
+    together: FloatArray = scores - scores.max() + weight * (encoder_scores - encoder_scores.mean())
     return together
 
 
-def choose_mix(
-    lists: Sequence[Judgeable], deep: Sequence[FloatArray], final: str
+def choose_weight(
+    candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
-    """The mix with the best MRR + MAP on these lists, the smallest of equals, and what each gave; ``deep`` has none."""
-    mixes = (0.0, math.inf) if final == "deep" else (*WEIGHTS, math.inf)
+    """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = {}
-    for mix in mixes:
-        values = [values_of(one, fused(one.scores, scores, mix)) for one, scores in zip(lists, deep, strict=True)]
+    for weight in (*WEIGHTS, math.inf):
+        values = [
+            values_of(one, combined(one.scores, scores, weight))
+            for one, scores in zip(candidates, encoder_scores, strict=True)
+        ]
         number = max(len(values), 1)
-        tried[mix] = (math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number)
-    allowed = [math.inf] if final == "deep" else WEIGHTS
-    best = max(allowed, key=lambda mix: (round(sum(tried[mix]), 9), -mix))
-    names = {0.0: "stage one", math.inf: "deep"}
-    return best, {names.get(mix, f"fused x {mix:g}"): value for mix, value in tried.items()}
+        tried[weight] = (math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number)
+    best = max(WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
+    names = {0.0: "stage one", math.inf: "encoder"}
+    return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}
 
 
-def fingerprint(settings: StageTwoSettings, lists: Sequence[CandidateList], *more: object) -> str:
+def training_key(settings: StageTwoSettings, lists: Sequence[TokenizedCandidates], *more: object) -> str:
     """Of everything that a training depends on."""
-    told = [settings.model_dump(mode="json"), [str(one) for one in more]]
-    digest = hashlib.sha256(json.dumps(told).encode())
+    parts = [settings.model_dump(mode="json"), [str(one) for one in more]]
+    digest = hashlib.sha256(json.dumps(parts).encode())
     for one in lists:
-        digest.update(f"{one.report} {' '.join(one.blobs)}".encode())
-        digest.update(one.fixed.tobytes())
-        digest.update(np.concatenate([*one.queries, np.zeros(0, dtype=np.int32)]).tobytes())
+        digest.update(f"{one.candidates.report.id} {' '.join(one.candidates.blobs)}".encode())
+        digest.update(one.candidates.fixed.tobytes())
+        digest.update(one.report_tokens.tobytes())
     return digest.hexdigest()

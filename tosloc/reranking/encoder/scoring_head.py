@@ -1,4 +1,4 @@
-"""The matching model: chunk vectors of a file become one, and its closeness to the report becomes a score."""
+"""The scoring head: chunk vectors of a file become one, and its closeness to the report's vector becomes a score."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# B reports, C candidates of a report, N chunks of a file, Q queries of a report, d width, K further features
+# B reports, C candidates of a report, N chunks of a file, d width, P component scores
 
-ChunkPoolingKind: TypeAlias = Literal["softmax", "mean", "max", "first"]
+Pooling: TypeAlias = Literal["softmax", "mean", "max", "first"]
 
 
 class ChunkPooling(nn.Module):
@@ -20,7 +20,7 @@ class ChunkPooling(nn.Module):
     (docs/method.md, section 3).
     """
 
-    def __init__(self, kind: ChunkPoolingKind, width: int) -> None:
+    def __init__(self, kind: Pooling, width: int) -> None:
         super().__init__()
         self.kind = kind
         self.weight = nn.Linear(width, 1) if kind == "softmax" else None
@@ -61,62 +61,49 @@ class Adapter(nn.Module):
 class ScoringHead(nn.Module):
     """Scores of candidates from vectors: everything of the model but the encoders.
 
-    The paper's is ``query . file``. With ``cosine`` both are normalised and the score has a learned scale; with
-    ``best_chunk`` the best chunk's closeness joins the file's; ``features`` further columns join in the last layer.
+    The paper's is ``report . file``. With ``cosine`` both are normalised and the score has a learned scale; with
+    ``best_chunk`` the best chunk's closeness joins the file's.
     """
 
     def __init__(
         self,
         width: int,
-        fusion: ChunkPoolingKind = "softmax",
+        chunk_pooling: Pooling = "softmax",
         *,
-        queries: int = 1,
-        rank: int = 0,
+        adapter_rank: int = 0,
         cosine: bool = False,
         best_chunk: bool = False,
-        features: int = 0,
-        shared_side: bool = False,
     ) -> None:
         super().__init__()
         self.settings = {
             "width": width,
-            "fusion": fusion,
-            "queries": queries,
-            "rank": rank,
+            "chunk_pooling": chunk_pooling,
+            "adapter_rank": adapter_rank,
             "cosine": cosine,
             "best_chunk": best_chunk,
-            "features": features,
-            "shared_side": shared_side,
         }
         self.cosine, self.best_chunk = cosine, best_chunk
-        self.fusion = ChunkPooling(fusion, width)
-        self.report_side: nn.Module = Adapter(width, rank) if rank else nn.Identity()
-        self.code_side: nn.Module = self.report_side if shared_side else Adapter(width, rank) if rank else nn.Identity()
-        parts = queries * (2 if best_chunk else 1)
+        self.chunk_pooling = ChunkPooling(chunk_pooling, width)
+        self.report_adapter: nn.Module = Adapter(width, adapter_rank) if adapter_rank else nn.Identity()
+        self.code_adapter: nn.Module = Adapter(width, adapter_rank) if adapter_rank else nn.Identity()
+        parts = 2 if best_chunk else 1
         self.scale = nn.Parameter(torch.full((parts,), 10.0 / parts)) if cosine else None
-        self.last = nn.Linear(features, 1, bias=False) if features else None
-        if self.last is not None:
-            nn.init.zeros_(self.last.weight)
 
-    def forward(
-        self, queries_BQd: Tensor, chunks_BCNd: Tensor, real_BCN: Tensor, features_BCK: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, report_Bd: Tensor, chunks_BCNd: Tensor, real_BCN: Tensor) -> Tensor:
         """(B, C) scores."""
-        queries_BQd = self.report_side(queries_BQd)
-        chunks_BCNd = self.code_side(chunks_BCNd)
-        files_BCd = self.fusion(chunks_BCNd, real_BCN)
+        report_B1d = self.report_adapter(report_Bd).unsqueeze(1)
+        chunks_BCNd = self.code_adapter(chunks_BCNd)
+        files_BCd = self.chunk_pooling(chunks_BCNd, real_BCN)
         if self.cosine:
-            queries_BQd = functional.normalize(queries_BQd, dim=-1)
+            report_B1d = functional.normalize(report_B1d, dim=-1)
             files_BCd = functional.normalize(files_BCd, dim=-1)
-        parts_BCP = torch.einsum("bqd,bcd->bcq", queries_BQd, files_BCd)
+        parts_BCP = torch.einsum("bqd,bcd->bcq", report_B1d, files_BCd)
         if self.best_chunk:
             chunks_BCNd = functional.normalize(chunks_BCNd, dim=-1) if self.cosine else chunks_BCNd
-            each_BCNQ = torch.einsum("bqd,bcnd->bcnq", queries_BQd, chunks_BCNd)
-            lowest = torch.finfo(each_BCNQ.dtype).min
-            best_BCQ = each_BCNQ.masked_fill(~real_BCN.unsqueeze(-1), lowest).amax(-2)
-            best_BCQ = torch.where(real_BCN.any(-1, keepdim=True), best_BCQ, torch.zeros_like(best_BCQ))
-            parts_BCP = torch.cat((parts_BCP, best_BCQ), -1)
-        score_BC = parts_BCP.sum(-1) if self.scale is None else parts_BCP @ self.scale
-        if self.last is not None and features_BCK is not None:
-            score_BC = score_BC + self.last(features_BCK).squeeze(-1)
-        return score_BC
+            each_BCN1 = torch.einsum("bqd,bcnd->bcnq", report_B1d, chunks_BCNd)
+            lowest = torch.finfo(each_BCN1.dtype).min
+            best_BC1 = each_BCN1.masked_fill(~real_BCN.unsqueeze(-1), lowest).amax(-2)
+            best_BC1 = torch.where(real_BCN.any(-1, keepdim=True), best_BC1, torch.zeros_like(best_BC1))
+            parts_BCP = torch.cat((parts_BCP, best_BC1), -1)
+        scores_BC: Tensor = parts_BCP.sum(-1) if self.scale is None else parts_BCP @ self.scale
+        return scores_BC

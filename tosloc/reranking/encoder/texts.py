@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tosloc.analysis.traces import without_frames
+from tosloc.records import BugReport
 
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
@@ -28,15 +29,6 @@ def without_licence(code: str) -> str:
     return code[start:]
 
 
-def queries(summary: str, description: str, *, apart: bool) -> tuple[str, ...]:
-    r"""What is asked of a report: summary and description as one text, or apart as two.
-
-    Stack frames are left out, since stage one reads them; a report without a description asks its summary again.
-
-    >>> queries("It fails", "Badly. at a.B.c(B.java:1)", apart=False)
-    ('It fails\nBadly.',)
-    """
-    said = without_frames(description).strip()
-    if apart:
-        return summary, said or summary
-    return (f"{summary}\n{said}".strip(),)
+def report_text(report: BugReport) -> str:
+    """Summary and description without stack frames, which stage one reads."""
+    return f"{report.summary}\n{without_frames(report.description).strip()}".strip()

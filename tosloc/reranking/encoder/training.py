@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,52 +18,57 @@ from tosloc.config import TrainingSettings
 from tosloc.errors import ToslocError
 from tosloc.files import write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.reranking.encoder.batches import (
-    Batch,
-    CandidateList,
-    ChunkTable,
-    batch_of,
-    batches,
-    for_training,
-    values_of,
-)
+from tosloc.reranking.base import values_of
+from tosloc.reranking.encoder.batches import Batch, ChunkTable, TokenizedCandidates, batch_of, grouped
 from tosloc.reranking.encoder.losses import LISTWISE, in_batch
 from tosloc.reranking.encoder.model import RerankingModel
-from tosloc.reranking.encoder.state import State
 
 STATE = "state.pt"
 """Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
 
 
+@dataclass(slots=True)
+class State:
+    """How far a training with early stopping has come: kept after every epoch, so that a killed one goes on."""
+
+    epoch: int = 0
+    """Epochs that are finished."""
+    best: float = -math.inf
+    """Best value of the measure that stops it, on validation."""
+    best_epoch: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+    """One entry an epoch: loss on train, measures on validation."""
+
+    @property
+    def waited(self) -> int:
+        """Epochs since the best one."""
+        return self.epoch - self.best_epoch
+
+
 class Trainer:
-    """Trains the parts of a reader that require gradients, and keeps the best by MRR + MAP on validation.
+    """Trains the parts of a model that require gradients, and keeps the best by MRR + MAP on validation.
 
     Learns from ``train``; ``validation`` decides when to stop and which epoch is kept, where those of its reports that
-    were opened before ``learned_until``, the last fix learned from, keep stage one's order. The folder holds the state
+    were opened before ``trained_until``, the last fix learned from, keep stage one's order. The folder holds the state
     of an interrupted training, and every epoch begins from its own seed, so that going on ends where never stopping
     does.
     """
 
     def __init__(
         self,
-        reader: RerankingModel,
+        model: RerankingModel,
         chunk_table: ChunkTable,
         settings: TrainingSettings,
         folder: Path,
         *,
         seed: int,
         key: str = "",
-        learned_until: float = 0,
+        trained_until: float = 0,
         accelerator: Accelerator | None = None,
     ) -> None:
-        self.reader, self.chunk_table, self.settings, self.folder, self.seed = (
-            reader,
-            chunk_table,
-            settings,
-            folder,
-            seed,
-        )
-        self.learned_until = learned_until
+        self.model, self.chunk_table, self.settings = model, chunk_table, settings
+        self.folder, self.seed = folder, seed
+        self.trained_until = trained_until
         self.key = key
         """What the training is of: a state of another key is not gone on with."""
         self.accelerator = accelerator or Accelerator(
@@ -71,15 +76,15 @@ class Trainer:
         )
 
     def fit(
-        self, train: Sequence[CandidateList], validation: Sequence[CandidateList], progress: Progress = silent
+        self, train: Sequence[TokenizedCandidates], validation: Sequence[TokenizedCandidates], progress: Progress = silent
     ) -> State:
-        """Train until validation no longer gains; the reader holds the best epoch's parameters afterwards."""
+        """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
         settings, accelerator = self.settings, self.accelerator
-        learned = {name: value for name, value in self.reader.named_parameters() if value.requires_grad}
+        learned = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
         if not learned or not train:
             raise ToslocError("stage two has nothing to learn: no parameter, or no training report with a fixed file")
         optimizer = torch.optim.AdamW(learned.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
-        self.reader.to(accelerator.device)
+        self.model.to(accelerator.device)
         optimizer = accelerator.prepare(optimizer)
         state, best = self._resume(learned, optimizer)
         if not state.curve:
@@ -100,7 +105,7 @@ class Trainer:
                 value.copy_(best[name])
         return state
 
-    def _epoch(self, optimizer: Any, train: Sequence[CandidateList], epoch: int, progress: Progress) -> float:
+    def _epoch(self, optimizer: Any, train: Sequence[TokenizedCandidates], epoch: int, progress: Progress) -> float:
         """Mean loss of one pass over the reports.
 
         Every process sees the same steps and takes its share of each one's reports; gradients are summed, so that many
@@ -111,18 +116,17 @@ class Trainer:
         torch.manual_seed(int(rng.integers(2**31)) + accelerator.process_index)
         order = rng.permutation(len(train))
         cut = [
-            made
-            for place in order.tolist()
-            if (made := for_training(train[place], settings.negatives, rng, settings.negatives_by_rank)) is not None
+            made for number in order.tolist() if (made := train[number].for_training(settings.negatives)) is not None
         ]
         if not cut:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
-        self.reader.train()
+        self.model.train()
         total, done = torch.zeros((), device=accelerator.device), 0
-        for step in _steps(cut, settings.pairs):
+        for step in grouped(cut, settings.pairs, at_most=False):
             optimizer.zero_grad(set_to_none=True)
             own = step[accelerator.process_index :: accelerator.num_processes]
-            for batch in batches(own, self.chunk_table, settings.pairs_at_once, range(len(own))):
+            for part in grouped(own, settings.pairs_at_once, at_most=True):
+                batch = batch_of(part, self.chunk_table)
                 try:
                     loss = self._loss(batch.to(accelerator.device)) * (len(batch.fixed_BC) / len(step))
                     accelerator.backward(loss)
@@ -134,7 +138,7 @@ class Trainer:
                 total += loss.detach() * len(step)
             self._sum_gradients()
             if settings.clip:
-                accelerator.clip_grad_norm_(self.reader.parameters(), settings.clip)
+                accelerator.clip_grad_norm_(self.model.parameters(), settings.clip)
             optimizer.step()
             done += len(step)
             progress(f"epoch {epoch + 1}", done, len(cut))
@@ -143,7 +147,7 @@ class Trainer:
     def _sum_gradients(self) -> None:
         if self.accelerator.num_processes == 1:
             return
-        for value in self.reader.parameters():
+        for value in self.model.parameters():
             if value.requires_grad:
                 # a process without reports in this step has no gradient, but the others wait for it
                 gradient = torch.zeros_like(value) if value.grad is None else value.grad
@@ -151,15 +155,15 @@ class Trainer:
 
     def _loss(self, batch: Batch) -> Tensor:
         with self.accelerator.autocast():
-            scores_BC = self.reader(_crossed(batch) if self.settings.loss == "in_batch" else batch)
+            scores_BC = self.model(batch.crossed() if self.settings.loss == "in_batch" else batch)
         if self.settings.loss == "in_batch":
             return in_batch(scores_BC.float())
         return LISTWISE[self.settings.loss](scores_BC.float(), batch.fixed_BC, batch.real_BC)
 
-    def validate(self, lists: Sequence[CandidateList]) -> tuple[float, float]:
-        """MRR and MAP of the deep order over all reports; fixed files beyond the lists keep their ranks."""
-        scored = score_lists(self.reader, self.chunk_table, lists, self.accelerator, self.learned_until)
-        values = [values_of(one, scores) for one, scores in zip(lists, scored, strict=True)]
+    def validate(self, lists: Sequence[TokenizedCandidates]) -> tuple[float, float]:
+        """MRR and MAP of the model's order over all reports; fixed files beyond the lists keep their ranks."""
+        scored = score_lists(self.model, self.chunk_table, lists, self.accelerator, self.trained_until)
+        values = [values_of(one.candidates, scores) for one, scores in zip(lists, scored, strict=True)]
         number = max(len(values), 1)
         return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
 
@@ -199,65 +203,28 @@ class Trainer:
 
 @torch.inference_mode()
 def score_lists(
-    reader: RerankingModel,
+    model: RerankingModel,
     chunk_table: ChunkTable,
-    lists: Sequence[CandidateList],
+    lists: Sequence[TokenizedCandidates],
     accelerator: Accelerator | None = None,
-    learned_until: float = 0,
+    trained_until: float = 0,
 ) -> Iterator[FloatArray]:
     """(C,) scores of each list, one list at a time, so that padding cannot matter and memory stays one list's.
 
-    Of a report that was opened before ``learned_until`` the reader may say nothing: its scores are all 0.
+    Of a report that was opened before ``trained_until`` the model may say nothing: its scores are all 0.
     """
-    device = accelerator.device if accelerator is not None else next(reader.parameters()).device
-    was_training = reader.training
-    reader.eval()
+    device = accelerator.device if accelerator is not None else next(model.parameters()).device
+    was_training = model.training
+    model.eval()
     try:
         for one in lists:
-            if not one.blobs or one.opened < learned_until:
-                yield np.zeros(len(one.blobs))
+            if not len(one) or one.candidates.opened < trained_until:
+                yield np.zeros(len(one))
                 continue
-            scores = reader(batch_of([one], chunk_table).to(device))
+            scores = model(batch_of([one], chunk_table).to(device))
             yield scores[0].float().cpu().numpy().astype(np.float64)
     finally:
-        reader.train(was_training)
-
-
-def _steps(lists: Sequence[CandidateList], pairs: int) -> Iterator[list[CandidateList]]:
-    """Lists that make one step of the optimizer together: about ``pairs`` pairs."""
-    step: list[CandidateList] = []
-    count = 0
-    for one in lists:
-        step.append(one)
-        count += len(one.blobs)
-        if count >= pairs:
-            yield step
-            step, count = [], 0
-    if step:
-        yield step
-
-
-def _crossed(batch: Batch) -> Batch:
-    """The batch with each report asked of every report's first fixed file, and of nothing else."""
-    B = len(batch.fixed_BC)
-    first_B = batch.fixed_BC.to(torch.int64).argmax(-1)
-    rows_B = torch.arange(B, device=first_B.device)
-    places_BN, real_BN = batch.places_BCN[rows_B, first_B], batch.real_BCN[rows_B, first_B]
-    features = None
-    if batch.features_BCK is not None:
-        features = batch.features_BCK[rows_B, first_B].expand(B, -1, -1)
-    return Batch(
-        places_BN.expand(B, *places_BN.shape),
-        real_BN.expand(B, *real_BN.shape),
-        torch.eye(B, dtype=torch.bool, device=first_B.device),
-        torch.ones((B, B), dtype=torch.bool, device=first_B.device),
-        batch.queries,
-        batch.query_count,
-        batch.vectors_Ud,
-        batch.chunks,
-        features,
-        batch.queries_BQd,
-    )
+        model.train(was_training)
 
 
 def _copied(values: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,8 +1,7 @@
-"""The last layer over term vectors: where the encoder' scores meet stage one's features.
+"""The combiner: LambdaMART where the dual encoder's component scores meet stage one's features.
 
-LambdaMART over both, learned from the training reports. What the encoder would have said of a training report is asked
-of encoders that learned from earlier reports alone (forward chaining): of those that they learned from they say too
-much.
+It learns from the training reports, with out-of-fold predictions: what a dual encoder would have said of a report is
+asked of one that learned from earlier reports alone (forward chaining); of those it learned from it says too much.
 
 Shapes: C candidates, K features of stage one.
 """
@@ -17,66 +16,60 @@ import numpy as np
 
 from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import HeadRanker
-from tosloc.learning.ranking_lists import RankingLists, Rows
-from tosloc.records import Case, FloatArray
-from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, CandidateRows, DualEncoder
+from tosloc.learning.lambdamart import HeadLists, HeadRanker
+from tosloc.learning.linear import Rows
+from tosloc.records import FloatArray
+from tosloc.reranking.base import Candidates
+from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
 
 SHARES: Final = (0.4, 0.55, 0.7, 0.85, 1.0)
-"""Shares of the training reports after which new encoder learn; of the first share nothing is asked."""
+"""Shares of the training reports after which a new dual encoder learns; of the first share nothing is asked."""
 
-Teach = Callable[[int], DualEncoder]
-"""DualEncoder that learned from the first so many training reports. Raises ToslocError where these teach nothing."""
-Ask = Callable[[CachedDualEncoder, CandidateRows], FloatArray]
-"""(C, 2) what encoder say of a report's candidates, by content and by history."""
+Fit = Callable[[int], DualEncoder]
+"""Dual encoder of the first so many training reports. Raises ToslocError where these teach nothing."""
+Predict = Callable[[CachedDualEncoder, int], FloatArray]
+"""(C, 2) component scores of the n-th report's candidates, by content and by history."""
 
 
-def last_rows(features: Rows, parts: FloatArray) -> Rows:
-    """(C, K + 3) rows for the last layer: features, both encoder' scores, and how far their sum is below the best's."""
-    total = parts.sum(axis=1)
+def combiner_rows(features: Rows, component_scores: FloatArray) -> Rows:
+    """(C, K + 3) features, both component scores, and how far their sum is below the best candidate's."""
+    total = component_scores.sum(axis=1)
     below = total - total.max(initial=-np.inf)
-    return np.column_stack([features, parts, below]).astype(np.float32)
+    return np.column_stack([features, component_scores, below]).astype(np.float32)
 
 
-def unknown(number: int) -> FloatArray:
-    """(C, 2) of encoder that may say nothing."""
-    return np.full((number, 2), np.nan)
+def out_of_fold_predictions(reports: Sequence[Candidates], fit: Fit, predict: Predict) -> list[FloatArray]:
+    """(C, 2) component scores for each training report, in the order of their fixes, by earlier dual encoders.
 
-
-def chained(lists: Sequence[CandidateRows], cases: Sequence[Case], teach: Teach, ask: Ask) -> list[FloatArray]:
-    """(C, 2) for each training report, in the order of their fixes, what earlier encoder say of its candidates.
-
-    Unknown for the first reports, and for those opened before the last fix that the encoder learned from.
+    Not a number for the first reports, and for those opened before the last fix that the dual encoder learned from.
     """
-    fixed_at = [int(case.fixed_at) for case in cases]
-    found = [unknown(len(one.contents)) for one in lists]
-    for start, end in pairwise(int(share * len(lists)) for share in SHARES):
-        last = max(fixed_at[:start], default=0)
-        asked = [place for place in range(start, end) if cases[place].report.opened_seconds >= last]
-        if not start or not asked:
+    predictions = [np.full((len(one), 2), np.nan) for one in reports]
+    for start, end in pairwise(int(share * len(reports)) for share in SHARES):
+        last_fix = max((one.fixed_at for one in reports[:start]), default=0)
+        wanted = [number for number in range(start, end) if reports[number].opened >= last_fix]
+        if not start or not wanted:
             continue
         try:
-            cached = CachedDualEncoder(teach(start))
+            encoder = CachedDualEncoder(fit(start))
         except ToslocError:
             continue
-        for place in asked:
-            found[place] = ask(cached, lists[place])
-    return found
+        for number in wanted:
+            predictions[number] = predict(encoder, number)
+    return predictions
 
 
-def fit_last(
+def fit_combiner(
     settings: RankerSettings,
-    lists: Sequence[CandidateRows],
-    features: Sequence[Rows],
-    parts: Sequence[FloatArray],
+    reports: Sequence[Candidates],
+    component_scores: Sequence[FloatArray],
     *,
     seed: int,
     weight: float,
 ) -> HeadRanker | None:
-    """The last layer of the first ``depth`` candidates of each list; None where no list holds a fixed file there."""
+    """Combiner of the first ``depth`` candidates of each report; None where no report has a fixed file there."""
     heads = [
-        (last_rows(rows, part)[: settings.depth], one.fixed[: settings.depth])
-        for one, rows, part in zip(lists, features, parts, strict=True)
+        (combiner_rows(one.features, scores)[: settings.depth], one.fixed[: settings.depth])
+        for one, scores in zip(reports, component_scores, strict=True)
         if one.fixed[: settings.depth].any()
     ]
-    return HeadRanker(settings, seed, weight).fit(RankingLists.of(heads)) if heads else None
+    return HeadRanker(settings, seed, weight).fit(HeadLists.of(heads)) if heads else None

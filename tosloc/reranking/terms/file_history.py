@@ -1,4 +1,4 @@
-"""What commit messages and fixed reports said of each file, as bags of terms: the history side of the encoder.
+"""What commit messages and fixed reports said of each file, as sparse vectors: the history side of the dual encoder.
 
 Letters in shapes: D documents, N paths, V terms with the padding, C files asked about.
 """
@@ -11,7 +11,8 @@ from scipy import sparse
 from tosloc.index.documents import DAY, Documents
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.reranking.terms.vocabulary import SparseVectorCache, SparseVectors, TermVocabulary
+from tosloc.reranking.terms.sparse_vectors import SparseVectorCache, SparseVectors
+from tosloc.reranking.terms.vocabulary import TermVocabulary
 
 YEAR = 365 * DAY
 REPORT_WEIGHT = 1.5
@@ -21,10 +22,12 @@ REPORT_WEIGHT = 1.5
 class FileHistories:
     """Histories of files, made when first asked for; one that says the same as before is not made again."""
 
-    def __init__(self, evidence: HistoryIndex, vocabulary: TermVocabulary, paths: int, size: int, years: float) -> None:
+    def __init__(
+        self, history_index: HistoryIndex, vocabulary: TermVocabulary, paths: int, size: int, years: float
+    ) -> None:
         self.cache = SparseVectorCache(size)
         self._size, self._seconds = size, years * YEAR
-        commits, reports = evidence.commits, evidence.reports
+        commits, reports = history_index.commits, history_index.reports
         self._texts = sparse.vstack(
             (
                 vectors(commits, vocabulary, vocabulary.in_commits),
@@ -44,7 +47,7 @@ class FileHistories:
         self._marks = np.random.default_rng(0).integers(0, 2**64, len(self._times), dtype=np.uint64)
 
     def rows(self, files: IntArray, history: HistoryAsOf) -> LongArray:
-        """(C,) rows, in the cache, of what was known of the files at a history."""
+        """(C,) rows, in the cache, of what was known of the files."""
         known: BoolArray = np.concatenate((history.commits.known, history.reports.known))
         held = self._of_file[files]
         heard = known[held.indices]
@@ -54,12 +57,12 @@ class FileHistories:
         return self.cache.rows(keys, lambda new: self._made(held[new], known))
 
     def _made(self, held: sparse.csr_array, known: BoolArray) -> SparseVectors:
-        """SparseVectors of files from the documents (C, D) that touched them."""
+        """Vectors of files from the documents (C, D) that touched them."""
         owners = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
         times = np.where(known[held.indices], self._times[held.indices], -np.inf)
         newest = np.full(held.shape[0], -np.inf)
         np.maximum.at(newest, owners, times)
-        # only ages among a file's own documents count: its bag has length 1 whatever the history
+        # only ages among a file's own documents count: its vector has length 1 whatever the time
         newest[np.isinf(newest)] = 0.0
         decayed = np.exp((times - newest[owners]) / self._seconds)
         joined = sparse.csr_array((decayed, held.indices, held.indptr), shape=held.shape) @ self._texts

@@ -1,11 +1,11 @@
-"""Terms of reports and files as short weighted bags of numbers, and the term vectors that learning starts from.
+"""The terms that count, how rare they are, and reports and files as sparse vectors of them.
 
-Letters in shapes: V terms with the padding, W terms of a table of facts, n bags, T places of a bag, d width.
+Letters in shapes: V terms with the padding, W terms of a table of facts, n texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
@@ -18,8 +18,7 @@ from tosloc.analysis import text
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.store import FactTable
 from tosloc.records import FloatArray, IntArray, LongArray
-
-Float32Array = npt.NDArray[np.float32]
+from tosloc.reranking.terms.sparse_vectors import SparseVectors
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of a report's summary counts."""
@@ -29,87 +28,6 @@ FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
 NAME_WEIGHT, FOLDER_WEIGHT = 6.0, 2.0
 """The same for the words of its path."""
 LEAST_IDF = 0.1
-OVERSAMPLED, ROUNDS = 20, 5
-"""Further directions and rounds of the randomised decomposition."""
-
-
-@dataclass(frozen=True, eq=False)
-class SparseVectors:
-    """Weighted terms of n texts, heaviest first; 0 pads."""
-
-    terms: IntArray
-    """(n, T)"""
-    weights: Float32Array
-    """(n, T) each row of length 1, or empty."""
-
-    def __len__(self) -> int:
-        return len(self.terms)
-
-    @classmethod
-    def empty(cls, number: int, size: int) -> Self:
-        """SparseVectors of so many places without terms."""
-        return cls(np.zeros((number, size), dtype=np.int32), np.zeros((number, size), dtype=np.float32))
-
-    @classmethod
-    def joined(cls, parts: Sequence[SparseVectors]) -> Self:
-        """All of the parts' bags, which have one number of places."""
-        return cls(np.concatenate([part.terms for part in parts]), np.concatenate([part.weights for part in parts]))
-
-    @classmethod
-    def heaviest(cls, matrix: sparse.csr_array, size: int) -> Self:
-        """The ``size`` heaviest terms of each row (n, V), of equals the first ones, scaled to length 1."""
-        sizes = np.diff(matrix.indptr)
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((matrix.indices, -matrix.data, rows))  # which leaves the rows where they are
-        places = np.arange(len(rows)) - np.repeat(matrix.indptr[:-1], sizes)
-        kept = (places < size) & (matrix.data[order] > 0)
-        terms, weights = np.zeros((len(sizes), size), dtype=np.int32), np.zeros((len(sizes), size))
-        terms[rows[kept], places[kept]] = matrix.indices[order][kept]
-        weights[rows[kept], places[kept]] = matrix.data[order][kept]
-        length = np.sqrt((weights**2).sum(axis=1, keepdims=True))
-        return cls(terms, (weights / np.where(length > 0, length, 1.0)).astype(np.float32))
-
-    def take(self, rows: npt.NDArray[np.integer]) -> SparseVectors:
-        """The given bags, in their order."""
-        return SparseVectors(self.terms[rows], self.weights[rows])
-
-    def matrix(self, terms: int) -> sparse.csr_array:
-        """(n, V) weights."""
-        filled = self.terms > 0
-        starts = np.concatenate(([0], np.cumsum(filled.sum(axis=1))))
-        shape = (len(self), terms)
-        return sparse.csr_array((self.weights[filled], self.terms[filled], starts), shape=shape)
-
-
-class SparseVectorCache:
-    """SparseVectors by key, each made once."""
-
-    def __init__(self, size: int) -> None:
-        self._rows: dict[Hashable, int] = {}
-        self._held = SparseVectors.empty(0, size)
-
-    def rows(self, keys: Sequence[Hashable], make: Callable[[LongArray], SparseVectors]) -> LongArray:
-        """(n,) rows of the keys in ``bags``; ``make`` gives the bags of those places that are new."""
-        number, new = len(self._rows), []
-        for place, key in enumerate(keys):
-            if key not in self._rows:
-                self._rows[key] = len(self._rows)
-                new.append(place)
-        if new:
-            made = make(np.array(new, dtype=np.int64))
-            if len(self._rows) > len(self._held):  # room for as many again, so that few at a time are not copied often
-                room = SparseVectors.empty(len(self._rows) + number, self._held.terms.shape[1])
-                room.terms[:number], room.weights[:number] = self._held.terms[:number], self._held.weights[:number]
-                self._held = room
-            self._held.terms[number : len(self._rows)] = made.terms
-            self._held.weights[number : len(self._rows)] = made.weights
-        return np.array([self._rows[key] for key in keys], dtype=np.int64)
-
-    @property
-    def bags(self) -> SparseVectors:
-        """All that were made."""
-        number = len(self._rows)
-        return SparseVectors(self._held.terms[:number], self._held.weights[:number])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +108,7 @@ class TermVocabulary:
     def of_contents(
         self, table: FactTable, numbers: IntArray, rows: LongArray, paths: Sequence[str], size: int
     ) -> SparseVectors:
-        """SparseVectors of files: ln(1 + tf) and its idf in files.
+        """Sparse vectors of files: ln(1 + tf) and its idf in files.
 
         ``rows`` (n,) of the table, -1 for a file that could not be read; ``numbers`` are those of its vocabulary.
         """
@@ -244,16 +162,3 @@ def report_counts(summary: Mapping[str, int], prose: Mapping[str, int]) -> dict[
     for term, count in summary.items():
         counts[term] = counts.get(term, 0.0) + SUMMARY_WEIGHT * count
     return counts
-
-
-def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
-    """(V, d) the first right singular vectors of rows (n, V), by a randomised decomposition; missing ones are 0."""
-    number = min(width + OVERSAMPLED, *rows.shape)
-    single = rows.astype(np.float32)
-    space = np.random.default_rng(seed).standard_normal((rows.shape[1], number)).astype(np.float32)
-    for _ in range(ROUNDS):
-        space = np.linalg.qr(single.T @ (single @ space))[0]
-    found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
-    made = np.zeros((rows.shape[1], width), dtype=np.float32)
-    made[:, : min(width, number)] = found[:, :width]
-    return made

@@ -1,0 +1,115 @@
+"""What the term reranker has learned, and how it lies on disk: safetensors, LightGBM's text and JSON, never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from tosloc.config import RankerSettings, TermsSettings, upgraded
+from tosloc.errors import CheckpointError
+from tosloc.files import write_text, written_whole
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.linear import Rows
+from tosloc.records import FloatArray
+from tosloc.reranking.terms.combiner import combiner_rows
+from tosloc.reranking.terms.dual_encoder import DualEncoder
+from tosloc.reranking.terms.vocabulary import TermVocabulary
+
+SCHEMA: Final = 1
+RECORD: Final = "terms.json"
+IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
+
+
+@dataclass(frozen=True, eq=False)
+class TermModel:
+    """The terms that count, their vectors, the combiner, and the weight of both beside stage one's score."""
+
+    settings: TermsSettings
+    vocabulary: TermVocabulary
+    encoder: DualEncoder
+    weight: float = 0.0
+    """Of the component scores beside stage one's score; 0 leaves all to stage one."""
+    combiner: HeadRanker | None = None
+    """Its weight is its own ``weight_``."""
+    validation: Mapping[str, tuple[float, float]] | None = None
+    """What was tried on validation: name -> MRR and MAP."""
+    learned_on: tuple[str, ...] = ("train",)
+    trained_until: int = 0
+    """When the last of the reports that it learned from was fixed, seconds since 1970."""
+
+    def added(self, component_scores: FloatArray, features: Rows) -> FloatArray:
+        """(C,) what is added to stage one's scores, from (C, 2) component scores and (C, K + 2) features."""
+        added: FloatArray = self.weight * component_scores.sum(axis=1)
+        if self.combiner is None:
+            return added
+        return added + self.combiner.weight_ * self.combiner.scores(combiner_rows(features, component_scores))
+
+    def save(self, folder: Path) -> None:
+        """Write vectors and frequencies under a name of their content, and last the record that names them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = f"vectors-{self.encoder.digest}.safetensors"
+        idfs = {name: getattr(self.vocabulary, name).astype(np.float64) for name in IDFS}
+        with written_whole(folder / weights) as temporary:
+            safetensors.numpy.save_file({**self.encoder.to_arrays(), **idfs}, temporary)
+        kept, last = {weights}, None
+        if self.combiner is not None:
+            text = self.combiner.text()
+            trees = f"last-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+            write_text(folder / trees, text)
+            kept, last = {weights, trees}, {"trees": trees, "mix": self.combiner.weight_}
+        record = {
+            "schema": SCHEMA,
+            "settings": self.settings.model_dump(mode="json"),
+            "weights": weights,
+            "gains": dict(self.encoder.gains),
+            "mix": self.weight,
+            "last": last,
+            "validation": self.validation,
+            "learned_on": self.learned_on,
+            "learned_until": self.trained_until,
+            "terms": self.vocabulary.terms,
+        }
+        write_text(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        for old in [*folder.glob("vectors-*"), *folder.glob("last-*")]:
+            if old.name not in kept:
+                old.unlink()
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
+        try:
+            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            if record["schema"] > SCHEMA:
+                raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
+            arrays = safetensors.numpy.load_file(folder / str(record["weights"]))
+            encoder = DualEncoder.from_arrays(arrays, record["gains"])
+            vocabulary = TermVocabulary(tuple(record["terms"]), **{name: arrays[name] for name in IDFS})
+            if {len(vocabulary), encoder.shape[0]} != {len(arrays[name]) for name in IDFS}:
+                raise ValueError("terms and vectors differ in number")
+            validation, last = record["validation"], record["last"]
+            trees = None if last is None else (folder / str(last["trees"])).read_text(encoding="utf-8")
+            return cls(
+                TermsSettings.model_validate(upgraded("stage_two.terms", record["settings"])),
+                vocabulary,
+                encoder,
+                float(record["mix"]),
+                None if trees is None else HeadRanker.from_text(trees, RankerSettings(), float(last["mix"])),
+                None if validation is None else {name: (mrr, map_) for name, (mrr, map_) in validation.items()},
+                tuple(record["learned_on"]),
+                int(record["learned_until"]),
+            )
+        except CheckpointError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
