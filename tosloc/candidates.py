@@ -5,7 +5,7 @@ Shapes: F files of a version, K features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import tee
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.index.context import QueryContext
 from tosloc.learning.lambdamart import raised
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.records import FloatArray, Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, features_of_rows
 from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
@@ -104,13 +104,13 @@ class LabelledCandidates:
 
     def rankings(
         self,
-        tables: Iterable[FeatureTable],
-        reranker: Reranker | None,
+        part: str,
+        reranker: Reranker | None = None,
         context: RerankingContext | None = None,
         progress: Progress = silent,
     ) -> Iterator[Ranking]:
-        """Final rankings of the tables' reports, every file of each version; by stage one alone without a reranker."""
-        paths: Sequence[str] = self.labelled.repo.path_names.names
+        """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
+        tables, paths = self.tables(part), self.labelled.repo.path_names.names
         if reranker is None or context is None or not reranker.weight:
             for table in tables:
                 yield table.ranking(self.stage.scores(table.rows), paths)

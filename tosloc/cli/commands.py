@@ -47,13 +47,22 @@ def train(
     stage_two: Annotated[
         bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
     ] = True,
+    stage_one: Annotated[
+        Path | None,
+        typer.Option(
+            "--stage-one",
+            metavar="RUN",
+            help="Training folder that keeps its features: learn the second stage alone, on top of it.",
+            show_default="learn both",
+        ),
+    ] = None,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
 
     Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
     """
-    from tosloc import experiment
+    from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.config import Config, StageTwoSettings, load_config
 
@@ -61,17 +70,15 @@ def train(
     settings = Config() if config is None else load_config(config)
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
+    if stage_one is not None and not settings.stage_two.enabled:
+        raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
     with shown(progress) as callback:
-        learned = experiment.train(
-            config=settings,
-            repo_path=repo,
-            reports_path=reports,
-            out=out,
-            store_path=store,
-            progress=callback,
-            carry=carry,
-            keep_features=keep_features,
-        )
+        if stage_one is not None:
+            learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
+        else:
+            learned = training.train(
+                settings, repo, reports, out, store, callback, carry=carry, keep_features=keep_features
+            )
     if learned.provenance_["splits"]["validation"]:
         print_split(out, "validation")
     else:

@@ -1,4 +1,4 @@
-"""Stage two: rerankers, which score the first files of a ranking anew. They know candidates and history, not stage one."""
+"""Stage two: rerankers, which score the first files anew. They know candidates and history, not stage one."""
 
 from __future__ import annotations
 

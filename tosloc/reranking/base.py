@@ -18,12 +18,12 @@ from tosloc.analysis.store import FactStore, FactTable
 from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.metrics import fixed_ranks
 from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
 FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
-"""(blobs, paths) -> a table that holds the facts of these files, and (n,) the row of each, -1 where there are none."""
+"""(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
 
@@ -86,7 +86,7 @@ class Candidates:
 
 
 def features_of_rows(table: Rows, linear: FloatArray, rows: LongArray) -> Rows:
-    """(C, K + 2) rows of a feature table (F, K), each with how far its linear score is below the best, and ln(1 + rank).
+    """(C, K + 2) rows of a feature table (F, K), with how far the linear score is below the best one, and ln(1 + rank).
 
     ``linear`` (F,) are the linear scores of all files.
     """
@@ -128,7 +128,7 @@ class RerankingContext:
         """The history that was known when the report was opened, as far as the searched version contains it."""
         assert self.history is not None
         contained = None if self.contained is None else self.contained(candidates.version)
-        return self.history.before(candidates.opened, contained)
+        return self.history.as_of(candidates.opened, contained)
 
 
 def facts_in_corpus(corpus: Corpus) -> FactSource:
@@ -175,7 +175,7 @@ class Reranked:
     scores: FloatArray
     """(C,)"""
     matches: Callable[[int], Sequence[tuple[str, str]]] = field(default=no_matches)
-    """Position -> terms of the report that bring this candidate most, each with the file's term that answers it best."""
+    """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
 
 
 class Reranker(ABC):
@@ -251,7 +251,7 @@ class Reranker(ABC):
         return opened >= self.trained_until
 
     def learned_from(self, split: str, fixed_at: Iterable[int]) -> bool:
-        """Whether it learned from such a part of the reports, and some of these, by their times of fix, were among it."""
+        """Whether it learned from such a part of the reports, and from some of these, by the times of their fixes."""
         return split in self.learned_on and any(time <= self.trained_until for time in fixed_at)
 
     def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:  # noqa: B027  most need nothing

@@ -18,7 +18,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
 from tosloc.lab.multi_project import pool
-from tosloc.localizer import weights_record
+from tosloc.checkpoint import weights_record
 from tosloc.retrieval.fitting import WEIGHTS, judge
 from tosloc.retrieval.stage_one import StageOne
 from tosloc.retrieval.stored_tables import StoredFeatureTables

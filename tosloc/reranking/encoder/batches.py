@@ -121,7 +121,11 @@ def batch_of(lists: Sequence[TokenizedCandidates], table: ChunkTable) -> Batch:
     firsts = dict(zip(used.tolist(), (np.cumsum(sizes) - sizes).tolist(), strict=True))
     N = max(int(sizes.max(initial=1)), 1)
     positions = np.zeros((B, C, N), dtype=np.int64)
-    real_chunks, fixed, real = np.zeros((B, C, N), dtype=np.bool_), np.zeros((B, C), np.bool_), np.zeros((B, C), np.bool_)
+    real_chunks, fixed, real = (
+        np.zeros((B, C, N), dtype=np.bool_),
+        np.zeros((B, C), np.bool_),
+        np.zeros((B, C), np.bool_),
+    )
     for b, (one, own) in enumerate(zip(lists, rows, strict=True)):
         fixed[b, : len(own)] = one.candidates.fixed
         real[b, : len(own)] = True

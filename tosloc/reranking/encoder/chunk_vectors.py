@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -14,14 +14,13 @@ import torch
 
 from tosloc.errors import ToslocError
 from tosloc.records import IntArray, Progress, silent
+from tosloc.reranking.base import TextSource
 from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.texts import without_licence
 from tosloc.reranking.encoder.vector_store import Float16Array, VectorStore
 
 # n chunks of a file, d width of the encoder
 
-Texts: TypeAlias = Callable[[Sequence[str]], Iterator[tuple[str, str | None]]]
-"""Blob ids to blob id and text, None for one that cannot be read."""
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 TEXT_VERSION: Final = "text1"
@@ -97,7 +96,7 @@ class CodeEncoding:
             return self.encoder.to(self.device).eval()
         return copy.deepcopy(self.encoder).to(self.device, self.dtype).eval()
 
-    def make(self, blobs: Iterable[str], texts: Texts, progress: Progress = silent) -> int:
+    def make(self, blobs: Iterable[str], texts: TextSource, progress: Progress = silent) -> int:
         """Encode the blobs whose vectors are missing; how many there were. A blob that cannot be read gets no chunk."""
         missing = self.store.missing(self.maker, blobs)
         model = self.working() if missing else self.encoder
@@ -114,7 +113,7 @@ class CodeEncoding:
             progress("encoding files", start + len(part), len(missing))
         return len(missing)
 
-    def tokens(self, blobs: Sequence[str], texts: Texts) -> dict[str, IntArray]:
+    def tokens(self, blobs: Sequence[str], texts: TextSource) -> dict[str, IntArray]:
         """Blob -> its tokens, as many as are ever read; from the store or made now."""
         known = self.store.tokens(self.token_maker, blobs)
         wanted = [blob for blob in blobs if blob not in known]

@@ -1,4 +1,4 @@
-"""The encoder reranker: pretrained encoders read the first files in chunks, and the report; a scoring head compares them."""
+"""The encoder reranker: pretrained encoders read report and files, these in chunks; a scoring head compares them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 import numpy as np
 import torch
 
-from tosloc.arrays import load, save
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
 from tosloc.records import Float16Array, FloatArray, IntArray, Progress, silent
@@ -88,7 +88,7 @@ class CarriedChunks:
 
 
 class EncoderReranker(Reranker):
-    """Chunked code and report through one or two encoders, a pooling over chunks, a contrastive loss (the paper, 2.3)."""
+    """Chunked code and report through one or two encoders, pooling over chunks, a contrastive loss (the paper, 2.3)."""
 
     name: ClassVar = "encoder"
     says: ClassVar = "read again by the deep model"
@@ -220,7 +220,7 @@ class EncoderReranker(Reranker):
         """Write models and weight, and the vectors that are carried along."""
         if self._carried is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            save(folder / VECTORS, _to_arrays(self._carried, self.models.code.width))
+            save_arrays(folder / VECTORS, _to_arrays(self._carried, self.models.code.width))
         self.models.save(
             folder,
             {
@@ -241,7 +241,7 @@ class EncoderReranker(Reranker):
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(folder, error) from error
         if (folder / VECTORS).exists():
-            made._carried = _from_arrays(load(folder / VECTORS))
+            made._carried = _from_arrays(load_arrays(folder / VECTORS))
         return made
 
 

@@ -76,7 +76,10 @@ class Trainer:
         )
 
     def fit(
-        self, train: Sequence[TokenizedCandidates], validation: Sequence[TokenizedCandidates], progress: Progress = silent
+        self,
+        train: Sequence[TokenizedCandidates],
+        validation: Sequence[TokenizedCandidates],
+        progress: Progress = silent,
     ) -> State:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
         settings, accelerator = self.settings, self.accelerator

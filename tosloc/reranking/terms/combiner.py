@@ -16,8 +16,8 @@ import numpy as np
 
 from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import HeadLists, HeadRanker
-from tosloc.learning.linear import Rows
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.ranking_lists import RankingLists, Rows
 from tosloc.records import FloatArray
 from tosloc.reranking.base import Candidates
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
@@ -72,4 +72,4 @@ def fit_combiner(
         for one, scores in zip(reports, component_scores, strict=True)
         if one.fixed[: settings.depth].any()
     ]
-    return HeadRanker(settings, seed, weight).fit(HeadLists.of(heads)) if heads else None
+    return HeadRanker(settings, seed, weight).fit(RankingLists.of(heads)) if heads else None

@@ -1,4 +1,4 @@
-"""Sparse vectors of a project's files, by what they hold and by what history said of them; made when first asked for."""
+"""Sparse vectors of files, by what they hold and by what history said of them; made when first asked for."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class FileVectors:
 
         def make(new: LongArray) -> SparseVectors:
             parts = [new[start : start + LOADED].tolist() for start in range(0, len(new), LOADED)]
-            return SparseVectors.joined([self._made([blobs[n] for n in part], [paths[n] for n in part]) for part in parts])
+            return SparseVectors.joined(
+                [self._made([blobs[n] for n in part], [paths[n] for n in part]) for part in parts]
+            )
 
         return self._contents.rows(list(zip(blobs, paths, strict=True)), make)
 

@@ -1,4 +1,4 @@
-"""How the term reranker learns: terms and start vectors of train, a dual encoder, a combiner; validation says yes or no.
+"""How the term reranker learns: terms and start vectors of train, a dual encoder, a combiner; validation decides.
 
 Letters in shapes: V terms with the padding, C candidates of a report, d width.
 """
@@ -116,9 +116,7 @@ class _Learner:
 
     def add(self, later: Sequence[Candidates]) -> None:
         """Go on with further reports."""
-        self.lists += [
-            replace(one, report=len(self.counts) + one.report) for one in labelled_rows(later, self.vectors)
-        ]
+        self.lists += [replace(one, report=len(self.counts) + one.report) for one in labelled_rows(later, self.vectors)]
         self.reports = self.vectors.reports([*self.counts, *(counts_of(one.report) for one in later)])
 
     def start(self, number: int) -> Float32Array:
@@ -182,7 +180,7 @@ def vocabulary_of(
     tables = (
         facts(blobs[start : start + LOADED], paths[start : start + LOADED])[0] for start in range(0, len(paths), LOADED)
     )
-    history = context.history.before(last_fix(candidates))
+    history = context.history.as_of(last_fix(candidates))
     return TermVocabulary.learned(
         tables,
         paths,

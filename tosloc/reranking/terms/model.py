@@ -17,7 +17,7 @@ from tosloc.config import RankerSettings, TermsSettings, upgraded
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
-from tosloc.learning.linear import Rows
+from tosloc.learning.ranking_lists import Rows
 from tosloc.records import FloatArray
 from tosloc.reranking.terms.combiner import combiner_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder

@@ -19,7 +19,7 @@ MATCHES: Final = 3
 
 
 class TermReranker(Reranker):
-    """Adds what a dual encoder of term vectors, and a combiner over it, say of the first files to stage one's scores."""
+    """Adds what a dual encoder of term vectors, and a combiner over it, say of the first files."""
 
     name: ClassVar = "terms"
     says: ClassVar = "read again by its words"

@@ -1,0 +1,252 @@
+"""Training: labelled reports become a checkpoint, and runs of validation and test that say how good it is."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from tosloc.arrays import load_arrays
+from tosloc.candidates import LabelledCandidates
+from tosloc.checkpoint import is_shipped, shipped_stage_one
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.errors import ConfigError, ToslocError
+from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
+from tosloc.index.arrays import history_from
+from tosloc.index.build_history import report_documents
+from tosloc.localizer import Localizer
+from tosloc.records import Case, Progress, silent
+from tosloc.reranking import reranker_class
+from tosloc.retrieval import features
+from tosloc.retrieval.feature_tables import Extraction, FeatureTable, ranking_lists, tasks_of
+from tosloc.retrieval.fitting import Choice, fit_stage_one
+from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
+
+STAGE_ONE: Final = "stage_one"
+"""Folder of the runs of stage one alone, where there is a reranker."""
+SCORED: Final = ("validation", "test")
+NOTHING_TO_LEARN: Final = (
+    "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
+)
+
+
+def train(
+    config: Config,
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    store_path: Path | None = None,
+    progress: Progress = silent,
+    *,
+    carry: bool = True,
+    keep_features: bool = False,
+    default: StageOne | Literal["shipped"] | None = "shipped",
+) -> Localizer:
+    """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
+
+    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
+    ``default`` is the stage one that training may lean on: the shipped one, another, or None.
+    """
+    folder = Path(out).expanduser()
+    watch = Stopwatch()
+    names = feature_names(config)
+    with results_folder(folder), Repository(repo_path) as repo:
+        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        if not experiment.splits.train:
+            number = len(experiment.dataset.cases)
+            counted = "1 report" if number == 1 else f"{number} reports"
+            raise ToslocError(
+                f"{reports_path}: {counted} with a fix in the repository, of which the oldest"
+                f" {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
+            )
+        watch.took("facts and history")
+        tables = _Tables(experiment, experiment.extraction(folder / "work", names), progress)
+        tables.make("train")
+        tables.make("validation")
+        watch.took("features of train and validation")
+        if default == "shipped":
+            default = shipped_stage_one() if is_shipped() else None
+        localizer = Localizer(config)
+        localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
+        watch.took("fit and choice")
+        training = _Training(experiment, localizer, tables.read, folder, watch, progress)
+        training.fit_reranker()
+        tables.make("test")
+        training.write_runs("features of test, rankings")
+        localizer.reports_ = (
+            report_documents(experiment.dataset.cases, experiment.history, repo.path_names),
+            tuple(repo.path_names.names),
+        )
+        if carry:
+            newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
+            localizer.open(experiment.indexed, newest, progress)
+        training.save()
+    if keep_features:
+        write_listing(folder / "work", names, tables.blocks)
+    else:
+        shutil.rmtree(folder / "work")
+    return localizer
+
+
+def train_reranker(
+    config: Config,
+    run: str | Path,
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    store_path: Path | None = None,
+    progress: Progress = silent,
+) -> Localizer:
+    """Learn the configured reranker on top of a training folder that keeps its feature tables.
+
+    ``out`` gets what ``train`` with this configuration leaves; stage one is the run's. Raises ToslocError when the run
+    keeps no tables, or was trained on other reports or another history.
+    """
+    folder = Path(out).expanduser()
+    stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
+    watch = Stopwatch()
+    config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
+    localizer.config = config
+    with results_folder(folder), Repository(repo_path) as repo:
+        history_index, names = history_from(load_arrays(stored.history_path))
+        for name in names:  # the tables' numbers of paths
+            repo.path_names.id(name)
+        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        for was, now in (
+            (history_index.commits, experiment.history_index.commits),
+            (history_index.reports, experiment.history_index.reports),
+        ):
+            if was.ids != now.ids or was.commit_ids != now.commit_ids:
+                raise ToslocError(f"{run} was trained on other reports or another history; train it again")
+        watch.took("facts and history")
+        training = _Training(experiment, localizer, stored.tables, folder, watch, progress)
+        training.fit_reranker()
+        training.write_runs("rankings")
+        training.save()
+    return localizer
+
+
+def feature_names(config: Config) -> tuple[str, ...]:
+    """Features that the configuration names, or all of its method. Raises ConfigError for one that there is not."""
+    settings = config.stage_one
+    names = settings.features or (tuple(features.PAPER) if settings.method == "paper" else features.NAMES)
+    unknown = [name for name in names if name not in features.ALL]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], features.ALL, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(features.ALL)}"
+        raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
+    return tuple(names)
+
+
+def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
+    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all).
+
+    Raises ToslocError when no report has a fixed file.
+    """
+    settings = config.stage_one
+    useful = [case for case in train if case.fixed]
+    if not useful:
+        raise ToslocError(NOTHING_TO_LEARN)
+    if settings.fit == "differential_evolution":
+        return useful[-settings.evolution.train_reports :], 0
+    return useful, settings.sampled_negatives
+
+
+def fit(
+    config: Config,
+    names: tuple[str, ...],
+    tables: Callable[[str], Iterable[FeatureTable]],
+    default: StageOne | None,
+    progress: Progress = silent,
+) -> tuple[StageOne, Choice]:
+    """Stage one from feature tables: weights on train, every choice on validation."""
+    lists = ranking_lists(tables("train"))
+    if not len(lists):
+        raise ToslocError(NOTHING_TO_LEARN)
+    validation = partial(tables, "validation")
+    return fit_stage_one(config.stage_one, names, lists, validation, default, config.run.seed, progress)
+
+
+@dataclass(eq=False)
+class _Tables:
+    """Feature tables of each part of the reports, made when they are first needed."""
+
+    experiment: ExperimentContext
+    extraction: Extraction
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.blocks: dict[str, list[Path]] = {}
+
+    def make(self, part: str) -> None:
+        """Extract the features of a part; of train only what the fit looks at."""
+        config, cases, sampled = self.experiment.config, self.experiment.part(part), 0
+        if part == "train":
+            cases, sampled = training_cases(config, cases)
+        tasks = tasks_of(cases, self.experiment.history, sampled)
+        what = f"features of {part}"
+        self.blocks[part] = self.extraction.run(tasks, jobs=config.run.jobs, what=what, progress=self.progress)
+
+    def read(self, part: str) -> Iterable[FeatureTable]:
+        """The tables of a part, in order."""
+        return self.extraction.tables(self.blocks[part])
+
+
+@dataclass(eq=False)
+class _Training:
+    """The second half of training: a reranker on top of stage one, runs, checkpoint."""
+
+    experiment: ExperimentContext
+    localizer: Localizer
+    tables: Callable[[str], Iterable[FeatureTable]]
+    folder: Path
+    watch: Stopwatch
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.candidates = LabelledCandidates(self.experiment.labelled(), self.localizer.stage_one, self.tables)
+        self.context = self.experiment.for_reranking()
+        self._work = self.folder / "work" / "reranker"
+
+    def fit_reranker(self) -> None:
+        """Learn the configured reranker, if there is one."""
+        config = self.experiment.config
+        self.localizer.reranker_ = None
+        if config.stage_two.enabled:
+            reranker = reranker_class(config.stage_two.reranker).configured(config)
+            self.localizer.reranker_ = reranker.fit(
+                self.candidates, self.context, self._work, seed=config.run.seed, progress=self.progress
+            )
+            self.watch.took("stage two")
+        self.localizer.provenance_ = self.experiment.provenance() | learned_on(self.localizer.reranker_)
+
+    def write_runs(self, what: str) -> None:
+        """Rank validation and test; what a reranker adds stands beside what it began with."""
+        header, whole = self.experiment.run_header("tosloc train"), self.localizer.reranker_
+        for part in SCORED:
+            named, cases = header | {"split": part}, self.experiment.part(part)
+            first = self.candidates.rankings(part)
+            if whole is None:
+                self.experiment.write_part(self.folder / part, named, first, cases)
+                continue
+            self.experiment.write_part(self.folder / STAGE_ONE / part, named | {"stage": "one"}, first, cases)
+            reranker = whole.for_validation if part == "validation" else whole
+            both = self.candidates.rankings(part, reranker, self.context, self.progress)
+            self.experiment.write_part(self.folder / part, named | learned_on(reranker), both, cases)
+        self.watch.took(what)
+
+    def save(self) -> None:
+        """Write the checkpoint and the records of the run."""
+        self.localizer.save(self.folder / "checkpoint")
+        self.watch.took("checkpoint")
+        if self.localizer.reranker_ is not None:
+            shutil.rmtree(self._work, ignore_errors=True)
+        self.watch.write(self.folder)
+        write_record(self.folder / "provenance.json", self.localizer.provenance_)
+        self.experiment.indexed.close()
