@@ -72,6 +72,7 @@ from tosloc import experiment
 from tosloc.analysis.build import build
 from tosloc.analysis.store import FactStore
 from tosloc.analysis.text import words
+from tosloc.checkpoint import shipped_stage_one
 from tosloc.cli.printing import print_table
 from tosloc.config import Config, load_config
 from tosloc.data.git import Repository, decode
@@ -85,13 +86,13 @@ from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import Localizer, OpenVersion, shipped
+from tosloc.localizer import Localizer, OpenVersion, texts_of
 from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
-    from tosloc.reranking.encoder.checkpoint import EncoderModels
+    from tosloc.reranking.encoder.models import EncoderModels
     from tosloc.reranking.encoder.vector_store import VectorStore
 
 SEED = 7
@@ -214,7 +215,7 @@ class Bench:
     def default(self) -> Localizer:
         """Stage one with the shipped weights; before there are any, with the fixed first guess."""
         try:
-            return localizer(shipped())
+            return localizer(shipped_stage_one())
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
             guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED, 1.0)
@@ -265,7 +266,7 @@ class Bench:
             return []
         version = self.whole
         say(f"indexing {len(self.snapshot):,} files with bm25s")
-        table, rows = version.place.text.corpus.table, version.place.text.rows
+        table, rows = version.index.text.corpus.table, version.index.text.rows
         lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
         ids = []
         for row in rows.tolist():
@@ -367,15 +368,15 @@ class Bench:
             say(f"{len(self.snapshot):,} files are too few for rows of growth")
             return []
         order = np.random.default_rng(SEED).permutation(len(self.snapshot))
-        grounds = []
+        versions = []
         for size in sizes:
             say(f"opening {size:,} files")
-            grounds.append(self.version(part_of(self.snapshot, order[:size])))
-            warm(self.default, grounds[-1], self.reports)
+            versions.append(self.version(part_of(self.snapshot, order[:size])))
+            warm(self.default, versions[-1], self.reports)
         times = np.array(
             [
                 in_turns(
-                    [lambda r=report, g=version: self.default.answer(r, g) for version in grounds]  # type: ignore[misc]
+                    [lambda r=report, g=version: self.default.answer(r, g) for version in versions]  # type: ignore[misc]
                 )
                 for report in self.reports
             ]
@@ -431,14 +432,10 @@ class Bench:
 
     def by_terms(self, checkpoint: Path) -> Row:
         """Ranking one report by both stages, the first files' terms known, against stage one of the same checkpoint."""
-        from tosloc.reranking.terms.reranker import Rewording
-
-        learned = Localizer.load(checkpoint)
-        wording, whole = learned.wording_, self.whole
-        if wording is None or not wording.mix:
+        learned, whole = Localizer.load(checkpoint), self.whole
+        if learned.reranker_ is None or learned.reranker_.name != "terms" or not learned.reranker_.weight:
             raise ToslocError(f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one")
-        words = Rewording.of(wording, whole.place.text.corpus, whole.evidence, len(whole.place.paths.table))
-        version = replace(whole, rewording=words)
+        version = replace(whole, reranking=whole.for_reranking())
         say(f"ranking {len(self.reports)} reports by both stages of {checkpoint}, {ROUNDS} times")
         for report in self.reports:
             learned.answer(report, version)
@@ -459,75 +456,66 @@ class Bench:
         """Both stages, and encoding, against what only the encoder takes."""
         import torch  # which takes seconds, and no other part needs
 
-        from tosloc.reranking.encoder.checkpoint import EncoderModels
+        from tosloc.reranking.encoder.models import EncoderModels
 
         given = self.config.stage_two
-        training = given.training.model_copy(update={"learns": "matcher", "lora_rank": 0, "device": "cpu"})
-        changed = {"code_encoder": str(encoder), "report_encoder": "", "stage_one_features": False}
-        second = EncoderModels.fresh(given.model_copy(update={**changed, "training": training}))
+        training = given.training.model_copy(update={"learns": "head", "lora_rank": 0, "device": "cpu"})
+        changed = {"code_encoder": str(encoder), "report_encoder": "", "training": training}
+        models = EncoderModels.fresh(given.model_copy(update=changed))
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return [self.both_stages(second), self.encoding(second)]
+            return [self.both_stages(models), self.encoding(models)]
         finally:
             torch.set_num_threads(threads)
 
-    def both_stages(self, second: EncoderModels) -> Row:
+    def both_stages(self, models: EncoderModels) -> Row:
         """Ranking one report by both stages, vectors known."""
         import torch
 
         from tosloc.reranking.encoder.chunk_vectors import encode
-        from tosloc.reranking.encoder.reranker import Encoded, Rereading, texts_of
-        from tosloc.reranking.encoder.vector_store import VectorStore
+        from tosloc.reranking.encoder.reranker import EncoderReranker
+        from tosloc.reranking.encoder.texts import report_text
 
-        reports, settings, device = self.reports[:READ_AGAIN], second.settings, torch.device("cpu")
-        with VectorStore(self.work / "vectors.sqlite") as store:
-            source = Encoded(second, texts_of(self.repo), store)
-            version = replace(self.whole, rereading=Rereading(second, source))
-            say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
-            warm(self.default, version, reports)
-            asked = [self.query(second, report) for report in reports]
+        reports, settings, device = self.reports[:READ_AGAIN], models.settings, torch.device("cpu")
+        both = Localizer.default()
+        both.reranker_ = EncoderReranker(models)
+        version = replace(self.whole, reranking=self.whole.for_reranking(self.repo, self.work / "vectors.sqlite"))
+        say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
+        warm(both, version, reports)
+        words = models.report.words
+        tokens = [words.marked(words.tokens([report_text(report)])[0], settings.report_tokens) for report in reports]
 
-            def reference(report: BugReport, query: list[IntArray]) -> object:
-                return self.default.answer(report, self.whole), encode(second.report, query, device)
+        def reference(report: BugReport, one: IntArray) -> object:
+            return self.default.answer(report, self.whole), encode(models.report, [one], device)
 
-            say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
-            times = np.array(
-                [
-                    in_turns(
-                        [
-                            lambda r=report, q=query: reference(r, q),  # type: ignore[misc]
-                            lambda r=report: self.default.answer(r, version),  # type: ignore[misc]
-                        ]
-                    )
-                    for report, query in zip(reports, asked, strict=True)
-                ]
-            ).mean(axis=0)
+        say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
+        times = np.array(
+            [
+                in_turns(
+                    [
+                        lambda r=report, q=one: reference(r, q),  # type: ignore[misc]
+                        lambda r=report: both.answer(r, version),  # type: ignore[misc]
+                    ]
+                )
+                for report, one in zip(reports, tokens, strict=True)
+            ]
+        ).mean(axis=0)
         return Row("two stages / stage one + one text", float(times[1]), float(times[0]))
 
-    @staticmethod
-    def query(second: EncoderModels, report: BugReport) -> list[IntArray]:
-        """A report's marked tokens."""
-        from tosloc.reranking.encoder.texts import queries
-
-        settings, words = second.settings, second.report.words
-        texts = queries(report.summary, report.description, apart=settings.queries_apart)
-        return [words.marked(tokens, settings.report_tokens) for tokens in words.tokens(texts)]
-
-    def encoding(self, second: EncoderModels) -> Row:
+    def encoding(self, models: EncoderModels) -> Row:
         """Encoding blobs, against the encoder alone."""
         import torch
 
         from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, alike
-        from tosloc.reranking.encoder.reranker import texts_of
         from tosloc.reranking.encoder.vector_store import VectorStore
 
-        settings, texts = second.settings, texts_of(self.repo)
+        settings, texts = models.settings, texts_of(self.repo)
         blobs = [blob for blob, _ in self.sample[:ENCODED]]
         cut = Cut(settings.chunks, settings.chunk_tokens)
 
         def coding(store: VectorStore) -> CodeEncoding:
-            return CodeEncoding(second.code, cut, store, precision=settings.precision)
+            return CodeEncoding(models.code, cut, store, precision=settings.precision)
 
         def ours() -> None:
             with tempfile.TemporaryDirectory(dir=self.work) as folder, VectorStore(Path(folder) / "v.sqlite") as store:
@@ -536,7 +524,7 @@ class Bench:
         with VectorStore(self.work / "tokens.sqlite") as store:
             prepared = coding(store)
             tokens = prepared.tokens(blobs, texts)
-            words = second.code.words
+            words = models.code.words
             chunks = [
                 chunk
                 for blob in blobs

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 NOUNS = {"records", "config", "errors", "files", "arrays"}
+MODELS = {"data", "analysis", "index", "learning", "retrieval", "reranking"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
@@ -24,10 +25,11 @@ BELOW: dict[str, set[str]] = {
     "learning": NOUNS | {"metrics", "data", "analysis", "index"},
     "retrieval": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
     "reranking": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
-    "localizer": NOUNS | {"data", "analysis", "index", "learning", "retrieval", "reranking"},
-    "experiment": NOUNS | {"data", "analysis", "index", "retrieval", "evaluation", "localizer"},
-    "training": NOUNS
-    | {"data", "analysis", "index", "learning", "retrieval", "reranking", "evaluation", "localizer", "experiment"},
+    "candidates": NOUNS | {"index", "learning", "retrieval", "reranking"},
+    "checkpoint": NOUNS | {"analysis", "index", "learning", "retrieval", "reranking"},
+    "localizer": NOUNS | MODELS | {"candidates", "checkpoint"},
+    "experiment": NOUNS | MODELS | {"evaluation", "candidates", "localizer"},
+    "training": NOUNS | MODELS | {"candidates", "checkpoint", "localizer", "experiment"},
     "plots": NOUNS | {"evaluation"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from tosloc.analysis.facts import SOURCE_SUFFIXES
 from tosloc.arrays import load_arrays
+from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config, StageTwoSettings
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
@@ -27,14 +28,12 @@ from tosloc.files import write_text
 from tosloc.index.history_index import HistoryIndex
 from tosloc.lab.bundle import CandidateBundle, read_bundle, write_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
-from tosloc.localizer import Localizer
+from tosloc.localizer import Localizer, texts_of
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.reranking.candidates_of_tables import candidates_of
-from tosloc.reranking.encoder.batches import Head, Judgeable, values_of
-from tosloc.reranking.encoder.checkpoint import EncoderModels
+from tosloc.reranking.base import Candidates, values_of
 from tosloc.reranking.encoder.encoders import Encoder
-from tosloc.reranking.encoder.reranker import Encoded, Rereading, choose_mix, fused, texts_of
-from tosloc.reranking.encoder.vector_store import VectorStore
+from tosloc.reranking.encoder.models import EncoderModels
+from tosloc.reranking.encoder.reranker import EncoderReranker, choose_weight, combined
 from tosloc.retrieval.feature_tables import LabelledReports
 from tosloc.retrieval.stored_tables import StoredFeatureTables
 
@@ -66,11 +65,11 @@ CONFIGURED: Final = Variant("TosLoc", (0.46, 0.39))
 VARIANTS: Final = (
     CONFIGURED,
     # word vectors do not learn with the rest
-    Variant("word2vec", (0.34, 0.26), training={"learns": "matcher", "lora_rank": 0}, word_vectors=True),
+    Variant("word2vec", (0.34, 0.26), training={"learns": "head", "lora_rank": 0}, word_vectors=True),
     # the best piece would be another one than the first
-    Variant("no fusion", (0.24, 0.12), {"fusion": "first", "best_chunk": False}),
-    Variant("mean fusion", (0.39, 0.32), {"fusion": "mean"}),
-    Variant("max fusion", (0.37, 0.29), {"fusion": "max"}),
+    Variant("no fusion", (0.24, 0.12), {"chunk_pooling": "first", "best_chunk": False}),
+    Variant("mean fusion", (0.39, 0.32), {"chunk_pooling": "mean"}),
+    Variant("max fusion", (0.37, 0.29), {"chunk_pooling": "max"}),
     Variant("BCE loss", (0.44, 0.35), training={"loss": "bce"}),
     Variant("cross-entropy loss", (0.35, 0.29), training={"loss": "in_batch"}),
 )
@@ -109,12 +108,12 @@ def bundle_training(
         for name in HistoryIndex.from_arrays(load_arrays(kept.history_path))[1]:
             named.path_names.id(name)
         labelled = LabelledReports(named, suffixes, {case.report.id: case for case in dataset.cases})
+        training_set = LabelledCandidates(labelled, localizer.stage_one, kept.tables)
+        depth = packing.candidates
         parts = {
-            part: list(
-                candidates_of(
-                    kept.tables(part), labelled, localizer.stage_one, packing.candidates, train=part == "train"
-                )
-            )[-packing.reports(part) :]
+            part: list(training_set.train(depth) if part == "train" else training_set.of(kept.tables(part), depth))[
+                -packing.reports(part) :
+            ]
             for part in PARTS
         }
         made_of = bundle_key(run, reports, packing)
@@ -199,7 +198,7 @@ class AblationRunner:
         """Fingerprints of the encoders that the configuration names. Raises CheckpointError when there are none."""
         settings = self.config.stage_two
         names = dict.fromkeys((settings.code_encoder, settings.report_encoder or settings.code_encoder))
-        return [Encoder.load(name, settings.pooling).fingerprint for name in names]
+        return [Encoder.load(name, settings.token_pooling).fingerprint for name in names]
 
     @property
     def longest(self) -> int:
@@ -231,48 +230,44 @@ class AblationRunner:
             return kept
         started = time.monotonic()
         settings, seed = variant.settings(self.config.stage_two), self.config.run.seed
-        second = self.second(variant, settings)
+        reranker = self.reranker(variant, settings)
 
         def progress(what: str, done: int, total: int) -> None:
             self.progress(f"{variant.name}: {what}", done, total)
 
-        with VectorStore(self.vectors) as store:
-            rereading = Rereading(second, Encoded(second, self.packed.read, store))
-            lists = {part: rereading.lists(self.packed.parts[part]) for part in PARTS}
-            work = self.place(variant) / "work"
-            state = rereading.fit(lists["train"], lists["validation"], work, seed=seed, progress=progress)
-            deep = {part: list(rereading.deep(lists[part], progress)) for part in JUDGED}
+        context = self.packed.for_reranking(self.vectors)
+        reranker.fit(self.packed, context, self.place(variant) / "work", seed=seed, progress=progress)
+        deep = {part: list(reranker.encoder_scores(self.packed.parts[part], context, progress)) for part in JUDGED}
+        state = reranker.state_
         found = Found(deep, None if state is None else state.epoch, round(time.monotonic() - started, 1))
         found.write(self.place(variant) / "found.json", self.key(variant))
         return found
 
-    def second(self, variant: Variant, settings: StageTwoSettings) -> EncoderModels:
+    def reranker(self, variant: Variant, settings: StageTwoSettings) -> EncoderReranker:
         """The variant, untrained."""
-        features = next((one.features.shape[1] for reports in self.packed.parts.values() for one in reports), 0)
-        known, seed = features if settings.stage_one_features else 0, self.config.run.seed
+        seed = self.config.run.seed
         if not variant.word_vectors:
-            return EncoderModels.fresh(settings, known, seed)
+            return EncoderReranker(EncoderModels.fresh(settings, seed))
         self.say("training word vectors on the texts of the training reports")
         encoder = word_encoder(list(self.texts()), seed=seed)
-        return EncoderModels.of(settings, encoder, encoder, known, seed)
+        return EncoderReranker(EncoderModels.of(settings, encoder, encoder, seed))
 
     def texts(self) -> Iterator[str]:
         """The training reports, and of each of their candidate files the newest version."""
         train = self.packed.parts["train"]
-        yield from (f"{one.summary}\n{one.description}" for one in train)
+        yield from (f"{one.report.summary}\n{one.report.description}" for one in train)
         newest = {path: blob for one in train for path, blob in zip(one.paths, one.blobs, strict=True)}
         yield from (self.packed.texts[blob] for blob in newest.values() if blob in self.packed.texts)
 
     def judged(self, found: Found, depth: int | None = None) -> dict[str, Any]:
         """Part -> order -> MRR and MAP, and the mix that validation chose, with only so many files read again."""
         heads = {
-            part: [Head.of(one, len(one.blobs) if depth is None else depth) for one in self.packed.parts[part]]
-            for part in JUDGED
+            part: [one.head(len(one) if depth is None else depth) for one in self.packed.parts[part]] for part in JUDGED
         }
         deep = {part: [scores[:depth] for scores in found.deep[part]] for part in JUDGED}
-        mix, _ = choose_mix(heads["validation"], deep["validation"], self.config.stage_two.final)
+        mix, _ = choose_weight(heads["validation"], deep["validation"])
         return {
-            "mix": mix if math.isfinite(mix) else "deep",
+            "mix": mix,
             **{part: judged(heads[part], deep[part], mix) for part in JUDGED},
         }
 
@@ -309,7 +304,7 @@ class AblationRunner:
         return rows
 
 
-def covered(reports: Sequence[Judgeable], depth: int) -> dict[str, float]:
+def covered(reports: Sequence[Candidates], depth: int) -> dict[str, float]:
     """Share of all fixed files among the first files, and of the reports that have any there."""
     hits = [int(one.fixed[:depth].sum()) for one in reports]
     fixed = sum(one.relevant for one in reports)
@@ -319,11 +314,11 @@ def covered(reports: Sequence[Judgeable], depth: int) -> dict[str, float]:
     }
 
 
-def judged(lists: Sequence[Judgeable], deep: Sequence[FloatArray], mix: float) -> Mapping[str, Mapping[str, float]]:
+def judged(lists: Sequence[Candidates], deep: Sequence[FloatArray], mix: float) -> Mapping[str, Mapping[str, float]]:
     """MRR and MAP over all reports of stage one, of both stages, and of the deep order alone."""
     rows: dict[str, Any] = {}
     for name, weight in (("stage one", 0.0), ("fused", mix), ("deep", math.inf)):
-        values = [values_of(one, fused(one.scores, s, weight)) for one, s in zip(lists, deep, strict=True)]
+        values = [values_of(one, combined(one.scores, s, weight)) for one, s in zip(lists, deep, strict=True)]
         number = max(len(values), 1)
         rows[name] = {
             "mrr": round(sum(rr for rr, _ in values) / number, 4),

@@ -24,7 +24,7 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.experiment import ExperimentContext, provenance, results_folder, run_header, write_part
+from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.files import write_text
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
@@ -122,7 +122,7 @@ def rank_with(
                     progress,
                 )
         finally:
-            experiment.project.close()
+            experiment.indexed.close()
     return places
 
 
@@ -143,7 +143,7 @@ class BaselineContexts:
         progress: Progress = silent,
     ) -> None:
         self.experiment, self.progress = experiment, progress
-        project = experiment.project
+        project = experiment.indexed
         cases = [case for split in splits for case in experiment.part(split)]
         if any(one.kind.learned for one in chosen):
             cases += experiment.part("validation")
@@ -158,7 +158,7 @@ class BaselineContexts:
         self._table = PathTable(names.names)
 
     def _measured(self, snapshots: Sequence[Snapshot]) -> dict[str, int]:
-        project = self.experiment.project
+        project = self.experiment.indexed
         project.index(snapshots, self.progress)
         blobs = blobs_of(snapshots, project.suffixes)
         table = project.corpus(snapshots).table
@@ -170,7 +170,7 @@ class BaselineContexts:
 
     def context(self, one: Chosen) -> BaselineContext:
         """The context of one technique."""
-        project = self.experiment.project
+        project = self.experiment.indexed
         return BaselineContext(
             project.repo,
             project.suffixes,
@@ -200,7 +200,7 @@ def _rank(
     system = one.kind(one.settings, context, config.run.seed)
     system.fit(experiment.part("train"), experiment.part("validation"), work / f"fit-{key}", progress)
     seconds["fit"] = round(time.monotonic() - began, 1)
-    header = run_header("tosloc baselines", config, experiment, reports) | {
+    header = experiment.run_header("tosloc baselines") | {
         "system": one.name,
         "settings": one.settings.model_dump(mode="json"),
         "cutoff": one.cutoff,
@@ -213,12 +213,12 @@ def _rank(
         left_out = list[int]()
         told = partial(_tell, progress, f"{one.name} {split}", len(cases))
         rankings = _rankings(system, cases, work / f"{key}-{split}", left_out, told)
-        write_part(place / split, header | {"split": split}, rankings, experiment, cases)
+        experiment.write_part(place / split, header | {"split": split}, rankings, cases)
         seconds[split] = round(time.monotonic() - began, 1)
         said = {"reports": len(cases), "files left out by the published system, a report": _mean(left_out)}
         write_text(place / split / "left_out.json", json.dumps(said, indent=1) + "\n")
     write_text(place / "seconds.json", json.dumps(seconds, indent=1) + "\n")
-    record = provenance(config, experiment, reports) | {"system": one.name, "settings": header["settings"]}
+    record = experiment.provenance() | {"system": one.name, "settings": header["settings"]}
     write_text(place / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(work)
 

@@ -10,6 +10,7 @@ import json
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ import numpy as np
 
 from tosloc.errors import ToslocError
 from tosloc.files import written_whole
-from tosloc.records import Progress, silent
-from tosloc.reranking.candidates_of_tables import Candidates
+from tosloc.records import BugReport, Progress, silent
+from tosloc.reranking.base import Candidates, RerankingContext
 
-FORMAT = "tosloc-pack/2"
+FORMAT = "tosloc-candidates/1"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
 """A window that holds many versions of a file."""
 
@@ -37,6 +38,22 @@ class CandidateBundle:
     def read(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         """Each blob with its text; None for one that could not be read."""
         return ((blob, self.texts.get(blob)) for blob in blobs)
+
+    def for_reranking(self, vectors: Path) -> RerankingContext:
+        """What a reranker may read: texts alone."""
+        return RerankingContext(texts=self.read, vectors=vectors)
+
+    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The training reports with all that was bundled of them, whatever the depth."""
+        return iter(self.parts["train"])
+
+    def validation(self, depth: int) -> Iterator[Candidates]:
+        """The validation reports with all that was bundled of them."""
+        return iter(self.parts["validation"])
+
+    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
+        """The same."""
+        return iter(self.parts["validation"])
 
 
 def write_bundle(
@@ -105,36 +122,38 @@ def origin_of(path: Path) -> str | None:
 
 
 def _values(one: Candidates) -> dict[str, Any]:
+    report = one.report
     return {
-        "report": one.report,
-        "summary": one.summary,
-        "description": one.description,
+        "report": report.id,
+        "summary": report.summary,
+        "description": report.description,
+        "opened": report.opened.isoformat(),
+        "version": one.version,
         "paths": one.paths,
         "blobs": one.blobs,
         "fixed": np.flatnonzero(one.fixed).tolist(),
         "scores": one.scores.tolist(),
-        "features": [[float(format(value, ".5g")) for value in row] for row in one.features.tolist()],
         "missed_ranks": one.missed_ranks,
         "relevant": one.relevant,
-        "opened": one.opened,
         "fixed_at": one.fixed_at,
     }
 
 
 def _candidates(value: Mapping[str, Any]) -> Candidates:
-    fixed = np.zeros(len(value["blobs"]), dtype=np.bool_)
+    number = len(value["blobs"])
+    fixed = np.zeros(number, dtype=np.bool_)
     fixed[value["fixed"]] = True
+    opened = datetime.fromisoformat(value["opened"])
     return Candidates(
-        value["report"],
-        value["summary"],
-        value["description"],
+        BugReport(value["report"], value["summary"], value["description"], opened),
+        value["version"],
         tuple(value["paths"]),
         tuple(value["blobs"]),
-        fixed,
+        np.arange(number, dtype=np.int32),
         np.array(value["scores"], dtype=np.float64),
-        np.array(value["features"], dtype=np.float64).reshape(len(fixed), -1),
+        np.zeros((number, 0), dtype=np.float32),
+        fixed,
         tuple(value["missed_ranks"]),
         value["relevant"],
-        float(value["opened"]),
         int(value["fixed_at"]),
     )

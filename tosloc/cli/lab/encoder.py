@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import resource
 import sys
 import time
@@ -38,13 +37,12 @@ from tosloc.cli.progress import shown
 from tosloc.config import load_config
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
-from tosloc.lab.ablation import JUDGED, PARTS, AblationRunner, BundleSettings, bundle_training, judged
+from tosloc.lab.ablation import JUDGED, AblationRunner, BundleSettings, bundle_training, judged
 from tosloc.lab.bundle import read_bundle
 from tosloc.lab.paper.depth_figure import Panel, candidates_figure
 from tosloc.plots.drawing import save
-from tosloc.reranking.encoder.checkpoint import EncoderModels
-from tosloc.reranking.encoder.reranker import Encoded, Rereading
-from tosloc.reranking.encoder.vector_store import VectorStore
+from tosloc.reranking.encoder.models import EncoderModels
+from tosloc.reranking.encoder.reranker import EncoderReranker
 
 
 def pack(options: argparse.Namespace) -> int:
@@ -63,20 +61,16 @@ def train(options: argparse.Namespace) -> int:
     state, out = PartialState(cpu=config.stage_two.training.device == "cpu"), options.out
     packed = read_bundle(options.pack)
     started = time.monotonic()
-    known = next((one.features.shape[1] for reports in packed.parts.values() for one in reports), 0)
-    second = EncoderModels.fresh(config.stage_two, known if config.stage_two.stage_one_features else 0, config.run.seed)
-    own = out / f"vectors-{state.process_index}.sqlite"
-    with VectorStore(own) as store, shown(None) as progress:
-        rereading = Rereading(second, Encoded(second, packed.read, store))
-        lists = {part: rereading.lists(packed.parts[part]) for part in PARTS}
-        learned = rereading.fit(
-            lists["train"], lists["validation"], out / "work", seed=config.run.seed, progress=progress
-        )
+    reranker = EncoderReranker(EncoderModels.fresh(config.stage_two, config.run.seed))
+    context = packed.for_reranking(out / f"vectors-{state.process_index}.sqlite")
+    with shown(None) as progress:
+        reranker.fit(packed, context, out / "work", seed=config.run.seed, progress=progress)
         seconds = time.monotonic() - started
         if not state.is_main_process:
             return 0
-        deep = {part: list(rereading.deep(lists[part], progress)) for part in JUDGED}
-    second.save(out / "second")
+        deep = {part: list(reranker.encoder_scores(packed.parts[part], context, progress)) for part in JUDGED}
+    learned = reranker.state_
+    reranker.save(out / "encoder")
     result = {
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
@@ -84,11 +78,14 @@ def train(options: argparse.Namespace) -> int:
         "peak GiB": round(peak(), 2),
         "epochs": None if learned is None else learned.epoch,
         "curve": None if learned is None else learned.curve,
-        "mix": second.mix if math.isfinite(second.mix) else "deep",
-        **{part: judged(lists[part], deep[part], second.mix) for part in JUDGED},
+        "mix": reranker.weight,
+        **{part: judged(packed.parts[part], deep[part], reranker.weight) for part in JUDGED},
     }
     write_text(out / "result.json", json.dumps(result, indent=1) + "\n")
-    scores = {part: {one.report: s.tolist() for one, s in zip(lists[part], deep[part], strict=True)} for part in deep}
+    scores = {
+        part: {one.report.id: s.tolist() for one, s in zip(packed.parts[part], deep[part], strict=True)}
+        for part in deep
+    }
     write_text(out / "deep.json", json.dumps(scores) + "\n")
     print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))
     return 0

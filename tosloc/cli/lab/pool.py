@@ -13,12 +13,12 @@ import json
 import sys
 from pathlib import Path
 
+from tosloc.checkpoint import weights_record
 from tosloc.cli.guard import guarded
 from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
 from tosloc.lab.multi_project import pool
-from tosloc.checkpoint import weights_record
 from tosloc.retrieval.fitting import WEIGHTS, judge
 from tosloc.retrieval.stage_one import StageOne
 from tosloc.retrieval.stored_tables import StoredFeatureTables

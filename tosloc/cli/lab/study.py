@@ -111,7 +111,7 @@ def steps_of_vocabulary(original: Step, options: argparse.Namespace, names: Sequ
                 tables = list(extraction.tables(extraction.run(tasks, jobs=config.run.jobs)))
                 setting = f"{vocabulary.least} files" if constellation == "least" else f"{vocabulary.most:.0%}"
                 yield Step(constellation, place, setting, tables, repo.path_names.names, original.weights)
-        experiment.project.close()
+        experiment.indexed.close()
 
 
 def pair_of(step: Step, features: tuple[str, ...], judgements: Path, keep: Path | None) -> Pair:

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, TypeAlias
 from tosloc.evaluation.compare import Comparison, Difference, compare_all, comparison_values
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.experiment import STAGE_ONE
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.paper.contents import contents, is_kept, place_of
 from tosloc.lab.paper.expected import Expected, Key
@@ -23,6 +22,7 @@ from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
 from tosloc.lab.paper.workspace import BASELINES, PAPER, Workspace, by_project, is_ranked, some
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent
+from tosloc.training import STAGE_ONE
 
 Result: TypeAlias = Literal["wins", "ties", "loses"]
 

@@ -75,7 +75,7 @@ def settings_of(work: Workspace, project: Project) -> Config:
     An encoder that the command names takes the place of the configured one. Raises ConfigError.
     """
     config, file = project.settings, work.second.config
-    if file is not None and (config.stage_two.reader != "encoder" or not config.stage_two.code_encoder):
+    if file is not None and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
         if not file.is_file():
             raise ConfigError(
                 f"{file}: the settings of the second stage are not there; run it in TosLoc's own folder, or name the"
@@ -84,7 +84,7 @@ def settings_of(work: Workspace, project: Project) -> Config:
         config = load_config(file)
     place = Path(work.encoder).expanduser()
     named = str(place.resolve()) if place.is_dir() else work.encoder  # the same folder, from wherever it is named
-    changes = {"reader": "encoder"} | ({"code_encoder": named} if work.encoder else {})
+    changes = {"reranker": "encoder"} | ({"code_encoder": named} if work.encoder else {})
     return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
 
 

@@ -34,9 +34,8 @@ from tosloc.lab.paper.lengths import spread
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, told
-from tosloc.localizer import SECOND, TERMS, Localizer
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
-from tosloc.reranking.terms.reranker import RECORD
 
 VERSIONS: Final = 6
 REPORTS: Final = 5
@@ -138,8 +137,7 @@ def whole_path(work: Workspace, project: Project, checkpoint: Path, chosen: Sequ
     trained = checkpoint / "checkpoint"
     told = [
         fingerprint(trained / "weights.json"),
-        (trained / SECOND).exists(),
-        fingerprint(trained / TERMS / RECORD) if (trained / TERMS).exists() else "",
+        [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
         [[one.name, one.settings.model_dump(mode="json")] for one in chosen],
         fingerprint(project.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
@@ -271,7 +269,7 @@ def time_project(
                 made.append(timed)
             tell("versions timed", len(cases), len(cases))
         finally:
-            experiment.project.close()
+            experiment.indexed.close()
     made.sort(key=lambda one: (one.files, one.version))
     write_text(whole, json.dumps([asdict(one) for one in made], indent=1) + "\n")
     shutil.rmtree(folder / "work", ignore_errors=True)
@@ -280,8 +278,8 @@ def time_project(
 
 def known_later(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
     """The reports opened after the last fix that term vectors learned from, which both stages answer; else all."""
-    wording = localizer.wording_
-    return [one for one in reports if wording is None or wording.knew_by(one.opened_seconds)] or list(reports)
+    reranker = localizer.reranker_
+    return [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
 
 
 def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
@@ -305,15 +303,14 @@ def _time(
     session: str,
     progress: Progress,
 ) -> Timed:
-    project = experiment.project
+    project = experiment.indexed
     snapshot = project.snapshot(case.version)
     localizer.open(project, case.version, progress)
     context = localizer.version_
     assert context is not None
-    alone = replace(context, rereading=None, rewording=None)
+    alone = replace(context, reranking=None)
     answers: dict[str, Answer] = {STAGE_ONE: lambda report: localizer.answer(report, alone)}
-    reworded = localizer.wording_ is not None and localizer.wording_.mix > 0
-    if context.rereading is not None or reworded:
+    if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
         answers[BOTH_STAGES] = lambda report: localizer.answer(report, context)
     answers |= techniques_on(chosen, config, experiment, case, snapshot, work, progress)
     seconds = {name: list[float]() for name in answers}

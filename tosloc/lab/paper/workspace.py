@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tosloc import experiment
+from tosloc import training
 from tosloc.errors import RunError, ToslocError
 from tosloc.evaluation.run_paths import ScoredRun, read_scored
-from tosloc.experiment import STAGE_ONE, fingerprint
+from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.paper.expected import Second
 from tosloc.lab.paper.projects import Project
 from tosloc.records import Progress, silent
 from tosloc.retrieval.stored_tables import keeps_tables
+from tosloc.training import STAGE_ONE
 
 BASELINES = "baselines"
 """Folder of the published techniques' runs, by project."""
@@ -73,7 +74,7 @@ class Workspace:
         place = self.trained(project)
         if place is None:
             place = self.out / project.name
-            experiment.train(
+            training.train(
                 project.settings,
                 project.repo,
                 project.reports,
