@@ -19,7 +19,7 @@ from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.learning.ranking_lists import Rows
-from tosloc.metrics import fixed_ranks
+from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
 FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
@@ -101,12 +101,8 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
 
     Equal scores keep stage one's order. A report without fixed files counts 0.
     """
-    ranks = sorted([*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks])
-    if not ranks or not candidates.relevant:
-        return 0.0, 0.0
-    # in order, not by numpy: it rounds otherwise from eight ranks on, and a choice can hang on the last digit
-    gain = sum(place / rank for place, rank in enumerate(ranks, start=1))
-    return 1 / ranks[0], gain / candidates.relevant
+    ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
+    return rr_and_ap(ranks, candidates.relevant, add=sum)
 
 
 @dataclass(frozen=True, eq=False)

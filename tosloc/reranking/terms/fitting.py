@@ -14,8 +14,8 @@ from scipy import sparse
 
 from tosloc.config import RankerSettings, TermsSettings
 from tosloc.index.documents import DocumentsView
-from tosloc.metrics import fixed_ranks, precision_and_rank
-from tosloc.records import Float32Array, FloatArray, LongArray, Progress, silent
+from tosloc.metrics import fixed_ranks, rr_and_ap
+from tosloc.records import Float32Array, FloatArray, Progress, silent
 from tosloc.reranking.base import Candidates, RerankingContext, TrainingSet
 from tosloc.reranking.terms.combiner import fit_combiner, out_of_fold_predictions
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
@@ -234,8 +234,8 @@ def measured_on_validation(
         reports += 1
         alone = {f"vectors x {weight:g}": weight * scores.sum(axis=1) for weight in WEIGHTS}
         for name, more in {STAGE_ONE: np.zeros(len(one)), BOTH: added, **alone}.items():
-            ranks: LongArray = np.array([*fixed_ranks(one.scores + more, one.fixed), *one.missed_ranks], dtype=np.int64)
-            sums[name] = sums.get(name, np.zeros(2)) + precision_and_rank(ranks)
+            ranks = [*fixed_ranks(one.scores + more, one.fixed).tolist(), *one.missed_ranks]
+            sums[name] = sums.get(name, np.zeros(2)) + rr_and_ap(ranks)
     return {name: (float(pair[0]) / max(reports, 1), float(pair[1]) / max(reports, 1)) for name, pair in sums.items()}
 
 
