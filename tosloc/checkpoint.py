@@ -17,7 +17,6 @@ from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, unde
 from tosloc.config import Config
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.files import write_text
-from tosloc.index import arrays
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.reranking import RERANKERS, reranker_class
@@ -137,7 +136,7 @@ def write_reports(path: Path, documents: Documents, paths: tuple[str, ...]) -> N
     used = np.unique(documents.files)
     numbers = np.full(len(paths), -1, dtype=np.int32)
     numbers[used] = np.arange(len(used), dtype=np.int32)
-    kept = arrays.documents_arrays(documents.renumbered(numbers))
+    kept = documents.renumbered(numbers).to_arrays()
     names = pack_strings([paths[number] for number in used.tolist()])
     save_arrays(path, prefixed("reports", kept) | prefixed("paths", names))
 
@@ -146,7 +145,7 @@ def read_reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
     """What ``write_reports`` wrote. Raises CheckpointError."""
     stored = load_arrays(path)
     try:
-        return arrays.documents_from(under("reports", stored)), unpack_strings(stored, "paths")
+        return Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
     except NOT_FITTING as error:
         raise damaged(path, error) from error
 

@@ -19,7 +19,6 @@ from tosloc.config import Config
 from tosloc.data.git import Repository, decode
 from tosloc.errors import StoreError, ToslocError
 from tosloc.files import write_text
-from tosloc.index import arrays
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import Documents
@@ -27,6 +26,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import BugReport, FloatArray, Hit, LongArray, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval import features
@@ -226,8 +226,7 @@ class Localizer:
     def answer(self, report: BugReport, version: OpenVersion) -> Localization:
         """Rank the files of a version that is ready."""
         stage = self.stage_one
-        query = Query(report)
-        context = QueryContext(query, version.index, version.history.as_of(report.opened_seconds))
+        context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         columns = features.columns(context, stage.features)
         table = np.empty((len(version.snapshot), len(stage.features)), dtype=np.float32)
         for number, name in enumerate(stage.features):
@@ -240,7 +239,7 @@ class Localizer:
             [reranked] = reranker.rerank([candidates], version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         notes = list(version.notes)
-        if not len(context.text_terms[0]) and not len(version.index.paths.table.known(query.weights)[0]):
+        if not context.shares_words:
             notes.append("no word of the report occurs in any file; the order says only which files change most")
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
         return Localization(ranking, context, columns, stage, first, scores, tuple(notes), reranker, reranked)
@@ -305,11 +304,11 @@ class Localizer:
 
 
 def _write_version(path: Path, version: OpenVersion) -> None:
-    history = arrays.history_arrays(version.history, version.index.paths.table.paths)
+    history = version.history.to_arrays(version.index.paths.table.paths)
     save_arrays(
         path,
         {
-            **prefixed("version", arrays.snapshot_arrays(version.snapshot)),
+            **prefixed("version", snapshot_to_arrays(version.snapshot)),
             **prefixed("facts", version.index.text.corpus.table.save_arrays()),
             **prefixed("evidence", history),
         },
@@ -319,8 +318,8 @@ def _write_version(path: Path, version: OpenVersion) -> None:
 def _read_version(path: Path) -> OpenVersion:
     stored = load_arrays(path)
     try:
-        snapshot = arrays.snapshot_from(under("version", stored), Names())
-        history, paths = arrays.history_from(under("evidence", stored))
+        snapshot = snapshot_from_arrays(under("version", stored), Names())
+        history, paths = HistoryIndex.from_arrays(under("evidence", stored))
         table = FactTable.from_arrays(under("facts", stored))
         return OpenVersion.of(snapshot, Corpus(table), history, paths)
     except (*checkpoint.NOT_FITTING, StoreError) as error:

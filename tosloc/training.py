@@ -17,8 +17,8 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
-from tosloc.index.arrays import history_from
 from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import HistoryIndex
 from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, silent
 from tosloc.reranking import reranker_class
@@ -114,7 +114,7 @@ def train_reranker(
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config = config
     with results_folder(folder), Repository(repo_path) as repo:
-        history_index, names = history_from(load_arrays(stored.history_path))
+        history_index, names = HistoryIndex.from_arrays(load_arrays(stored.history_path))
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
         experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
