@@ -15,6 +15,7 @@ STEPS = {
     "types": ["mypy", "tosloc", "scripts"],
     "floors": ["pytest", "tests/test_floors.py", "tests/test_import_time.py"],
     "tests": ["pytest"],
+    "slow": ["pytest", "-m", "slow"],
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import GitRepository
 from tests.reranking.encoder.tiny import write_encoder
 
+pytestmark = pytest.mark.slow  # each starts the script
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"

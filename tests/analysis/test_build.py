@@ -94,6 +94,7 @@ def start_build(path: Path, store: Path, jobs: int, blobs: list[str]) -> subproc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_in_the_middle_and_run_again(
     repository: tuple[Path, dict[str, str]], tmp_path: Path, stop: signal.Signals
@@ -121,6 +122,7 @@ def test_stopped_in_the_middle_and_run_again(
         assert_same(store.load(blobs), whole)
 
 
+@pytest.mark.slow
 def test_two_builds_into_one_store(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     path, texts = repository
     blobs = list(texts)
@@ -133,6 +135,7 @@ def test_two_builds_into_one_store(repository: tuple[Path, dict[str, str]], tmp_
         assert_same(store.load(blobs), alone.load(blobs))
 
 
+@pytest.mark.slow
 def test_a_blob_that_kills_its_worker_loses_nobody_else(
     repository: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:

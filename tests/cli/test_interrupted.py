@@ -71,6 +71,7 @@ def facts(path: Path) -> list[tuple[object, ...]]:
         return list(store._database.execute("SELECT blob, lines, length FROM facts ORDER BY blob"))
 
 
+@pytest.mark.slow
 def test_index(project: toy.Toy, tmp_path: Path) -> None:
     command = ["index", "--repo", str(project.git.path), "--store"]
     interrupted("analysing", *command, str(tmp_path / "cut.sqlite"))
@@ -81,6 +82,7 @@ def test_index(project: toy.Toy, tmp_path: Path) -> None:
     assert len(facts(tmp_path / "whole.sqlite")) == 10
 
 
+@pytest.mark.slow
 def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["train", str(tmp_path / "my.toml"), "--repo", str(project.git.path), "--reports", str(project.reports())]
     cut = [*common, "--store", str(tmp_path / "cut.sqlite"), "--out", str(tmp_path / "cut")]

@@ -475,6 +475,7 @@ def test_decode_never_fails(data, text):
     assert decode(data) == text
 
 
+@pytest.mark.slow
 def test_workers_leave_nothing_behind(repository, tmp_path):
     repository.commit({f"{number}.java": f"text {number}" for number in range(4)})
     scratch = tmp_path / "scratch"

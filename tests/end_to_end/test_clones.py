@@ -76,6 +76,7 @@ def test_a_shallow_clone(
     assert all(line.startswith("tosloc: ") for line in said.splitlines())
 
 
+@pytest.mark.slow
 def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tosloc.retrieval.feature_tables.BLOCK", 4)
     from tosloc.experiment import ExperimentContext

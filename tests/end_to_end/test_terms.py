@@ -78,6 +78,7 @@ def test_words_help_a_stage_that_hears_none(out):
     assert both.mrr + both.map > first.mrr + first.map
 
 
+@pytest.mark.slow
 def test_validation_is_ranked_by_what_has_not_seen_it(out, project):
     record = record_of(out)
     assert record["learned_on"] == ["train", "validation"]
@@ -97,6 +98,7 @@ def test_validation_is_ranked_by_what_has_not_seen_it(out, project):
     assert record_of(plain)["learned_on"] == ["train"]
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_bytes(out, project):
     again = train(project, "again", config(), project.records)
     shutil.copy(project.folder / "again.jsonl", project.folder / "out.jsonl")
@@ -115,6 +117,7 @@ def relabelled(project: toy.Toy, first: int, last: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ranking(out, project):
     other = train(project, "other", config(), relabelled(project, 32, 40))
     assert (other / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
@@ -127,6 +130,7 @@ def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ra
     assert list(judged[0].rankings()) == list(judged[1].rankings())
 
 
+@pytest.mark.slow
 def test_only_the_newest_reports_teach_where_the_settings_say_so(out, project, monkeypatch):
     fit, taught = tower_training.fit, list[int]()
 
@@ -143,6 +147,7 @@ def test_only_the_newest_reports_teach_where_the_settings_say_so(out, project, m
     assert set(few["terms"]) < set(whole["terms"])
 
 
+@pytest.mark.slow
 def test_the_labels_of_validation_change_no_vector_before_the_refit(out, project):
     plain = train(project, "plain labels", config(refit=False), carry=False)
     other = train(project, "other labels", config(refit=False), relabelled(project, 24, 26), carry=False)
@@ -249,6 +254,7 @@ def test_the_command_leaves_out_what_the_checkpoint_has_learned_from(out, projec
     assert main(["rank", "--checkpoint", str(out), *given, "--out", str(folder), "--split", "validation"]) == 2
 
 
+@pytest.mark.slow
 def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
     base = config().model_copy(update={"stage_two": Config().stage_two})
     kept = train(project, "kept", base, keep_features=True)
@@ -278,6 +284,7 @@ def test_a_checkpoint_without_its_vectors_is_one_sentence(out, tmp_path):
         Localizer.load(tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_answering_loads_no_torch(out):
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"

@@ -147,6 +147,7 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learns", ["report", "both"])
 @pytest.mark.parametrize("loss", ["contrastive", "bce", "in_batch"])
 def test_encoders_learn_too(project, encoder, learns, loss):
@@ -165,6 +166,7 @@ def test_encoders_learn_too(project, encoder, learns, loss):
     assert loaded.localize(REPORT).ranking.paths == learned.localize(REPORT).ranking.paths
 
 
+@pytest.mark.slow
 def test_adapters_learn_and_come_back(project, encoder):
     settings = config(encoder, {"learns": "both", "lora_rank": 2, "epochs": 2, "learning_rate": 0.05})
     learned = train(project, "adapted", settings)
@@ -208,6 +210,7 @@ def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
     assert evaluate_folder(project.folder / "knowing" / "stage_one", "test").mrr < 0.5
 
 
+@pytest.mark.slow
 def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(project, encoder, tmp_path):
     """A reader that learned from a later fix must not rank the report, which keeps stage one's order."""
     out = project.folder / "deep learned"
@@ -264,6 +267,7 @@ def test_deep_alone_orders_the_head_by_the_reader(project, encoder):
     assert record["validation"]["deep"] == pytest.approx([found.mrr, found.map])
 
 
+@pytest.mark.slow
 def test_stage_one_features_join_in_the_last_layer(project, encoder):
     learned = train(project, "joined", config(encoder, stage_one_features=True, queries_apart=True))
     assert learned.second_.head.last.weight.abs().sum() > 0
