@@ -53,35 +53,24 @@ class LabelledCandidates:
     tables: Callable[[str], Iterable[FeatureTable]]
     """Part (train, validation, test) -> its feature tables, read anew at each call."""
 
-    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The first files of each training report, with every fixed file."""
-        return self._for_training("train", depth, by_linear_score)
-
-    def validation(self, depth: int) -> Iterator[Candidates]:
-        """The first files of each validation report."""
-        return self.of(self.tables("validation"), depth)
-
-    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The first files of each validation report, with every fixed file."""
-        return self._for_training("validation", depth, by_linear_score)
-
-    def _for_training(self, part: str, depth: int, by_linear_score: bool) -> Iterator[Candidates]:
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """The first files of each report of a part; in training every fixed file too."""
         for table in self.tables(part):
-            scores = self.stage.linear(table.rows) if by_linear_score else self.stage.scores(table.rows)
-            yield self._candidates(table, scores, depth, add_missed=True)
+            yield self._of(table, depth, for_training=for_training, by_linear_score=by_linear_score)
 
-    def of(self, tables: Iterable[FeatureTable], depth: int) -> Iterator[Candidates]:
-        """The first ``depth`` files of each table's report."""
-        for table in tables:
-            yield self._candidates(table, self.stage.scores(table.rows), depth, add_missed=False)
-
-    def _candidates(self, table: FeatureTable, scores: FloatArray, depth: int, *, add_missed: bool) -> Candidates:
+    def _of(
+        self, table: FeatureTable, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Candidates:
         labelled, case = self.labelled, self.labelled.cases[table.report]
+        linear = self.stage.linear(table.rows)
+        scores = linear if by_linear_score else self.stage.scores(table.rows)
         order = np.argsort(-scores, kind="stable")
         rows, rest = order[:depth], order[depth:]
         missed = np.flatnonzero(table.fixed[rest])
         missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
-        if add_missed:
+        if for_training:
             rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
         snapshot = labelled.repo.snapshot(case.version, labelled.suffixes)
         by_path = np.argsort(snapshot.path_ids)
@@ -95,7 +84,7 @@ class LabelledCandidates:
             tuple(blob_names[number] for number in snapshot.blob_ids[files].tolist()),
             path_ids,
             scores[rows],
-            features_of_rows(table.rows, self.stage.linear(table.rows), rows),
+            features_of_rows(table.rows, linear, rows),
             table.fixed[rows],
             missed_ranks,
             len(case.fixed),
@@ -116,7 +105,8 @@ class LabelledCandidates:
                 yield table.ranking(self.stage.scores(table.rows), paths)
             return
         mine, theirs = tee(tables)
-        answers = reranker.rerank(self.of(theirs, reranker.depth), context, progress)
+        first = (self._of(table, reranker.depth) for table in theirs)
+        answers = reranker.rerank(first, context, progress)
         for table, reranked in zip(mine, answers, strict=True):
             scores = self.stage.scores(table.rows)
             yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)

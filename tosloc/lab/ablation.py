@@ -111,9 +111,7 @@ def bundle_training(
         training_set = LabelledCandidates(labelled, localizer.stage_one, kept.tables)
         depth = packing.candidates
         parts = {
-            part: list(training_set.train(depth) if part == "train" else training_set.of(kept.tables(part), depth))[
-                -packing.reports(part) :
-            ]
+            part: list(training_set.candidates(part, depth, for_training=part == "train"))[-packing.reports(part) :]
             for part in PARTS
         }
         made_of = bundle_key(run, reports, packing)

@@ -43,17 +43,11 @@ class CandidateBundle:
         """What a reranker may read: texts alone."""
         return RerankingContext(texts=self.read, vectors=vectors)
 
-    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The training reports with all that was bundled of them, whatever the depth."""
-        return iter(self.parts["train"])
-
-    def validation(self, depth: int) -> Iterator[Candidates]:
-        """The validation reports with all that was bundled of them."""
-        return iter(self.parts["validation"])
-
-    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The same."""
-        return iter(self.parts["validation"])
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """All that was bundled of each report of a part, whatever the depth."""
+        return iter(self.parts[part])
 
 
 def write_bundle(

@@ -146,17 +146,14 @@ def facts_in_store(store: FactStore, suffixes: frozenset[str]) -> FactSource:
 class TrainingSet(Protocol):
     """Labelled reports in the order of their fixes, as candidates; each call reads them anew."""
 
-    def train(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The first ``depth`` files of each training report, and after them every fixed file that lies further down.
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """The first ``depth`` files of each report of a part (train, validation, test).
 
-        With ``by_linear_score`` in the order of stage one's weighted sum, before its learned ranker.
+        With ``for_training`` every fixed file that lies further down follows them; with ``by_linear_score`` they stand
+        in the order of stage one's weighted sum, before its learned ranker.
         """
-
-    def validation(self, depth: int) -> Iterator[Candidates]:
-        """The first ``depth`` files of each validation report, as they will be ranked."""
-
-    def validation_for_training(self, depth: int, *, by_linear_score: bool = False) -> Iterator[Candidates]:
-        """The validation reports as ``train`` gives those of train, to learn from once they have chosen."""
 
 
 def no_matches(position: int) -> Sequence[tuple[str, str]]:

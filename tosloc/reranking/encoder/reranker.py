@@ -128,10 +128,14 @@ class EncoderReranker(Reranker):
         """
         models, training = self.models, self.settings.training
         chunks = self._chunks(context)
-        train = [self.tokenized(one) for one in training_set.train(self.depth)] if training.epochs else []
+        train = (
+            [self.tokenized(one) for one in training_set.candidates("train", self.depth, for_training=True)]
+            if training.epochs
+            else []
+        )
         # the same files are wrong in every epoch: the rest is never read
         train = [one.for_training(training.negatives) or one for one in train]
-        validation = [self.tokenized(one) for one in training_set.validation(self.depth)]
+        validation = [self.tokenized(one) for one in training_set.candidates("validation", self.depth)]
         self.state_ = None
         if training.epochs:
             self.trained_until = 0  # while it learns, files of all reports are read

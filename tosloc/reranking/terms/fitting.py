@@ -70,13 +70,16 @@ def fit_terms(
         trained_until=last_fix(learner.train),
     )
     model = replace(
-        model, validation=measured_on_validation(model, training_set.validation(settings.candidates), learner.vectors)
+        model,
+        validation=measured_on_validation(
+            model, training_set.candidates("validation", settings.candidates), learner.vectors
+        ),
     )
     if not gains(model.validation):
         model = replace(model, weight=0.0, combiner=None)
     if not settings.refit or not model.weight:
         return model, model, learner.vectors
-    later = useful(training_set.validation_for_training(settings.depth, by_linear_score=True))
+    later = learner.useful("validation")
     learner.add(later)
     refitted = replace(
         model,
@@ -85,11 +88,6 @@ def fit_terms(
         trained_until=max(model.trained_until, last_fix(later)),
     )
     return model, refitted, learner.vectors
-
-
-def useful(candidates: Iterable[Candidates]) -> list[Candidates]:
-    """Those that hold a fixed file."""
-    return [one for one in candidates if one.fixed.any()]
 
 
 class _Learner:
@@ -104,7 +102,8 @@ class _Learner:
         progress: Progress,
     ) -> None:
         self.settings, self.context, self.seed, self.progress = settings, context, seed, progress
-        self.train = useful(training_set.train(settings.depth, by_linear_score=True))[-settings.train_reports :]
+        self.training_set = training_set
+        self.train = self.useful("train")[-settings.train_reports :]
         self.counts = [counts_of(one.report) for one in self.train]
         progress("terms of files and reports", 0, 2)
         vocabulary = vocabulary_of(settings, context, self.train, self.counts)
@@ -113,6 +112,12 @@ class _Learner:
         self.lists = labelled_rows(self.train, self.vectors)
         self.reports = self.vectors.reports(self.counts)
         progress("terms of files and reports", 2, 2)
+
+    def useful(self, part: str) -> list[Candidates]:
+        """The reports of a part that hold a fixed file."""
+        depth = self.settings.depth
+        of_part = self.training_set.candidates(part, depth, for_training=True, by_linear_score=True)
+        return [one for one in of_part if one.fixed.any()]
 
     def add(self, later: Sequence[Candidates]) -> None:
         """Go on with further reports."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
@@ -39,8 +39,12 @@ class TermReranker(Reranker):
     def of(cls, model: TermModel) -> Self:
         """A reranker that has learned."""
         made = cls(model.settings)
-        made.model_ = model
+        made._take(model)
         return made
+
+    def _take(self, model: TermModel) -> None:
+        self.model_, self.weight, self.validation_ = model, model.weight, model.validation
+        self.learned_on, self.trained_until = model.learned_on, model.trained_until
 
     @property
     def model(self) -> TermModel:
@@ -53,26 +57,6 @@ class TermReranker(Reranker):
     def depth(self) -> int:
         """How many of the first files it scores."""
         return self.settings.candidates
-
-    @property
-    def weight(self) -> float:  # type: ignore[override]
-        """Of the component scores beside stage one's."""
-        return self.model.weight
-
-    @property
-    def learned_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Parts of the reports that it learned from."""
-        return self.model.learned_on
-
-    @property
-    def trained_until(self) -> int:  # type: ignore[override]
-        """When the last of the reports that it learned from was fixed."""
-        return self.model.trained_until
-
-    @property
-    def validation_(self) -> Mapping[str, tuple[float, float]] | None:  # type: ignore[override]
-        """What was tried on validation."""
-        return self.model.validation
 
     @property
     def for_validation(self) -> TermReranker:
@@ -97,10 +81,11 @@ class TermReranker(Reranker):
         """Learn on train, take it or leave it by validation, then learn from both for what comes later."""
         from tosloc.reranking.terms.fitting import fit_terms  # torch, only to learn
 
-        self._validation_model, self.model_, vectors = fit_terms(
+        self._validation_model, model, vectors = fit_terms(
             self.settings, self.combiner_settings, training_set, context, seed=seed, progress=progress
         )
-        self._working = context, vectors, CachedDualEncoder(self.model_.encoder)
+        self._take(model)
+        self._working = context, vectors, CachedDualEncoder(model.encoder)
         return self
 
     def rerank(
