@@ -25,12 +25,12 @@ from tosloc.retrieval import features
 from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.stage_one import StageOne
 
-SCHEMA: Final = 1
+_SCHEMA: Final = 1
 """Version of the checkpoint's layout."""
-WEIGHTS: Final = "weights.json"
-RANKER: Final = "ranker.txt"
-REPORTS: Final = "reports.npz"
-VERSION: Final = "version.npz"
+WEIGHTS_FILE: Final = "weights.json"
+_RANKER_FILE: Final = "ranker.txt"
+REPORTS_FILE: Final = "reports.npz"
+VERSION_FILE: Final = "version.npz"
 OLD_ENCODER: Final = "second"
 """Folder in which earlier checkpoints hold an encoder reranker."""
 NOT_FITTING: Final = (KeyError, IndexError, ValueError, TypeError)
@@ -41,15 +41,15 @@ def checkpoint_folder(folder: str | Path) -> Path:
     """The checkpoint that ``folder`` is, or holds. Raises CheckpointError when there is none."""
     path = Path(folder).expanduser()
     for candidate in (path, path / "checkpoint"):
-        if (candidate / WEIGHTS).exists():
+        if (candidate / WEIGHTS_FILE).exists():
             return candidate
-    raise CheckpointError(f"{path} holds no checkpoint (no {WEIGHTS}); name the folder that tosloc train wrote")
+    raise CheckpointError(f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote")
 
 
 def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, Any]:
     """What weights.json holds of stage one."""
     return {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "tosloc": tosloc.__version__,
         "analyser": ANALYSER,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
@@ -61,16 +61,16 @@ def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, A
 def write_stage_one(folder: Path, stage: StageOne) -> None:
     """Write the learned ranker, if there is one; the weights are for the caller to write, last of all."""
     if stage.ranker is not None:
-        write_text(folder / RANKER, stage.ranker.text())
+        write_text(folder / _RANKER_FILE, stage.ranker.text())
 
 
 def read_stage_one(record: Mapping[str, Any], folder: Path, config: Config) -> StageOne:
     """Stage one from weights.json and, where it gives the learned ranker a weight, ranker.txt beside it."""
-    where = folder / WEIGHTS
+    where = folder / WEIGHTS_FILE
     schema, weights, weight = (record.get(key) for key in ("schema", "weights", "mix"))
     if not isinstance(schema, int):
         raise CheckpointError(f"{where} is not what tosloc train wrote (it has no schema); train again")
-    if schema > SCHEMA:
+    if schema > _SCHEMA:
         raise CheckpointError(f"{where} was made by a newer TosLoc (schema {schema}); update TosLoc")
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
@@ -81,7 +81,7 @@ def read_stage_one(record: Mapping[str, Any], folder: Path, config: Config) -> S
     if weight is not None:
         if not _is_number(weight):
             raise CheckpointError(f"{where} mixes in the learned ranker by no number; train again")
-        ranker = _ranker(folder / RANKER, config, float(weight))
+        ranker = _ranker(folder / _RANKER_FILE, config, float(weight))
     return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
 
 
@@ -102,7 +102,7 @@ def _is_number(value: Any) -> bool:
 
 def is_shipped() -> bool:
     """Whether this copy of TosLoc has shipped weights: they are learned by ``tosloc lab pool``."""
-    return resources.files("tosloc").joinpath("defaults", WEIGHTS).is_file()
+    return resources.files("tosloc").joinpath("defaults", WEIGHTS_FILE).is_file()
 
 
 def shipped_stage_one() -> StageOne:
@@ -112,7 +112,7 @@ def shipped_stage_one() -> StageOne:
             "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
         )
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        return read_stage_one(read_record(folder / WEIGHTS), folder, Config())
+        return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, Config())
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
@@ -126,12 +126,12 @@ def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
         return None
     if name not in RERANKERS:
         raise CheckpointError(
-            f"{folder / WEIGHTS} names a reranker that this version does not know, {name!r}; train again"
+            f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
     return reranker_class(name).load(folder / name)
 
 
-def write_reports(path: Path, documents: Documents, paths: tuple[str, ...]) -> None:
+def write_known_reports(path: Path, documents: Documents, paths: tuple[str, ...]) -> None:
     """Write fixed reports; ``paths`` are what their numbers mean, of which those that occur are kept."""
     used = np.unique(documents.files)
     numbers = np.full(len(paths), -1, dtype=np.int32)
@@ -141,8 +141,8 @@ def write_reports(path: Path, documents: Documents, paths: tuple[str, ...]) -> N
     save_arrays(path, prefixed("reports", kept) | prefixed("paths", names))
 
 
-def read_reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
-    """What ``write_reports`` wrote. Raises CheckpointError."""
+def read_known_reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
+    """What ``write_known_reports`` wrote. Raises CheckpointError."""
     stored = load_arrays(path)
     try:
         return Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")

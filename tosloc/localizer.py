@@ -259,10 +259,10 @@ class Localizer:
         write_text(folder / "config.json", json.dumps(self.config.as_dict(), indent=1, sort_keys=True) + "\n")
         checkpoint.write_stage_one(folder, stage)
         if self.reports_ is not None:
-            checkpoint.write_reports(folder / checkpoint.REPORTS, *self.reports_)
+            checkpoint.write_known_reports(folder / checkpoint.REPORTS_FILE, *self.reports_)
         record = checkpoint.weights_record(stage, self.choice_)
         if self.version_ is not None:
-            _write_version(folder / checkpoint.VERSION, self.version_)
+            _write_version(folder / checkpoint.VERSION_FILE, self.version_)
         if self.reranker_ is not None:
             if self.version_ is not None and self.version_.reranking is not None:
                 self.reranker_.carry(self.version_.reranking, sorted(set(self.version_.snapshot.blobs)))
@@ -270,7 +270,7 @@ class Localizer:
             record |= {"stage_two": self.reranker_.name}
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
         # last, because a folder without it is no checkpoint
-        write_text(folder / checkpoint.WEIGHTS, json.dumps(record, indent=1) + "\n")
+        write_text(folder / checkpoint.WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -281,14 +281,14 @@ class Localizer:
         path = checkpoint.checkpoint_folder(folder)
         config = path / "config.json"
         localizer = cls(Config.kept(checkpoint.read_record(config), str(config)))
-        record = checkpoint.read_record(path / checkpoint.WEIGHTS)
+        record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
         localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
-        if (path / checkpoint.REPORTS).exists():
-            localizer.reports_ = checkpoint.read_reports(path / checkpoint.REPORTS)
+        if (path / checkpoint.REPORTS_FILE).exists():
+            localizer.reports_ = checkpoint.read_known_reports(path / checkpoint.REPORTS_FILE)
         localizer.reranker_ = checkpoint.read_reranker(record, path)
-        if (path / checkpoint.VERSION).exists():
-            localizer.version_ = version = _read_version(path / checkpoint.VERSION)
+        if (path / checkpoint.VERSION_FILE).exists():
+            localizer.version_ = version = _read_version(path / checkpoint.VERSION_FILE)
             context = version.for_reranking()
             if localizer.reranker_ is not None and localizer.reranker_.can_score(context):
                 version.reranking = context

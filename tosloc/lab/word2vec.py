@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tosloc.analysis.text import split_identifier, words
 from tosloc.errors import ToslocError
 from tosloc.records import FloatArray
-from tosloc.reranking.encoder.encoders import Encoder, Words
+from tosloc.reranking.encoder.encoders import Encoder, MarkedTokenizer
 
 # S sequences, L tokens of the longest, V words, d width
 
@@ -25,11 +25,11 @@ VERSION: Final = "word2vec1"
 _LEAST: Final = 3
 """Rarer words have no vector."""
 _SENTENCE: Final = 10_000
-"""Words that gensim reads at once; of a longer text it would leave out the rest."""
+"""MarkedTokenizer that gensim reads at once; of a longer text it would leave out the rest."""
 
 
 def parts(text: str) -> list[str]:
-    """Words of code or of a report, identifiers split, in small letters.
+    """MarkedTokenizer of code or of a report, identifiers split, in small letters.
 
     >>> parts("openFile(pathName);")
     ['open', 'file', 'path', 'name']
@@ -80,7 +80,7 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
     told = hashlib.sha256(f"{VERSION} {' '.join(vocabulary)}".encode())
-    marks = Words(WordTokenizer(vocabulary), (), (), 0, told.hexdigest()[:16])
+    marks = MarkedTokenizer(WordTokenizer(vocabulary), (), (), 0, told.hexdigest()[:16])
     told.update(rows_Vd.tobytes())
     return Encoder(WordTable(torch.from_numpy(rows_Vd)), marks, "mean", "word2vec", told.hexdigest()[:16])
 

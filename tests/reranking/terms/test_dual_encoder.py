@@ -12,7 +12,7 @@ from tosloc.config import TermsSettings
 from tosloc.errors import ToslocError
 from tosloc.reranking.encoder.losses import spread
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, CandidateRows, DualEncoder
-from tosloc.reranking.terms.training import DualEncoderTrainingSet, TrainableDualEncoder, averaged, drawn, fit
+from tosloc.reranking.terms.training import DualEncoderTrainingSet, TrainableDualEncoder, averaged, draw, fit
 from tosloc.reranking.terms.vocabulary import SparseVectors
 
 torch.set_num_threads(1)
@@ -164,7 +164,7 @@ def test_what_is_drawn():
     one = replace(lists()[0], contents=np.arange(40), fixed=np.arange(40) % 10 == 0, scores=np.linspace(1, 0, 40))
     settings = SETTINGS.model_copy(update={"positives": 2, "negatives": 5})
     rng = np.random.default_rng(0)
-    found = [drawn(one, settings, rng) for _ in range(300)]
+    found = [draw(one, settings, rng) for _ in range(300)]
     assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
     wrong = np.concatenate([places[2:] for places in found])
     assert not one.fixed[wrong].any()

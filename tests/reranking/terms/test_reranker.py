@@ -16,7 +16,7 @@ from tosloc.reranking.terms.combiner import last_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
 from tosloc.reranking.terms.reranker import BOTH, RECORD, STAGE_ONE, Wording, final_scores, gains
 from tosloc.reranking.terms.vocabulary import TermVocabulary
-from tosloc.retrieval.fitting import MARGIN
+from tosloc.retrieval.fitting import _MARGIN
 
 
 def trees() -> HeadRanker:
@@ -48,8 +48,8 @@ def test_both_stages_are_taken_where_they_gain_by_a_margin_and_lose_in_neither_m
 
     assert not gains(None)
     assert not taken(0.5, 0.25)
-    assert not taken(0.5 + MARGIN, 0.25)
-    assert taken(0.5 + MARGIN + 1e-6, 0.25)
+    assert not taken(0.5 + _MARGIN, 0.25)
+    assert taken(0.5 + _MARGIN + 1e-6, 0.25)
     assert not taken(0.499, 0.3)
     assert not taken(0.6, 0.249)
 

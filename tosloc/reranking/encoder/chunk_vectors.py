@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from tosloc.errors import ToslocError
-from tosloc.records import IntArray, Progress, silent
+from tosloc.records import Float16Array, IntArray, Progress, silent
 from tosloc.reranking.base import TextSource
 from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.texts import without_licence
-from tosloc.reranking.encoder.vector_store import Float16Array, VectorStore
+from tosloc.reranking.encoder.vector_store import VectorStore
 
 # n chunks of a file, d width of the encoder
 

@@ -19,7 +19,7 @@ from tosloc.records import IntArray
 
 # S sequences, L tokens of the longest, d width of the encoder
 
-Pooling: TypeAlias = Literal["mean", "first"]
+TokenPooling: TypeAlias = Literal["mean", "first"]
 """A sequence's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
 
 PROJECTIONS: Final = (("query", "value"), ("q_proj", "v_proj"), ("q_lin", "v_lin"), ("q", "v"), ("Wqkv",))
@@ -27,7 +27,7 @@ PROJECTIONS: Final = (("query", "value"), ("q_proj", "v_proj"), ("q_lin", "v_lin
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class MarkedTokenizer:
     """A tokenizer and how it marks a sequence."""
 
     tokenizer: Any
@@ -41,16 +41,16 @@ class Words:
         """Marks are found by tokenizing a text that is one word."""
         [inner] = tokenizer(["a"], add_special_tokens=False)["input_ids"]
         [whole] = tokenizer(["a"], add_special_tokens=True)["input_ids"]
-        place = next(i for i in range(len(whole)) if whole[i : i + len(inner)] == inner)
+        start = next(i for i in range(len(whole)) if whole[i : i + len(inner)] == inner)
         padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        told = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
+        made_of = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
         return cls(
             tokenizer,
-            tuple(whole[:place]),
-            tuple(whole[place + len(inner) :]),
+            tuple(whole[:start]),
+            tuple(whole[start + len(inner) :]),
             padding,
-            hashlib.sha256(told.encode()).hexdigest()[:16],
+            hashlib.sha256(made_of.encode()).hexdigest()[:16],
         )
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
@@ -76,7 +76,7 @@ class Words:
 class Encoder(nn.Module):
     """Tokens to vectors. Its name and fingerprint say which weights these are."""
 
-    def __init__(self, model: Any, words: Words, pooling: Pooling, name: str, fingerprint: str) -> None:
+    def __init__(self, model: Any, words: MarkedTokenizer, pooling: TokenPooling, name: str, fingerprint: str) -> None:
         super().__init__()
         self.model: Any = model
         self.words, self.pooling, self.name, self.fingerprint = words, pooling, name, fingerprint
@@ -87,13 +87,13 @@ class Encoder(nn.Module):
         """Fingerprint of the weights as they were loaded, which adapters leave as they are."""
 
     @classmethod
-    def load(cls, place: str, pooling: Pooling) -> Self:
+    def load(cls, name: str, pooling: TokenPooling) -> Self:
         """The encoder of a folder, or of a name on the hub.
 
         Raises CheckpointError when there is none, or its tokenizer does not belong to it.
         """
-        folder = Path(place).expanduser()
-        where = str(folder) if folder.is_dir() else place
+        folder = Path(name).expanduser()
+        where = str(folder) if folder.is_dir() else name
         bars = transformers_logging.is_progress_bar_enabled()
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
@@ -101,16 +101,16 @@ class Encoder(nn.Module):
             model = AutoModel.from_pretrained(where, dtype=torch.float32)
         except (OSError, ValueError, KeyError) as error:
             raise CheckpointError(
-                f"{place}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
+                f"{name}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
                 " with config.json, weights and tokenizer, or a model of the hub when it can be reached"
             ) from error
         finally:
             if bars:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-        return cls.of(model, tokenizer, pooling, place)
+        return cls.of(model, tokenizer, pooling, name)
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, pooling: Pooling, name: str) -> Self:
+    def of(cls, model: Any, tokenizer: Any, pooling: TokenPooling, name: str) -> Self:
         """Encoder of a model at hand. Raises CheckpointError when the tokenizer does not belong to it."""
         known = model.get_input_embeddings().weight.shape[0]
         if len(tokenizer) > known:
@@ -118,7 +118,7 @@ class Encoder(nn.Module):
                 f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not belong"
                 " together, take both from one folder"
             )
-        words = Words.of(tokenizer)
+        words = MarkedTokenizer.of(tokenizer)
         return cls(model, words, pooling, name, _fingerprint(model, words, pooling))
 
     @property
@@ -188,14 +188,14 @@ class Encoder(nn.Module):
         return torch.from_numpy(tokens_SL).to(device), torch.from_numpy(real_SL).to(device)
 
 
-def _fingerprint(model: nn.Module, words: Words, pooling: Pooling) -> str:
+def _fingerprint(model: nn.Module, words: MarkedTokenizer, pooling: TokenPooling) -> str:
     """Of the weights, the tokenizer and the pooling: what a vector depends on."""
     return digest_of(model.state_dict(), f"{words.fingerprint} {pooling}")
 
 
-def digest_of(values: Mapping[str, Tensor], told: str = "") -> str:
-    """Digest of named values, and of what else is told."""
-    digest = hashlib.sha256(told.encode())
+def digest_of(values: Mapping[str, Tensor], more: str = "") -> str:
+    """Digest of named values, and of what else is given."""
+    digest = hashlib.sha256(more.encode())
     for name, value in sorted(values.items()):
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())

@@ -35,16 +35,6 @@ def contrastive(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
     return (sum_B[taught_B] / number_B[taught_B]).mean()
 
 
-def spread(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files.
-
-    Unlike ``contrastive`` the fixed files share the mass. Every report has a fixed candidate.
-    """
-    share_BC = score_BC.masked_fill(~real_BC, -torch.inf).log_softmax(dim=-1)
-    wanted_B = torch.where(fixed_BC, share_BC, torch.zeros_like(share_BC)).sum(-1) / fixed_BC.sum(-1)
-    return -wanted_B.mean()
-
-
 def bce(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
     """Binary cross-entropy of every real pair of report and candidate, at the offset of all scores that makes it least.
 

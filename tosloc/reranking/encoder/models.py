@@ -25,10 +25,10 @@ from tosloc.reranking.encoder.encoders import Encoder, digest_of
 from tosloc.reranking.encoder.model import RerankingModel
 from tosloc.reranking.encoder.scoring_head import ScoringHead
 
-SCHEMA: Final = 2
+_SCHEMA: Final = 2
 RECORD: Final = "encoder.json"
-WEIGHTS: Final = "model.safetensors"
-ADAPTERS: Final = "adapters.safetensors"
+_WEIGHTS: Final = "model.safetensors"
+_ADAPTERS: Final = "adapters.safetensors"
 
 
 @dataclass(eq=False)
@@ -113,7 +113,7 @@ class EncoderModels:
         for name, encoder in learned.items():
             _write_encoder(folder / names[name], encoder)
         record = {
-            "schema": SCHEMA,
+            "schema": _SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "head": self.head.settings,
             "weights": head,
@@ -133,7 +133,7 @@ class EncoderModels:
         """
         try:
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-            if record["schema"] > SCHEMA:
+            if record["schema"] > _SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
             settings = StageTwoSettings.model_validate(record["settings"])
             encoders = record["encoders"]
@@ -144,7 +144,7 @@ class EncoderModels:
         except CheckpointError:
             raise
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
-            raise damaged(folder, error) from error
+            raise damaged_reranker(folder, error) from error
         try:
             head.load_state_dict(values)
         except RuntimeError as error:
@@ -159,7 +159,7 @@ class EncoderModels:
         return cls(settings, code, report, head), record
 
 
-def damaged(folder: Path, error: Exception) -> CheckpointError:
+def damaged_reranker(folder: Path, error: Exception) -> CheckpointError:
     """What to say of a folder that cannot be read."""
     return CheckpointError(
         f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
@@ -205,7 +205,7 @@ def _adapted(folder: Path, record: Mapping[str, Any], settings: StageTwoSettings
             f"{place}: not the encoder that the adapters of {folder} were trained on; put that one (fingerprint"
             f" {record['base']['fingerprint']}) there"
         )
-    values = safetensors.torch.load_file(folder / str(record["place"]) / ADAPTERS)
+    values = safetensors.torch.load_file(folder / str(record["place"]) / _ADAPTERS)
     encoder.adapt(int(record["rank"]))
     encoder.take_adapters(values)
     if encoder.fingerprint != record["fingerprint"]:
@@ -218,11 +218,11 @@ def _write_encoder(folder: Path, encoder: Encoder) -> None:
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         if encoder.rank:
-            _write(temporary / ADAPTERS, encoder.adapters)
+            _write(temporary / _ADAPTERS, encoder.adapters)
         else:
             encoder.model.config.save_pretrained(temporary)
             encoder.words.tokenizer.save_pretrained(temporary)
-            _write(temporary / WEIGHTS, encoder.model.state_dict())
+            _write(temporary / _WEIGHTS, encoder.model.state_dict())
         temporary.chmod(folder.parent.stat().st_mode)
         if folder.exists():
             shutil.rmtree(folder)

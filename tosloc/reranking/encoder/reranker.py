@@ -21,16 +21,16 @@ from tosloc.records import Float16Array, FloatArray, IntArray, Progress, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates
 from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, best_device, encode
-from tosloc.reranking.encoder.models import EncoderModels, damaged
+from tosloc.reranking.encoder.models import EncoderModels, damaged_reranker
 from tosloc.reranking.encoder.texts import report_text
 from tosloc.reranking.encoder.training import State, Trainer, score_lists
 from tosloc.reranking.encoder.vector_store import VectorStore
 
-WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+_WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
-BLOCK: Final = 48
+_BLOCK: Final = 48
 """Reports whose candidates are in memory together when many are ranked."""
-VECTORS: Final = "vectors.npz"
+_VECTORS: Final = "vectors.npz"
 """Chunk vectors that a checkpoint carries along."""
 
 
@@ -165,7 +165,7 @@ class EncoderReranker(Reranker):
     ) -> Iterator[Reranked | None]:
         """New scores: stage one's and the encoders', a block of reports at a time."""
         rest = iter(candidates)
-        while block := list(islice(rest, BLOCK)):
+        while block := list(islice(rest, _BLOCK)):
             if not self.weight:
                 yield from (None for _ in block)
                 continue
@@ -224,7 +224,7 @@ class EncoderReranker(Reranker):
         """Write models and weight, and the vectors that are carried along."""
         if self._carried is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            save_arrays(folder / VECTORS, _to_arrays(self._carried, self.models.code.width))
+            save_arrays(folder / _VECTORS, _to_arrays(self._carried, self.models.code.width))
         self.models.save(
             folder,
             {
@@ -243,9 +243,9 @@ class EncoderReranker(Reranker):
             made.weight = float(record["weight"])
             made.validation_, made.trained_until = record["validation"], int(record["trained_until"])
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(folder, error) from error
-        if (folder / VECTORS).exists():
-            made._carried = _from_arrays(load_arrays(folder / VECTORS))
+            raise damaged_reranker(folder, error) from error
+        if (folder / _VECTORS).exists():
+            made._carried = _from_arrays(load_arrays(folder / _VECTORS))
         return made
 
 
@@ -283,14 +283,14 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = {}
-    for weight in (*WEIGHTS, math.inf):
+    for weight in (*_WEIGHTS, math.inf):
         values = [
             values_of(one, combined(one.scores, scores, weight))
             for one, scores in zip(candidates, encoder_scores, strict=True)
         ]
         number = max(len(values), 1)
         tried[weight] = (math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number)
-    best = max(WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
+    best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     names = {0.0: "stage one", math.inf: "encoder"}
     return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}
 

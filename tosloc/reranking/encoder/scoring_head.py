@@ -10,7 +10,7 @@ from torch.nn import functional
 
 # B reports, C candidates of a report, N chunks of a file, d width, P component scores
 
-Pooling: TypeAlias = Literal["softmax", "mean", "max", "first"]
+ChunkPoolingKind: TypeAlias = Literal["softmax", "mean", "max", "first"]
 
 
 class ChunkPooling(nn.Module):
@@ -20,7 +20,7 @@ class ChunkPooling(nn.Module):
     (docs/method.md, section 3).
     """
 
-    def __init__(self, kind: Pooling, width: int) -> None:
+    def __init__(self, kind: ChunkPoolingKind, width: int) -> None:
         super().__init__()
         self.kind = kind
         self.weight = nn.Linear(width, 1) if kind == "softmax" else None
@@ -68,7 +68,7 @@ class ScoringHead(nn.Module):
     def __init__(
         self,
         width: int,
-        chunk_pooling: Pooling = "softmax",
+        chunk_pooling: ChunkPoolingKind = "softmax",
         *,
         adapter_rank: int = 0,
         cosine: bool = False,

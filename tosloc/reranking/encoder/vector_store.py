@@ -11,17 +11,14 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.errors import StoreError
-from tosloc.records import IntArray
+from tosloc.records import Float16Array, IntArray
 
 # n chunks of a blob, d width of the encoder
 
-Float16Array = npt.NDArray[np.float16]
-
-SCHEMA: Final = 1
-BUSY_SECONDS: Final = 120.0
+_SCHEMA: Final = 1
+_BUSY_SECONDS: Final = 120.0
 _APPLICATION: Final = 0x546F7356  # "TosV"
 _ASK: Final = 500
 _TABLES: Final = """
@@ -61,8 +58,8 @@ class VectorStore:
             for statement in _TABLES.split(";"):
                 run(statement)
             run(f"PRAGMA application_id={_APPLICATION}")
-            run(f"PRAGMA user_version={SCHEMA}")
-        elif application != _APPLICATION or version > SCHEMA:
+            run(f"PRAGMA user_version={_SCHEMA}")
+        elif application != _APPLICATION or version > _SCHEMA:
             run("ROLLBACK")
             raise StoreError(
                 f"{self.path}: not a store of vectors that this version of TosLoc can read; name another file, or"
@@ -71,7 +68,7 @@ class VectorStore:
         run("COMMIT")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.DatabaseError:

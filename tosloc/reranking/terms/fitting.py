@@ -25,9 +25,9 @@ from tosloc.reranking.terms.sparse_vectors import SparseVectors, principal
 from tosloc.reranking.terms.training import DualEncoderTrainingSet, LabelledRows, fit_dual_encoder
 from tosloc.reranking.terms.vocabulary import TermVocabulary
 
-WEIGHTS: Final = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """Weights of the component scores that validation measures too, without the combiner."""
-MARGIN: Final = 0.002
+_MARGIN: Final = 0.002
 """MRR + MAP on validation by which both stages must lead stage one."""
 STAGE_ONE: Final = "stage one"
 BOTH: Final = "both stages"
@@ -237,7 +237,7 @@ def measured_on_validation(
             scores = component_scores(encoder, vectors, vectors.reports([counts_of(one.report)]), rows)
             added = model.added(scores, one.features)
         reports += 1
-        alone = {f"vectors x {weight:g}": weight * scores.sum(axis=1) for weight in WEIGHTS}
+        alone = {f"vectors x {weight:g}": weight * scores.sum(axis=1) for weight in _WEIGHTS}
         for name, more in {STAGE_ONE: np.zeros(len(one)), BOTH: added, **alone}.items():
             ranks = [*fixed_ranks(one.scores + more, one.fixed).tolist(), *one.missed_ranks]
             sums[name] = sums.get(name, np.zeros(2)) + rr_and_ap(ranks)
@@ -252,4 +252,4 @@ def gains(validation: Mapping[str, tuple[float, float]] | None) -> bool:
     if not validation:
         return False
     gain = np.round(np.subtract(validation[BOTH], validation[STAGE_ONE]), 9)
-    return bool(gain.min() >= 0 and gain.sum() > MARGIN)
+    return bool(gain.min() >= 0 and gain.sum() > _MARGIN)

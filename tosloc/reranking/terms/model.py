@@ -23,7 +23,7 @@ from tosloc.reranking.terms.combiner import combiner_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
 from tosloc.reranking.terms.vocabulary import TermVocabulary
 
-SCHEMA: Final = 1
+_SCHEMA: Final = 1
 RECORD: Final = "terms.json"
 IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
 
@@ -66,7 +66,7 @@ class TermModel:
             write_text(folder / trees, text)
             kept, last = {weights, trees}, {"trees": trees, "mix": self.combiner.weight_}
         record = {
-            "schema": SCHEMA,
+            "schema": _SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "weights": weights,
             "gains": dict(self.encoder.gains),
@@ -87,7 +87,7 @@ class TermModel:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
         try:
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-            if record["schema"] > SCHEMA:
+            if record["schema"] > _SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
             arrays = safetensors.numpy.load_file(folder / str(record["weights"]))
             encoder = DualEncoder.from_arrays(arrays, record["gains"])

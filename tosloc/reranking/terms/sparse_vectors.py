@@ -15,9 +15,9 @@ from scipy import sparse
 
 from tosloc.records import Float32Array, IntArray, LongArray
 
-OVERSAMPLED: Final = 20
+_OVERSAMPLED: Final = 20
 """Further directions of the randomised decomposition."""
-ROUNDS: Final = 5
+_ROUNDS: Final = 5
 """Its rounds."""
 
 
@@ -102,10 +102,10 @@ class SparseVectorCache:
 
 def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
     """(V, d) the first right singular vectors of rows (n, V), by a randomised decomposition; missing ones are 0."""
-    number = min(width + OVERSAMPLED, *rows.shape)
+    number = min(width + _OVERSAMPLED, *rows.shape)
     single = rows.astype(np.float32)
     space = np.random.default_rng(seed).standard_normal((rows.shape[1], number)).astype(np.float32)
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         space = np.linalg.qr(single.T @ (single @ space))[0]
     found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
     made = np.zeros((rows.shape[1], width), dtype=np.float32)

@@ -23,8 +23,8 @@ from tosloc.reranking.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
 from tosloc.reranking.terms.file_vectors import CandidateRows
 from tosloc.reranking.terms.sparse_vectors import SparseVectors
 
-NEGATIVE_OFFSET = 3.0
-"""A wrong file at position r (from 0) is drawn with odds 1 / (r + 3)."""
+_NEGATIVE_OFFSET = 3.0
+"""A wrong file at position r (from 0) is draw with odds 1 / (r + 3)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,10 @@ class TrainableDualEncoder(nn.Module):
         return moved_Vd
 
 
-def drawn(one: LabelledRows, settings: TermsSettings, rng: np.random.Generator) -> LongArray:
+def draw(one: LabelledRows, settings: TermsSettings, rng: np.random.Generator) -> LongArray:
     """Positions of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
     right, wrong = np.flatnonzero(one.fixed)[: settings.positives], np.flatnonzero(~one.fixed)
-    odds = 1.0 / (wrong + NEGATIVE_OFFSET)
+    odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
     number = min(settings.negatives, len(wrong))
     return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
 
@@ -140,8 +140,8 @@ def fit_once(
         order = rng.permutation(len(training_set.lists))
         for step in range(steps):
             some = [training_set.lists[n] for n in order[step * settings.reports : (step + 1) * settings.reports]]
-            batch = Batch.of(some, [drawn(one, settings, rng) for one in some])
-            loss = listwise_loss(
+            batch = DrawnCandidates.of(some, [draw(one, settings, rng) for one in some])
+            loss = even_mass_loss(
                 batch.scores(model, training_set, settings.dropout, generator), batch.fixed_BC, batch.real_BC
             )
             optimizer.zero_grad()
@@ -154,8 +154,8 @@ def fit_once(
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """The drawn candidates of some reports."""
+class DrawnCandidates:
+    """The draw candidates of some reports."""
 
     reports: LongArray
     """(B,)"""
@@ -167,7 +167,7 @@ class Batch:
     real_BC: Tensor
 
     @classmethod
-    def of(cls, lists: Sequence[LabelledRows], positions: Sequence[LongArray]) -> Batch:
+    def of(cls, lists: Sequence[LabelledRows], positions: Sequence[LongArray]) -> DrawnCandidates:
         """The candidates at the given positions of each list."""
         shape = (len(lists), max(map(len, positions)))
         contents, histories = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -203,7 +203,7 @@ class Batch:
         return score_BC
 
 
-def listwise_loss(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
+def even_mass_loss(score_BC: Tensor, fixed_BC: Tensor, real_BC: Tensor) -> Tensor:
     """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files.
 
     Unlike the encoder reranker's contrastive loss the fixed files share the mass. Every report has a fixed candidate.

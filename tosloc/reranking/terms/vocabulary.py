@@ -11,23 +11,23 @@ from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from tosloc.analysis import text
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.store import FactTable
+from tosloc.index.postings import idf
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reranking.terms.sparse_vectors import SparseVectors
 
-SUMMARY_WEIGHT = 3.0
+_SUMMARY_WEIGHT = 3.0
 """How many times a term of a report's summary counts."""
 _OF_FIELD = {"code": 1.0, "comment": 0.5, "string": 0.5, "method": 2.0, "type": 6.0, "field": 1.0}
-FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
+_FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
 """How many times a term of a file counts, by where it stands."""
-NAME_WEIGHT, FOLDER_WEIGHT = 6.0, 2.0
+_NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
 """The same for the words of its path."""
-LEAST_IDF = 0.1
+_LEAST_IDF = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,8 @@ class TermVocabulary:
         terms = ("", *sorted(kept))
         return cls(
             terms,
-            idf(np.array([of_files.get(term, 0) for term in terms]), files),
-            idf(np.array([of_reports.get(term, 0) for term in terms]), len(reports)),
+            idf(files, np.array([of_files.get(term, 0) for term in terms])),
+            idf(len(reports), np.array([of_reports.get(term, 0) for term in terms])),
             np.array([commits.get(term, commits[""]) for term in terms]),
             np.array([fixes.get(term, fixes[""]) for term in terms]),
         )
@@ -101,23 +101,25 @@ class TermVocabulary:
         starts = np.cumsum([0, *map(len, known)])
         terms = np.array([term for one in known for term, _ in one], dtype=np.int32)
         counts = np.array([count for one in known for _, count in one], dtype=np.float64)
-        rare = np.maximum((self.in_reports[terms] + self.in_files[terms]) / 2, LEAST_IDF)
+        weight = np.maximum((self.in_reports[terms] + self.in_files[terms]) / 2, _LEAST_IDF)
         shape = (len(reports), len(self))
-        return SparseVectors.heaviest(sparse.csr_array(((1 + np.log(counts)) * rare, terms, starts), shape=shape), size)
+        return SparseVectors.heaviest(
+            sparse.csr_array(((1 + np.log(counts)) * weight, terms, starts), shape=shape), size
+        )
 
     def of_contents(
         self, table: FactTable, numbers: IntArray, rows: LongArray, paths: Sequence[str], size: int
     ) -> SparseVectors:
-        """Sparse vectors of files: ln(1 + tf) and its idf in files.
+        """Sparse vectors of files: ln(1 + tf) x IDF in files.
 
         ``rows`` (n,) of the table, -1 for a file that could not be read; ``numbers`` are those of its vocabulary.
         """
         starts = table.starts[rows]
         sizes = np.where(rows >= 0, table.starts[rows + 1] - starts, 0)
-        places = np.arange(int(sizes.sum())) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-        terms, owners = numbers[table.terms[places]], np.repeat(np.arange(len(rows)), sizes)
+        positions = np.arange(int(sizes.sum())) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        terms, owners = numbers[table.terms[positions]], np.repeat(np.arange(len(rows)), sizes)
         known = terms > 0
-        counts = table.counts[places[known]] @ FIELD_WEIGHTS
+        counts = table.counts[positions[known]] @ _FIELD_WEIGHTS
         ids = self.ids
         words = [
             (owner, ids[term], weight)
@@ -129,14 +131,8 @@ class TermVocabulary:
         term = np.concatenate((terms[known], np.array([word[1] for word in words], dtype=np.int32)))
         count = np.concatenate((counts, np.array([word[2] for word in words], dtype=np.float64)))
         matrix = sparse.coo_array((count, (owner, term)), shape=(len(rows), len(self))).tocsr()  # sums what is twice
-        matrix.data = np.log1p(matrix.data) * np.maximum(self.in_files[matrix.indices], LEAST_IDF)
+        matrix.data = np.log1p(matrix.data) * np.maximum(self.in_files[matrix.indices], _LEAST_IDF)
         return SparseVectors.heaviest(matrix, size)
-
-
-def idf(frequency: npt.NDArray[np.integer], number: int) -> FloatArray:
-    """ln(1 + (n - df + .5) / (df + .5))."""
-    weight: FloatArray = np.log1p((number - frequency + 0.5) / (frequency + 0.5))
-    return weight
 
 
 def path_words(path: str) -> dict[str, float]:
@@ -146,9 +142,9 @@ def path_words(path: str) -> dict[str, float]:
     {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
     """
     folder, _, name = path.rpartition("/")
-    words = dict.fromkeys(text.terms(folder.replace("/", " ")), FOLDER_WEIGHT)
+    words = dict.fromkeys(text.terms(folder.replace("/", " ")), _FOLDER_WEIGHT)
     for term in text.terms(name.rpartition(".")[0] or name):
-        words[term] = words.get(term, 0.0) + NAME_WEIGHT
+        words[term] = words.get(term, 0.0) + _NAME_WEIGHT
     return words
 
 
@@ -160,5 +156,5 @@ def report_counts(summary: Mapping[str, int], prose: Mapping[str, int]) -> dict[
     """
     counts = {term: float(count) for term, count in prose.items()}
     for term, count in summary.items():
-        counts[term] = counts.get(term, 0.0) + SUMMARY_WEIGHT * count
+        counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * count
     return counts
