@@ -218,7 +218,7 @@ class Bench:
             return localizer(shipped_stage_one())
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
-            guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED, 1.0)
+            guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED_NAMES, 1.0)
             return localizer(StageOne(tuple(guess), np.array(list(guess.values()))))
 
     @cached_property
@@ -276,7 +276,7 @@ class Bench:
         retriever = bm25s.BM25()
         retriever.index((ids, vocabulary), show_progress=False)
         del ids
-        paper = localizer(StageOne(tuple(features.PAPER), np.full(len(features.PAPER), 0.25)))
+        paper = localizer(StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25)))
         questions = [[term for term in Query(report).weights if term in vocabulary] for report in self.reports]
         terms = float(np.mean([len(query) for query in questions]))
         say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")

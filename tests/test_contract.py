@@ -19,7 +19,7 @@ from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 
 WEIGHTED = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
-PAPER = StageOne(tuple(features.PAPER), np.array([0.9, 0.4, 0.3, 0.1]))
+PAPER = StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1]))
 CONSTANT = StageOne(("test",), np.array([0.0]))
 
 Answer = Callable[[BugReport], Ranking]

@@ -19,7 +19,7 @@ from tosloc.experiment import ExperimentContext
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import tasks_of
+from tosloc.retrieval.extraction import tasks_of
 from tosloc.retrieval.stage_one import StageOne
 
 CONFIG = toy.config(0.5, 0.2)

@@ -15,7 +15,7 @@ from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.records import Ranking
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import tasks_of
+from tosloc.retrieval.extraction import tasks_of
 from tosloc.retrieval.stage_one import StageOne
 
 WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)

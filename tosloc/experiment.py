@@ -35,7 +35,8 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer, texts_of, vectors_path
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
-from tosloc.retrieval.feature_tables import Extraction, LabelledReports, tasks_of
+from tosloc.retrieval.extraction import Extraction, tasks_of
+from tosloc.retrieval.feature_tables import LabelledReports
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}

@@ -30,8 +30,8 @@ from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import BugReport, FloatArray, Hit, LongArray, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval import features
+from tosloc.retrieval.explainer import Explainer
 from tosloc.retrieval.fitting import Choice
-from tosloc.retrieval.reasons import Explainer
 from tosloc.retrieval.stage_one import StageOne
 
 

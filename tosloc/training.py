@@ -23,7 +23,8 @@ from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, silent
 from tosloc.reranking import reranker_class
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import Extraction, FeatureTable, ranking_lists, tasks_of
+from tosloc.retrieval.extraction import Extraction, tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
 from tosloc.retrieval.fitting import Choice, fit_stage_one
 from tosloc.retrieval.stage_one import StageOne
 from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
@@ -135,7 +136,7 @@ def train_reranker(
 def feature_names(config: Config) -> tuple[str, ...]:
     """Features that the configuration names, or all of its method. Raises ConfigError for one that there is not."""
     settings = config.stage_one
-    names = settings.features or (tuple(features.PAPER) if settings.method == "paper" else features.NAMES)
+    names = settings.features or (features.PAPER_NAMES if settings.method == "paper" else features.NAMES)
     unknown = [name for name in names if name not in features.ALL]
     if unknown:
         near = difflib.get_close_matches(unknown[0], features.ALL, n=1)

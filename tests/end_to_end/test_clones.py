@@ -15,7 +15,8 @@ from tosloc.data.git import Repository
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import Extraction, FeatureTable, tasks_of
+from tosloc.retrieval.extraction import Extraction, tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
 
 

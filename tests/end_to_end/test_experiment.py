@@ -17,7 +17,7 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
-from tosloc.retrieval import feature_tables as extraction_module
+from tosloc.retrieval import extraction as extraction_module
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 

@@ -13,15 +13,9 @@ from tosloc.experiment import ExperimentContext
 from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.index.term_bounds import TermBounds
 from tosloc.records import Snapshot
-from tosloc.retrieval import feature_tables as module
-from tosloc.retrieval.feature_tables import (
-    FeatureTable,
-    _sample,
-    ranking_lists,
-    read_block,
-    save_block,
-    tasks_of,
-)
+from tosloc.retrieval import extraction as module
+from tosloc.retrieval.extraction import _sample, tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block, save_block
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)

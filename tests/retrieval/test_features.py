@@ -14,8 +14,7 @@ FOUR_THIRDS = math.log(4 / 3)
 
 
 def of(name, context):
-    feature = features.DIRECT[name] if name in features.DIRECT else features.PAPER[name]
-    return feature.of(context)
+    return features.FEATURES[name].values(context)
 
 
 def bm(frequency, length, average, k1, b):
@@ -315,14 +314,14 @@ def test_test(make_context):
 # Related files
 
 
-def test_posterior():
+def test_prior():
     # 1 x 1 against -.6 x 1
     got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
 
 
-def test_twin(make_context):
+def test_test_counterpart(make_context):
     context = make_context(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
     got = features.test_counterpart(context, np.array([0.1, 0.5, 0.3, 0.1]))
     assert got.tolist() == [0, 0.3, 0.5, 0.5]
@@ -384,8 +383,7 @@ def test_all_columns_are_finite_and_comparable(rich):
     for name, values in made.items():
         assert values.shape == (3,)
         assert np.isfinite(values).all()
-        feature = (features.DIRECT | features.PAPER).get(name)
-        if feature is None or feature.scaled:
+        if features.FEATURES[name].scaled:
             assert values.max() in (0.0, 1.0)
     assert {name for name, values in made.items() if not values.any()} <= {"identifiers", "folders", "length"}
 
@@ -394,9 +392,6 @@ def test_columns_do_not_depend_on_what_else_is_wanted(rich):
     made = features.columns(rich, features.ALL)
     for name in features.ALL:
         assert features.columns(rich, [name])[name].tolist() == made[name].tolist()
-    chosen = ("twin", "code")
-    assert features.table(rich, chosen).tolist() == np.column_stack([made[name] for name in chosen]).tolist()
-    assert features.table(rich, ()).shape == (3, 0)
 
 
 def test_an_unknown_feature(rich):
@@ -404,10 +399,27 @@ def test_an_unknown_feature(rich):
         features.columns(rich, ["code", "magic"])
 
 
-def test_no_file_and_no_past(make_context):
+def test_no_file_and_no_history(make_context):
     empty = make_context({}, "tree", "node at x.A.go(A.java:1)")
     for values in features.columns(empty, features.ALL).values():
         assert values.tolist() == []
     fresh = make_context({"a": {"code": "tree"}}, "")
     for values in features.columns(fresh, features.ALL).values():
         assert np.isfinite(values).all()
+
+
+def test_what_needs_a_history_says_nothing_without_one(make_context):
+    files = {
+        "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
+        "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
+        "test/TreeTest.java": {"code": "tree", "type": "treetest"},
+    }
+    summary, description = "Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)"
+    commits, reports = [(9, "tree grow", ["src/Tree.java"])], [(7, "tree node", ["src/Tree.java"])]
+    without = features.columns(make_context(files, summary, description), features.ALL)
+    with_history = features.columns(make_context(files, summary, description, commits, reports), features.ALL)
+    for name, feature in features.FEATURES.items():
+        if feature.history:
+            assert not without[name].any(), name
+        elif feature not in features.RELATED and not name.endswith("_frame"):  # rare among the frames of reports
+            assert without[name].tolist() == with_history[name].tolist(), name

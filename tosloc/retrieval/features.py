@@ -1,4 +1,4 @@
-"""The features of stage one: each a small function from a context to one value a file.
+"""The features of stage one: each a small function from a query context to one value a file, and a line in the table.
 
 The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and
 validation reports of four projects; docs/features.md lists what each is worth. Shapes: F files of the version, N paths,
@@ -19,10 +19,11 @@ from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
 from tosloc.retrieval.chunks import best_chunk
+from tosloc.retrieval.reasons import LEADING_FILES, SIMILAR_NAMES, TEST_COUNTERPART_LEADS, ReasonText, ReasonTexts
 
+FEATURES_VERSION = "features1"
+"""Of the formulas below, in the names of stored feature tables: raise it when one gives other values."""
 MONTH_DAYS = 30.0
-CANDIDATE_SEEDS = 20
-"""How many leading files lend their score to test counterparts and to files that change with them."""
 
 
 # The paper's four
@@ -136,16 +137,16 @@ def mention(context: QueryContext) -> FloatArray:
 
 
 def mention_order(context: QueryContext) -> FloatArray:
-    """``mention`` divided by the root of the place among the files' names that the report mentions."""
+    """``mention`` divided by the root of the rank among the files' names that the report mentions."""
     table, present = context.version.paths.table, context.version.paths.present
     scores = np.zeros(context.all_paths)
-    place = 0
+    rank = 0
     for word in context.query.mentions:
         if word[:1].isupper() or "_" in word:
             rows = [row for row in table.rows_of_stem.get(word, ()) if present[row]]
-            place += bool(rows)
+            rank += bool(rows)
             for row in rows:
-                scores[row] = (1.0 if table.compound_stem[row] else 0.5) / math.sqrt(place)
+                scores[row] = (1.0 if table.compound_stem[row] else 0.5) / math.sqrt(rank)
     return context.to_files(scores)
 
 
@@ -179,12 +180,12 @@ def cause_frame(context: QueryContext) -> FloatArray:
 
 
 def file_documents(context: QueryContext) -> FloatArray:
-    """BM25 of the file's joined fixed reports + of its joined commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
+    """BM25 of the file's fixed reports as one text + of its commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
     return context.to_files(context.reports_bm25 + context.commits_bm25[0])
 
 
 def commit_summary(context: QueryContext) -> FloatArray:
-    """BM25 of the file's joined commit messages for the summary alone."""
+    """BM25 of the file's commit messages as one text for the summary alone."""
     return context.to_files(context.commits_bm25[1])
 
 
@@ -222,7 +223,7 @@ def folder_reports(context: QueryContext) -> FloatArray:
 
 
 def name_documents(context: QueryContext) -> FloatArray:
-    """BM25 of the messages of all commits that touched a file whose name shares a word: helps files without a past."""
+    """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
     index, view, paths = context.history.index, context.history.commits, context.version.paths
     terms, weights = view.known_terms(context.query.summary_weights)
     by_name_term = index.aggregated(view, index.name_incidence(paths.table))
@@ -264,84 +265,21 @@ def length(context: QueryContext) -> FloatArray:
     return np.log1p(view.to_files(view.corpus.table.lines.astype(np.float64)))
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A formula and how its values are made comparable between reports."""
-
-    of: Callable[[QueryContext], FloatArray]
-    scaled: bool = True
-    """Divide by the largest value among the version's files."""
-
-
-PAPER: Mapping[str, Feature] = {
-    "text": Feature(text, scaled=False),
-    "trace": Feature(trace, scaled=False),
-    "history": Feature(history, scaled=False),
-    "complexity": Feature(complexity, scaled=False),
-}
-
-DIRECT: Mapping[str, Feature] = {
-    "bm25f": Feature(bm25f),
-    "code": Feature(code),
-    "methods": Feature(methods),
-    "chunk": Feature(chunk),
-    "summary": Feature(summary),
-    "lead": Feature(lead),
-    "coverage": Feature(coverage),
-    "identifiers": Feature(identifiers),
-    "path": Feature(path),
-    "folders": Feature(folders),
-    "name_coverage": Feature(name_coverage),
-    "mention": Feature(mention, scaled=False),
-    "mention_order": Feature(mention_order, scaled=False),
-    "rare_frame": Feature(rare_frame, scaled=False),
-    "cause_frame": Feature(cause_frame),
-    "file_documents": Feature(file_documents),
-    "commit_summary": Feature(commit_summary),
-    "near_commits": Feature(near_commits),
-    "near_reports": Feature(near_reports),
-    "near_package": Feature(near_package),
-    "folder_reports": Feature(folder_reports),
-    "name_documents": Feature(name_documents),
-    "recency": Feature(recency),
-    "activity": Feature(activity),
-    "year": Feature(year),
-    "popularity": Feature(popularity),
-    "length": Feature(length),
-    "test": Feature(test, scaled=False),
-}
-
-PRIOR_WEIGHTS: Mapping[str, float] = {
-    "bm25f": 0.5, "code": 1.0, "methods": 0.4, "chunk": 2.3, "summary": 1.0, "identifiers": 1.0, "path": 0.6,
-    "folders": 0.8, "name_coverage": 0.6, "mention": 1.0, "rare_frame": 1.5, "cause_frame": 1.5, "file_documents": 1.0,
-    "commit_summary": 0.4, "near_commits": 0.4, "near_reports": 1.0, "near_package": 0.8, "name_documents": 0.7,
-    "recency": 1.0, "activity": 1.0, "popularity": -1.8, "test": -0.6,
-}  # fmt: skip
-"""Fixed weights of a first guess, which the two features below pass on to related files; never fitted."""
-
-RELATED = ("co_change", "twin", "folder_share")
-
-
-def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
-    """(F,) softmax of the first guess over the version's files, from scaled columns."""
-    guess = sum((weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns), np.float64(0.0))
-    share = np.exp(guess - np.max(guess))
-    value: FloatArray = share / share.sum()
-    return value
+# Related files: what the first guess puts in front passes on a part of it
 
 
 def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum over the 20 leading files j of p_j x the decayed share of j's commits that touched this file too."""
-    seeds = leaders(shares, CANDIDATE_SEEDS)
-    ids = context.version.paths.path_ids[seeds].astype(np.int64)
-    return context.to_files(context.history.co_change(ids, shares[seeds], context.all_paths))
+    leading = leaders(shares, LEADING_FILES)
+    ids = context.version.paths.path_ids[leading].astype(np.int64)
+    return context.to_files(context.history.co_change(ids, shares[leading], context.all_paths))
 
 
 def test_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """p of the largest test_counterpart: Foo for FooTest, and the other way round."""
+    """p of the likeliest test counterpart: Foo for FooTest, and the other way round."""
     groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
     best: dict[int, list[tuple[float, int]]] = {}
-    for file in leaders(shares, 5 * CANDIDATE_SEEDS).tolist():
+    for file in leaders(shares, 5 * LEADING_FILES).tolist():
         best.setdefault(int(groups[file]), []).append((float(shares[file]), file))
     scores = np.zeros(context.files)
     wanted = np.zeros(int(groups.max(initial=-1)) + 1, dtype=bool)
@@ -360,38 +298,103 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     return value
 
 
+# The table
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature: its name, its formula, what it says to people, and how its values are made comparable."""
+
+    name: str
+    """Also its key in weights.json and in printed reasons."""
+    values: Callable[..., FloatArray]
+    """From a query context, and for a related feature from the prior (F,) too, to (F,) values."""
+    reason: ReasonText | None = None
+    """The sentence for a file that it lifts; features of one sentence are summed. None for what only weighs down."""
+    prior: float = 0.0
+    """Fixed weight in the first guess, never fitted."""
+    scaled: bool = True
+    """Whether values are divided by the largest one among the version's files."""
+    history: bool = False
+    """Whether it needs a history: without one it is 0 for every file."""
+
+
+PAPER: tuple[Feature, ...] = (
+    Feature("text", text, ReasonTexts.words, scaled=False),
+    Feature("trace", trace, ReasonTexts.frame, scaled=False),
+    Feature("history", history, ReasonTexts.fixes, scaled=False, history=True),
+    Feature("complexity", complexity, ReasonTexts.complexity, scaled=False),
+)
+DIRECT: tuple[Feature, ...] = (
+    Feature("bm25f", bm25f, ReasonTexts.words, prior=0.5),
+    Feature("code", code, ReasonTexts.words, prior=1.0),
+    Feature("methods", methods, ReasonTexts.words, prior=0.4),
+    Feature("chunk", chunk, ReasonTexts.words, prior=2.3),
+    Feature("summary", summary, ReasonTexts.words, prior=1.0),
+    Feature("lead", lead, ReasonTexts.words),
+    Feature("coverage", coverage, ReasonTexts.words),
+    Feature("identifiers", identifiers, ReasonTexts.words, prior=1.0),
+    Feature("path", path, ReasonTexts.path_words, prior=0.6),
+    Feature("folders", folders, ReasonTexts.path_words, prior=0.8),
+    Feature("name_coverage", name_coverage, ReasonTexts.path_words, prior=0.6),
+    Feature("mention", mention, ReasonTexts.named, prior=1.0, scaled=False),
+    Feature("mention_order", mention_order, ReasonTexts.named, scaled=False),
+    Feature("rare_frame", rare_frame, ReasonTexts.frame, prior=1.5, scaled=False),
+    Feature("cause_frame", cause_frame, ReasonTexts.frame, prior=1.5),
+    Feature("file_documents", file_documents, ReasonTexts.nearest_report, prior=1.0, history=True),
+    Feature("commit_summary", commit_summary, ReasonTexts.nearest_commit, prior=0.4, history=True),
+    Feature("near_commits", near_commits, ReasonTexts.nearest_commit, prior=0.4, history=True),
+    Feature("near_reports", near_reports, ReasonTexts.nearest_report, prior=1.0, history=True),
+    Feature("near_package", near_package, ReasonTexts.package, prior=0.8, history=True),
+    Feature("folder_reports", folder_reports, ReasonTexts.package, history=True),
+    Feature("name_documents", name_documents, SIMILAR_NAMES, prior=0.7, history=True),
+    Feature("recency", recency, ReasonTexts.last_change, prior=1.0, history=True),
+    Feature("activity", activity, ReasonTexts.last_change, prior=1.0, history=True),
+    Feature("year", year, ReasonTexts.last_change, history=True),
+    Feature("popularity", popularity, prior=-1.8, history=True),
+    Feature("length", length, ReasonTexts.lines),
+    Feature("test", test, prior=-0.6, scaled=False),
+)
+RELATED: tuple[Feature, ...] = (
+    Feature("co_change", co_change, ReasonTexts.changed_together, history=True),
+    Feature("twin", test_counterpart, TEST_COUNTERPART_LEADS),
+    Feature("folder_share", folder_share, ReasonTexts.package),
+)
+
+PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
+RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
+NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
+"""What stage one uses unless a configuration says otherwise, in the order of its weights."""
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER)}
+ALL: tuple[str, ...] = tuple(FEATURES)
+PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
+
+
+def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
+    """(F,) softmax of the first guess over the version's files, from scaled columns."""
+    guess = sum((weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns), np.float64(0.0))
+    share = np.exp(guess - np.max(guess))
+    value: FloatArray = share / share.sum()
+    return value
+
+
 def scaled(values: FloatArray) -> FloatArray:
     """Values divided by their largest, where that is above 0."""
     largest = float(values.max()) if len(values) else 0.0
     return values / largest if largest > 0 else values
 
 
-NAMES: tuple[str, ...] = (*DIRECT, *RELATED)
-ALL: tuple[str, ...] = (*NAMES, *PAPER)
-
-
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
-    related = [name for name in wanted if name in RELATED]
-    needed = [*wanted, *(name for name in DIRECT if related and name not in wanted)]
+    chosen = [FEATURES[name] for name in wanted]
+    related = [feature for feature in chosen if feature in RELATED]
     made: dict[str, FloatArray] = {}
-    for name in needed:
-        if name in RELATED:
-            continue
-        feature = DIRECT[name] if name in DIRECT else PAPER[name]
-        values = feature.of(context)
-        made[name] = scaled(values) if feature.scaled else values
-    if related and context.files:
-        shares = prior(made)
-        makers = {"co_change": co_change, "twin": test_counterpart, "folder_share": folder_share}
-        for name in related:
-            made[name] = scaled(makers[name](context, shares))
-    elif related:
-        made |= {name: np.zeros(0) for name in related}
+    for feature in [*chosen, *(DIRECT if related else ())]:
+        if feature not in RELATED and feature.name not in made:
+            values = feature.values(context)
+            made[feature.name] = scaled(values) if feature.scaled else values
+    if related:
+        shares = prior(made) if context.files else np.zeros(0)
+        for feature in related:
+            made[feature.name] = scaled(feature.values(context, shares)) if context.files else np.zeros(0)
     return {name: made[name] for name in wanted}
-
-
-def table(context: QueryContext, wanted: Sequence[str]) -> FloatArray:
-    """(F, features) the wanted columns side by side."""
-    made = columns(context, wanted)
-    return np.column_stack([made[name] for name in wanted]) if wanted else np.zeros((context.files, 0))

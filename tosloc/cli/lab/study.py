@@ -47,7 +47,8 @@ from tosloc.learning.ranking_lists import RankingLists
 from tosloc.localizer import Localizer
 from tosloc.plots.drawing import save
 from tosloc.records import FloatArray, Ranking
-from tosloc.retrieval.feature_tables import FeatureTable, tasks_of
+from tosloc.retrieval.extraction import tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
 from tosloc.retrieval.stored_tables import StoredFeatureTables
 

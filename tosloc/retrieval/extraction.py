@@ -1,0 +1,191 @@
+"""Computing the feature tables of many labelled reports: in blocks of consecutive versions, in parallel, resumable.
+
+A block's blobs are loaded and inverted once for all of its versions. Each finished block is a file; a second run goes
+on after the last one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.store import FactStore
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.data.git import Repository
+from tosloc.data.history import History
+from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.corpus import Corpus, VersionView, corpus_of
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.paths import PathTable, PathView
+from tosloc.index.query import Query
+from tosloc.index.rvsm import StructuredText
+from tosloc.index.term_bounds import WHOLE, TermBounds
+from tosloc.learning.ranking_lists import Rows
+from tosloc.records import BoolArray, BugReport, Case, LongArray, Names, Progress, Snapshot, silent
+from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
+from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
+
+BLOCK = 48
+"""Reports a block: enough to share the loading, few enough for memory."""
+HARD_SHARE = 0.75
+"""Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One report to extract: the query, the version, and which rows to keep."""
+
+    report: BugReport
+    version: str
+    fixed: tuple[str, ...]
+    contained: bytes
+    """Which commits of the history the version contains, as packed bits."""
+    sampled: int
+    """How many wrong files to keep; 0 keeps every file."""
+
+
+class Extraction:
+    """The feature tables of one project, kept in a folder."""
+
+    def __init__(
+        self, folder: Path, repo_path: Path, store_path: Path, suffixes: frozenset[str], names: Sequence[str]
+    ) -> None:
+        self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
+        self.suffixes, self.names = suffixes, tuple(names)
+        self.term_bounds: TermBounds = WHOLE
+        self.history_digest = ""
+
+    @property
+    def history_path(self) -> Path:
+        """Where the project's history is kept for the workers."""
+        return self.folder / "evidence.npz"
+
+    def write_history(self, history: HistoryIndex, paths: Names) -> None:
+        """Keep the history for the workers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        save_arrays(self.history_path, history.to_arrays(paths.names))
+        self.history_digest = hashlib.sha256(self.history_path.read_bytes()).hexdigest()
+
+    def _block_path(self, tasks: Sequence[Task]) -> Path:
+        facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
+        words = [(t.report.summary, t.report.description) for t in tasks]
+        version = f"{FEATURES_VERSION}+{ANALYSER}+{sorted(PRIOR_WEIGHTS.items())}"
+        made_of: list[object] = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
+        if self.term_bounds != WHOLE:
+            made_of.append([self.term_bounds.least, self.term_bounds.most])
+        key = hashlib.sha256(json.dumps(made_of, default=str).encode())
+        for task in tasks:
+            key.update(task.contained)
+        return self.folder / f"block-{key.hexdigest()[:24]}.npz"
+
+    def run(
+        self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
+    ) -> list[Path]:
+        """Extract what is missing; the blocks' files, in the order of the tasks."""
+        blocks = [tasks[start : start + BLOCK] for start in range(0, len(tasks), BLOCK)]
+        paths = [self._block_path(block) for block in blocks]
+        missing = [(block, path) for block, path in zip(blocks, paths, strict=True) if not path.exists()]
+        done = len(tasks) - sum(len(block) for block, _ in missing)
+        progress(what, done, len(tasks))
+        if missing:
+            calls = [joblib.delayed(_extract)(self, block, path) for block, path in missing]
+            workers = min(joblib.effective_n_jobs(jobs), len(calls))
+            for finished in joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
+                calls
+            ):
+                done += finished
+                progress(what, done, len(tasks))
+        return paths
+
+    def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
+        """The tables of finished blocks, in order."""
+        for path in paths:
+            yield from read_block(path)
+
+
+@dataclass(eq=False)
+class _Worker:
+    """What a process needs for every block of an extraction."""
+
+    repo: Repository
+    store: FactStore
+    history: HistoryIndex
+    paths: PathTable
+
+
+@lru_cache(maxsize=1)
+def _worker(repo_path: Path, store_path: Path, history_path: Path, digest: str) -> _Worker:
+    history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
+    repo = Repository(repo_path)
+    for path in paths:
+        repo.path_names.id(path)
+    return _Worker(repo, FactStore(store_path), history, PathTable(paths))
+
+
+def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
+    worker = _worker(extraction.repo_path, extraction.store_path, extraction.history_path, extraction.history_digest)
+    snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
+    corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
+    structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
+    tables = [
+        _table(extraction, task, snapshot, worker, corpus, structured)
+        for task, snapshot in zip(tasks, snapshots, strict=True)
+    ]
+    save_block(path, tables)
+    return len(tasks)
+
+
+def _table(
+    extraction: Extraction,
+    task: Task,
+    snapshot: Snapshot,
+    worker: _Worker,
+    corpus: Corpus,
+    structured: StructuredText | None,
+) -> FeatureTable:
+    version = VersionIndex(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
+    contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
+    history = worker.history.as_of(task.report.opened_seconds, contained)
+    context = QueryContext(Query(task.report, extraction.term_bounds.of(version.text)), version, history)
+    made = columns(context, extraction.names)
+    rows = np.column_stack([made[name] for name in extraction.names]).astype(np.float32)
+    wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
+    fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
+    weights = np.ones(len(rows), dtype=np.float32)
+    if task.sampled and len(rows) > task.sampled + len(wanted):
+        kept, weights = _sample(prior(made), fixed, task.sampled, np.random.default_rng(_seed(task)))
+        return FeatureTable(task.report.id, rows[kept], fixed[kept], weights, snapshot.path_ids[kept])
+    return FeatureTable(task.report.id, rows, fixed, weights, snapshot.path_ids)
+
+
+def _seed(task: Task) -> int:
+    return int.from_bytes(hashlib.sha256(f"{task.report.id} {task.version}".encode()).digest()[:8], "big")
+
+
+def _sample(guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator) -> tuple[LongArray, Rows]:
+    """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
+    order = np.argsort(-guess, kind="stable")
+    wrong = order[~fixed[order]]
+    hard = wrong[: int(number * HARD_SHARE)]
+    rest = wrong[len(hard) :]
+    drawn = rng.choice(rest, size=min(number - len(hard), len(rest)), replace=False)
+    weights = np.ones(len(guess), dtype=np.float32)
+    weights[drawn] = len(rest) / max(len(drawn), 1)
+    kept = np.sort(np.concatenate((np.flatnonzero(fixed), hard, drawn)))
+    return kept, weights[kept]
+
+
+def tasks_of(cases: Sequence[Case], history: History, sampled: int) -> list[Task]:
+    """Tasks of labelled reports; ``sampled`` wrong files each, 0 for all files."""
+    return [
+        Task(case.report, case.version, case.fixed, np.packbits(history.ancestors(case.version)).tobytes(), sampled)
+        for case in cases
+    ]
