@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end import toy
-from tosloc import experiment
+from tosloc import training
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.evaluation import evaluate_folder
@@ -54,7 +54,7 @@ def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> di
                 names[number]: row for number, row in zip(table.path_ids.tolist(), table.rows.tolist(), strict=True)
             }
         finally:
-            experiment.project.close()
+            experiment.indexed.close()
 
 
 def localized(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
@@ -70,11 +70,11 @@ def localized(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> di
                 tuple(names.names),
             )
             case = next(case for case in experiment.dataset.cases if case.report.id == ASKED)
-            localizer.open(experiment.project, case.version)
+            localizer.open(experiment.indexed, case.version)
             ranking = localizer.localize(case.report).ranking
             return dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
         finally:
-            experiment.project.close()
+            experiment.indexed.close()
 
 
 def same(one: dict[str, Any], two: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def large(tmp_path_factory) -> toy.Toy:
 def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
     out = made.folder / name
     reports = made.reports(f"{name}.jsonl", records)
-    experiment.train(config, made.git.path, reports, out, made.store, carry=False, default=None)
+    training.train(config, made.git.path, reports, out, made.store, carry=False, default=None)
     return out
 
 

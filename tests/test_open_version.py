@@ -58,14 +58,14 @@ def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
         made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
         yield made
-        made.project.close()
+        made.indexed.close()
 
 
 def localizer_of(experiment: ExperimentContext) -> Localizer:
     """A localizer as training leaves it."""
     made = Localizer(CONFIG)
     made.stage_one_ = STAGE
-    names = experiment.project.repo.path_names
+    names = experiment.indexed.repo.path_names
     made.reports_ = report_documents(experiment.dataset.cases, experiment.history, names), tuple(names.names)
     return made
 
@@ -85,19 +85,19 @@ CASES = ("1002", "1010", "1017", "1029", "2000", "2001", "2002", "2003")
 def test_the_same_features_and_ranking_as_in_training(experiment, extracted, identity):
     case = next(case for case in experiment.dataset.cases if case.report.id == identity)
     table = extracted[identity]
-    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
     answer = localizer.answer(case.report, localizer.version_)
-    names = experiment.project.repo.path_names.names
+    names = experiment.indexed.repo.path_names.names
     assert [names[number] for number in table.path_ids] == list(answer.context.version.text.snapshot.paths)
     for place, name in enumerate(features.ALL):
         assert answer.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
-    trained: Ranking = localizer.rank_table(table, names)
+    trained: Ranking = table.ranking(localizer.stage_one.scores(table.rows), names)
     assert dict(zip(answer.ranking.paths, answer.ranking.scores, strict=True)) == pytest.approx(
         dict(zip(trained.paths, trained.scores, strict=True)), rel=1e-5, abs=1e-5
     )
 
 
-def test_the_scene_is_not_trivial(extracted):
+def test_the_example_is_not_trivial(extracted):
     """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
     spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
     assert [name for name, size in zip(features.ALL, spread, strict=True) if size == 0] == []
@@ -105,7 +105,7 @@ def test_the_scene_is_not_trivial(extracted):
 
 def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
     case = experiment.dataset.cases[-1]
-    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
     answer = localizer.localize(case.report)
     localizer.save(tmp_path / "checkpoint")
     carried = Localizer.load(tmp_path / "checkpoint").localize(case.report)
@@ -117,6 +117,6 @@ def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
 def test_asked_again_and_again(experiment):
     """From the third report on, joined texts are kept: the answer stays the same to the last bit."""
     case = experiment.dataset.cases[-1]
-    localizer = localizer_of(experiment).open(experiment.project, case.version)
+    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
     answers = [localizer.localize(case.report).ranking for _ in range(4)]
     assert all(answer == answers[0] for answer in answers)

@@ -93,7 +93,7 @@ def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, m
             paths = extraction.run(tasks, jobs=jobs)
             blocks.append([(path.name, path.read_bytes()) for path in paths])
             made.append(list(extraction.tables(paths)))
-        experiment.project.close()
+        experiment.indexed.close()
     assert len(blocks[0]) == 3
     assert blocks[0] == blocks[1]
     assert [table.report for table in made[0]] == [case.report.id for case in experiment.dataset.cases]

@@ -31,7 +31,7 @@ def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
         made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
         yield made
-        made.project.close()
+        made.indexed.close()
 
 
 def content(table: FeatureTable):
@@ -134,10 +134,10 @@ def test_tables_of_all_files(experiment, tmp_path, small_blocks):
     assert len(blocks) == 3
     tables = list(extraction.tables(blocks))
     assert [table.report for table in tables] == [case.report.id for case in cases]
-    names = experiment.project.repo.path_names.names
+    names = experiment.indexed.repo.path_names.names
     for table, case in zip(tables, cases, strict=True):
         paths = [names[number] for number in table.path_ids]
-        assert paths == list(experiment.project.snapshot(case.version).paths)
+        assert paths == list(experiment.indexed.snapshot(case.version).paths)
         assert [path for path, hit in zip(paths, table.fixed, strict=True) if hit] == list(case.fixed)
         assert (table.weights == 1).all()
         assert table.rows.shape == (len(paths), len(NAMES))
@@ -225,6 +225,6 @@ def test_other_evidence_makes_other_blocks(experiment, project, tmp_path):
             fresh = other.extraction(tmp_path / "fresh", NAMES)
             expected = [content(table) for table in fresh.tables(fresh.run(tasks, jobs=1))]
         finally:
-            other.project.close()
+            other.indexed.close()
     assert after == expected
     assert after != before
