@@ -54,7 +54,7 @@ def assert_same(one: FactTable, two: FactTable) -> None:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_build(
     repository: tuple[Path, dict[str, str]], tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +189,7 @@ def test_batches_are_even() -> None:
     assert module._batches(tasks[:1], [9_999_999]) == [(tasks[0],)]
 
 
+@pytest.mark.slow
 def test_progress_goes_on_while_building(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     path, texts = repository
     process = start_build(path, tmp_path / "facts.db", 1, list(texts))

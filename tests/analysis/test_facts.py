@@ -196,6 +196,7 @@ def test_nothing_is_lost_when_the_parser_gives_up() -> None:
     assert column(facts, "comment") == Counter(["remark"])
 
 
+@pytest.mark.slow
 def test_a_big_file_is_read_whole() -> None:
     method = "    void stepNumber%d(int value) { if (value > 3) { total += value; } }\n"
     text = "class Big {\n" + "".join(method % i for i in range(14_000)) + "}\n"

@@ -22,6 +22,7 @@ from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.workspace import Workspace
 from tosloc.reranking.encoder.training import Trainer
 
+pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)
 TWO = """
 [stage_two]
