@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_floors import BELOW
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "checkpoints/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
+NAMED = re.compile(r"`((?:tosloc|tests|configs|scripts|docs|checkpoints)/[\w./-]*)`")
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
@@ -48,6 +51,18 @@ def missing_links(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert missing_links(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_pages_name_exist(page: Path) -> None:
+    names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_table_of_rooms_is_complete() -> None:
+    table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
+    rooms = {room for room in BELOW if not room.startswith("__")}
+    assert sorted(room for room in rooms if not re.search(rf"`[\w/]*\b{room}(\.py|/)`", table)) == []
 
 
 def test_a_broken_link_is_seen(tmp_path: Path) -> None:
