@@ -6,7 +6,7 @@ import lizard
 import pytest
 
 from tosloc.analysis import complexity as module
-from tosloc.analysis.complexity import Complexity, complexity, estimate
+from tosloc.analysis.complexity import Complexity, complexity_of, keyword_complexity
 
 JAVA = """
 package a;
@@ -67,13 +67,13 @@ def default(text: str, suffix: str) -> tuple[int, int]:
     ],
 )
 def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:
-    measured = complexity(text, suffix)
+    measured = complexity_of(text, suffix)
     assert (measured.total, measured.functions) == default(text, suffix)
     assert measured.counted
 
 
 def test_known_numbers() -> None:
-    assert complexity(
+    assert complexity_of(
         "class A { int f(int a) { return a > 0 && a < 9 ? 1 : 2; } void g() { } }", ".java"
     ) == Complexity(4, 2, True)
 
@@ -85,12 +85,12 @@ def test_a_failing_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatc
         raise IndexError
 
     monkeypatch.setattr(lizard, "get_reader_for", fail)
-    assert complexity(text, ".java") == estimate(text)
-    assert not complexity(text, ".java").counted
-    assert complexity(text, ".java").total >= 3
+    assert complexity_of(text, ".java") == keyword_complexity(text)
+    assert not complexity_of(text, ".java").counted
+    assert complexity_of(text, ".java").total >= 3
 
 
 def test_a_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert not complexity(JAVA, ".java").counted
-    assert not complexity("x = 1\n", ".py").counted
+    assert not complexity_of(JAVA, ".java").counted
+    assert not complexity_of("x = 1\n", ".py").counted

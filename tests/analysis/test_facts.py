@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tosloc.analysis.facts import ANALYSER, FIELDS, LANGUAGES, SOURCE_SUFFIXES, Facts, analyse, analyser, language_of
+from tosloc.analysis.facts import ANALYSER, FIELDS, Facts, analyse, analyser_of
+from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -147,16 +148,6 @@ def test_counts_have_a_ceiling() -> None:
     assert facts.length == 70_000
 
 
-def test_large_texts_count_the_same_by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = SHOP + "\n" * 70 + SHOP
-    dense = analyse(text, ".java")
-    monkeypatch.setattr("tosloc.analysis.facts._DENSE", 0)
-    sparse = analyse(text, ".java")
-    assert table(dense) == table(sparse)
-    assert chunks(dense) == chunks(sparse)
-    assert len(chunks(sparse)) == 2
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -281,9 +272,9 @@ def test_languages_and_suffixes() -> None:
     assert {".java", ".kt", ".scala", ".py", ".h", ".tsx", ".rs", ".sh"} <= SOURCE_SUFFIXES
     assert not {".md", ".xml", ".properties", ".txt"} & SOURCE_SUFFIXES
     assert SOURCE_SUFFIXES <= LANGUAGES.keys()
-    assert ANALYSER in analyser("java")
+    assert ANALYSER in analyser_of("java")
     assert "lizard" in ANALYSER
-    assert analyser("java") != analyser("python")
+    assert analyser_of("java") != analyser_of("python")
     prose = analyse("if this and that while those?", ".md")
     assert (prose.complexity, prose.functions) == (0, 0)
 

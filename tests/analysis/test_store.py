@@ -124,7 +124,7 @@ def test_a_new_analyser_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     blobs = list(FACTS)
     with FactStore(tmp_path / "facts.db") as store:
         store.put(rows(blobs))
-    monkeypatch.setattr(module, "analyser", lambda language: "facts99")
+    monkeypatch.setattr(module, "analyser_of", lambda language: "facts99")
     with FactStore(tmp_path / "facts.db") as store:
         assert store.missing(blobs, "java") == blobs
 

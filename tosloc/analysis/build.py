@@ -14,7 +14,8 @@ from typing import Final, TypeAlias
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
-from tosloc.analysis.facts import analyse, language_of
+from tosloc.analysis.facts import analyse
+from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore, Packed, pack
 from tosloc.data.git import Repository, decode
 from tosloc.records import Progress, silent

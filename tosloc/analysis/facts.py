@@ -6,47 +6,49 @@ Facts are a pure function of text, language and ``ANALYSER``, so they are made o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
-from tosloc.analysis.code import LANGUAGES, SOURCE_SUFFIXES, Outline, grammar_release, language, language_of, outline
-from tosloc.analysis.complexity import LIZARD, complexity, estimate
+from tosloc.analysis.complexity import LIZARD, complexity_of, keyword_complexity
+from tosloc.analysis.languages import language_named, language_of
+from tosloc.analysis.outline import Outline, Span
+from tosloc.analysis.syntax import grammar_release, outline_of
 from tosloc.analysis.text import identifier_compounds, identifier_terms, words
 from tosloc.records import IntArray, LongArray
 
-__all__ = ["ANALYSER", "FIELDS", "LANGUAGES", "SOURCE_SUFFIXES", "Facts", "analyse", "analyser", "language_of"]
-
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 """Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
+TEXT_FIELDS: Final = FIELDS[:3]
 
-ANALYSER: Final = f"facts1+{LIZARD}"
-"""Version of what is computed here, with lizard's release."""
-
-
-@cache
-def analyser(name: str) -> str:
-    """The maker of facts of the language called ``name``, for store keys: ``ANALYSER`` and its grammar's release."""
-    return "+".join((ANALYSER, *grammar_release(name)))
-
+FACTS_VERSION: Final = 1
+"""Goes up when what is computed here changes."""
+ANALYSER: Final = f"facts{FACTS_VERSION}+{LIZARD}"
+"""Version of the facts, with lizard's release."""
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
+"""Lines that a chunk shares with the next one."""
 
-_DENSE: Final = 4_000_000
-"""Tables up to this many cells are counted in place, larger ones by sorting."""
-
-_KINDS: Final = {"code": 0, "comment": 1, "string": 2}
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _MARKUP = re.compile(
     r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
     r"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
+
+
+@cache
+def analyser_of(language: str) -> str:
+    """The version of the facts of the language called so, for store keys: ``ANALYSER`` and its grammar's release."""
+    return "+".join((ANALYSER, *grammar_release(language)))
 
 
 @dataclass(slots=True)
@@ -81,6 +83,19 @@ class Facts:
     """False if keywords were counted because lizard failed or does not know the language."""
 
 
+class _Section(NamedTuple):
+    """Words of one field in one piece of a file.
+
+    Pieces are lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on: piece 2c is what chunk c shares with chunk c - 1,
+    piece 2c + 1 the rest of chunk c's first 50 lines.
+    """
+
+    piece: int
+    field: str
+    """One of ``TEXT_FIELDS``."""
+    words: list[str]
+
+
 class _Numbering(dict[str, int]):
     """Gives each new key the next number."""
 
@@ -95,137 +110,120 @@ def analyse(text: str, path_suffix: str, *, parse: bool = True) -> Facts:
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
     expressions alone, for a text that brings a parser down.
     """
-    name = language_of(path_suffix)
+    language = language_named(language_of(path_suffix))
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     source = text.encode("utf-8", "replace")
-    seen = outline(source, name, parse=parse)
-    facts = Facts(types=tuple(dict.fromkeys(seen.types)), package=seen.package, parsed=seen.parsed)
+    outline = outline_of(source, language.name, parse=parse)
+    facts = Facts(types=tuple(dict.fromkeys(outline.types)), package=outline.package, parsed=outline.parsed)
     facts.lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-    _count(source, seen, facts)
-    reader = language(name).lizard
-    if reader is not None:
-        measured = complexity(text, reader) if parse else estimate(text)
+    _count_terms(facts, source, outline)
+    if language.lizard is not None:
+        measured = complexity_of(text, language.lizard) if parse else keyword_complexity(text)
         facts.complexity, facts.functions, facts.counted = measured.total, measured.functions, measured.counted
     return facts
 
 
-def _chunks(lines: int) -> int:
+def _chunk_count(lines: int) -> int:
     """How many chunks a text has; a last one of overlap lines only is not made.
 
-    >>> [_chunks(lines) for lines in (0, 1, 60, 61, 110, 111)]
+    >>> [_chunk_count(lines) for lines in (0, 1, 60, 61, 110, 111)]
     [1, 1, 1, 2, 2, 3]
     """
     return max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))
 
 
-def _count(source: bytes, seen: Outline, facts: Facts) -> None:
+def _count_terms(facts: Facts, source: bytes, outline: Outline) -> None:
     """Fill in the terms, the counts and the chunks.
 
-    Word tokens are numbered, counted as numbers, and only then expanded to their terms.
+    Each distinct identifier is expanded to its terms once, so terms are counted by products of sparse matrices.
+    S sections, I identifiers, T terms, C chunks.
     """
+    C = _chunk_count(facts.lines)
+    sections = list(_sections(source, outline.spans, C))
     identifiers = _Numbering()
-    chunks = _chunks(facts.lines)
-    tokens: list[int] = []
-    sizes: list[int] = []  # of the runs of tokens that have the same piece and kind
-    runs: list[int] = []  # 3 * piece + kind
-    number = identifiers.__getitem__
-    for place, texts in enumerate(_pieces(source, seen, chunks)):
-        for column, parts in enumerate(texts):
-            if parts:
-                part = b" ".join(parts).decode("utf-8", "replace")
-                if column == 2 and "\\" in part:
-                    part = _ESCAPE.sub(" ", part)
-                elif column == 1 and ("<" in part or "{@" in part):
-                    part = _MARKUP.sub(" ", part)
-                found = words(part)
-                tokens += map(number, found)
-                sizes.append(len(found))
-                runs.append(3 * place + column)
+    tokens = [[identifiers[word] for word in section.words] for section in sections]
     declared = [
-        [number(name) for found in names for name in words(found)] for names in (seen.methods, seen.types, seen.fields)
+        [identifiers[word] for name in names for word in words(name)]
+        for names in (outline.methods, outline.types, outline.fields)
     ]
-
-    terms = _Numbering()
-    number = terms.__getitem__
-    expanded = [list(map(number, identifier_terms(identifier))) for identifier in identifiers]
-    T = len(terms)
-    if not T:
-        facts.chunk_starts = np.zeros(chunks + 1, dtype=np.int64)
+    expanded = [identifier_terms(identifier) for identifier in identifiers]
+    facts.terms = sorted({term for terms in expanded for term in terms})
+    if not facts.terms:
+        facts.chunk_starts = np.zeros(C + 1, dtype=np.int64)
         return
-    widths = np.array([len(parts) for parts in expanded], dtype=np.int64)
-    starts = np.cumsum(widths) - widths
-    flat = np.array([term for parts in expanded for term in parts], dtype=np.int64)
-    order = sorted(terms)
-    rank = np.empty(T, dtype=np.int64)
-    rank[[terms[term] for term in order]] = np.arange(T)
-    flat = rank[flat]
+    term_number = {term: number for number, term in enumerate(facts.terms)}
+    terms_IT = _counts([[term_number[term] for term in terms] for terms in expanded], len(term_number))
+    tokens_SI = _counts(tokens, len(identifiers))
+    tokens_SI.sum_duplicates()
+    terms_ST = tokens_SI @ terms_IT
 
-    # Every (run, identifier) once with its count, then every (run, term) of those.
-    token = np.array(tokens, dtype=np.int64)
-    run = np.repeat(np.array(runs, dtype=np.int64), sizes)
-    keys, times = _totals(run * len(identifiers) + token, None, 3 * (2 * chunks + 1) * len(identifiers))
-    run, token = np.divmod(keys, len(identifiers))
-    width = widths[token]
-    ends = np.cumsum(width)
-    inner = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - width, width)
-    term = flat[np.repeat(starts[token], width) + inner]
-    times, run = np.repeat(times, width), np.repeat(run, width)
-    piece, kind = np.divmod(run, 3)
+    by_field = [[number for number, section in enumerate(sections) if section.field == name] for name in TEXT_FIELDS]
+    text_3T = (_counts(by_field, len(sections)) @ terms_ST).toarray()
+    declared_3T = (_counts(declared, len(identifiers)) @ terms_IT).toarray()
+    counts = np.concatenate((text_3T, declared_3T)).T
+    facts.counts = np.ascontiguousarray(np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16))
+    facts.length = int(terms_ST.sum())
+    compounds_I = np.array([len(identifier_compounds(identifier)) for identifier in identifiers])
+    facts.compounds = int((tokens_SI @ compounds_I).sum())
 
-    counts = np.zeros((T, len(FIELDS)), dtype=np.int64)
-    counts[:, :3] = np.bincount(term * 3 + kind, weights=times, minlength=3 * T).reshape(T, 3)
-    for column, names in enumerate(declared, start=3):
-        declared_terms = np.array([rank[t] for name in names for t in expanded[name]], dtype=np.int64)
-        counts[:, column] = np.bincount(declared_terms, minlength=T)
-    facts.terms = order
-    facts.counts = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
-    facts.length = int(times.sum())
-    paired = np.array([len(identifier_compounds(identifier)) for identifier in identifiers], dtype=np.int64)
-    facts.compounds = int(paired[tokens].sum())
-
-    # Piece 2c is the overlap at the head of chunk c (and the tail of chunk c - 1), piece 2c + 1 the rest of its lines.
-    chunk = piece // 2
-    shared = (piece % 2 == 0) & (chunk > 0)
-    last = chunk >= chunks  # overlap lines of the last chunk
-    chunk_keys = np.concatenate((chunk[~last] * T + term[~last], (chunk[shared] - 1) * T + term[shared]))
-    chunk_times = np.concatenate((times[~last], times[shared]))
-    pairs, totals = _totals(chunk_keys, chunk_times, chunks * T)
-    facts.chunk_starts = np.searchsorted(pairs, np.arange(chunks + 1) * T).astype(np.int64)
-    facts.chunk_terms = (pairs % T).astype(np.int32)
-    facts.chunk_counts = np.minimum(totals, 255).astype(np.uint8)
+    chunks_CT = _counts(_sections_of_chunks(sections, C), len(sections)) @ terms_ST
+    chunks_CT.sort_indices()
+    facts.chunk_starts = chunks_CT.indptr.astype(np.int64)
+    facts.chunk_terms = chunks_CT.indices.astype(np.int32)
+    facts.chunk_counts = np.minimum(chunks_CT.data, np.iinfo(np.uint8).max).astype(np.uint8)
 
 
-def _totals(keys: LongArray, weights: LongArray | None, size: int) -> tuple[LongArray, LongArray]:
-    """Distinct ``keys`` (all below ``size``), ascending, and the sum of ``weights`` of each, or how often it occurs."""
-    if size <= _DENSE:
-        totals = np.bincount(keys, weights=weights, minlength=1).astype(np.int64)
-        found = np.flatnonzero(totals)
-        return found, totals[found]
-    found, inverse = np.unique(keys, return_inverse=True)
-    return found, np.bincount(inverse, weights=weights).astype(np.int64)
+def _counts(rows: Sequence[Sequence[int]], width: int) -> csr_array:
+    """Sparse matrix that holds in row r how often each number occurs in ``rows[r]``."""
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter((column for row in rows for column in row), dtype=np.int64, count=int(starts[-1]))
+    return csr_array((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(rows), width))
 
 
-def _pieces(source: bytes, seen: Outline, chunks: int) -> Iterator[tuple[list[bytes], list[bytes], list[bytes]]]:
-    """For each piece of lines its code, comments and strings: lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on."""
-    newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == 10)
-    marks = np.arange(1, 2 * chunks + 1)
-    lines = (marks // 2) * CHUNK_LINES + (marks % 2) * CHUNK_OVERLAP  # first line of each piece after the first
-    lines = lines[lines <= len(newlines)]
-    cuts = [*(newlines[lines - 1] + 1).tolist(), len(source)]
-    spans = iter([*seen.spans, (len(source), len(source), "code")])
-    start, end, kind = next(spans)
-    at = 0
-    for cut in cuts:
-        texts: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-        while at < cut:
-            if at < start:
-                stop = min(start, cut)
-                texts[0].append(source[at:stop])
-            else:
-                stop = min(end, cut)
-                if kind != "drop":
-                    texts[_KINDS[kind]].append(source[at:stop])
-            at = stop
-            if at >= end and at < len(source):
-                start, end, kind = next(spans)
-        yield texts
+def _sections_of_chunks(sections: Sequence[_Section], chunks: int) -> list[list[int]]:
+    """Numbers of each chunk's sections. Overlap lines stand in two chunks, but for the first and the last ones."""
+    found: list[list[int]] = [[] for _ in range(chunks)]
+    for number, section in enumerate(sections):
+        chunk = section.piece // 2
+        if chunk < chunks:
+            found[chunk].append(number)
+        if section.piece % 2 == 0 and chunk > 0:
+            found[chunk - 1].append(number)
+    return found
+
+
+def _sections(source: bytes, spans: Sequence[Span], chunks: int) -> Iterator[_Section]:
+    """The words of the text's code, comments and strings, piece by piece."""
+    ends = _piece_ends(source, chunks)
+    texts: defaultdict[tuple[int, str], list[bytes]] = defaultdict(list)
+    for start, end, kind in _with_code(spans, len(source)):
+        while start < end and kind != "drop":
+            piece = bisect_right(ends, start)
+            stop = min(end, ends[piece])
+            texts[piece, kind].append(source[start:stop])
+            start = stop
+    for (piece, kind), parts in texts.items():
+        text = b" ".join(parts).decode("utf-8", "replace")
+        if kind == "string":
+            text = _ESCAPE.sub(" ", text)
+        elif kind == "comment":
+            text = _MARKUP.sub(" ", text)
+        yield _Section(piece, kind, words(text))
+
+
+def _piece_ends(source: bytes, chunks: int) -> list[int]:
+    """Where each piece of lines ends in the source."""
+    newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
+    pieces = np.arange(1, 2 * chunks + 1)
+    first_lines = (pieces // 2) * CHUNK_LINES + (pieces % 2) * CHUNK_OVERLAP
+    first_lines = first_lines[first_lines <= len(newlines)]
+    return [*(newlines[first_lines - 1] + 1).tolist(), len(source)]
+
+
+def _with_code(spans: Sequence[Span], size: int) -> Iterator[Span]:
+    """The spans with the code between them."""
+    end = 0
+    for span in (*spans, Span(size, size, "code")):
+        yield Span(end, span.start, "code")
+        yield span
+        end = span.end

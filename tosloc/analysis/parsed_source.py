@@ -1,4 +1,4 @@
-"""Source text -> what the published techniques read of it: pieces in their order, declared names, imports.
+"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports.
 
 Stage one's facts are terms already; each published technique has terms of its own, so it needs the words themselves.
 """
@@ -6,17 +6,14 @@ Stage one's facts are terms already; each published technique has terms of its o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cache
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-import tree_sitter
-import tree_sitter_java
+from tosloc.analysis.outline import Span
+from tosloc.analysis.syntax import captures_of, names_of, outline_of, spans_of, syntax_tree
 
-from tosloc.analysis.code import outline
-
-Kind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
+PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """``head`` is a comment before the package or the last import: most often a licence."""
 
 _QUERY: Final = """
@@ -45,6 +42,7 @@ _QUERY: Final = """
      (resource name: (identifier) @variable)]
 """
 _IMPORT = re.compile(rb"import\s+(static\s+)?([\w.\s]+?(?:\.\s*\*)?)\s*;")
+_SPAN_KINDS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -52,7 +50,7 @@ _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 class ParsedSource:
     """One source file, without its package and import lines."""
 
-    pieces: tuple[tuple[Kind, str], ...] = ()
+    pieces: tuple[tuple[PieceKind, str], ...] = ()
     """Texts in order, comments and strings with their marks."""
     types: tuple[str, ...] = ()
     """Names of the declared types in order, nested ones too."""
@@ -68,119 +66,84 @@ class ParsedSource:
     parsed: bool = True
     """False if regular expressions had to stand in for a parser."""
 
-    def text(self, *kinds: Kind) -> str:
+    def text(self, *kinds: PieceKind) -> str:
         """The pieces of these kinds (all, if none is named), each beginning a line of its own."""
         return "\n".join(text for kind, text in self.pieces if not kinds or kind in kinds)
 
 
-@cache
-def _grammar() -> tuple[tree_sitter.Parser, tree_sitter.Query]:
-    grammar = tree_sitter.Language(tree_sitter_java.language())
-    return tree_sitter.Parser(grammar), tree_sitter.Query(grammar, _QUERY)
-
-
-@dataclass(slots=True)
-class _Marks:
-    spans: list[tuple[int, int, str]] = field(default_factory=list)
-    """(start, end, kind) of what is not plain code, in order: comment, string, import, package."""
-    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def read(text: str, language: str = "java") -> ParsedSource:
-    """What a file holds. Never raises: what no parser understands is read by regular expressions."""
+def parse_source(text: str, language: str = "java") -> ParsedSource:
+    """What a file holds. Never raises: what no parser understands is analysed by regular expressions."""
     source = text.encode("utf-8", "replace")
-    marks = _parsed(source) if language == "java" else None
-    if marks is None:
-        return _lexed(source, language)
-    header = max((end for _, end, kind in marks.spans if kind in ("import", "package")), default=0)
-    pieces: list[tuple[Kind, str]] = []
-    imports: list[str] = []
-    package = ""
-    at = 0
-    for start, end, kind in (*marks.spans, (len(source), len(source), "end")):
-        if source[at:start].strip():
-            pieces.append(("code", source[at:start].decode("utf-8", "replace")))
-        own = source[start:end]
-        if kind == "import":
-            imports += _imported(own)
-        elif kind == "package":
-            found = _PACKAGE.search(own)
-            package = "".join(found[1].decode().split()) if found else package
-        elif kind == "comment":
-            what: Kind = "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
-            pieces.append((what, own.decode("utf-8", "replace")))
-        elif kind == "string":
-            pieces.append(("string", own.decode("utf-8", "replace")))
-        at = end
-    names = marks.names
-    return ParsedSource(
-        tuple(pieces), names["type"], names["outer"], names["method"], names["variable"], package, tuple(imports)
-    )
+    parsed = _parsed_java(source) if language == "java" else None
+    return _outlined(source, language) if parsed is None else parsed
 
 
-def _parsed(source: bytes) -> _Marks | None:
-    parser, query = _grammar()
-    try:
-        root = parser.parse(source).root_node
-        captures = tree_sitter.QueryCursor(query).captures(root)
-    except (ValueError, RecursionError, MemoryError):
+def _parsed_java(source: bytes) -> ParsedSource | None:
+    """A Java file by its syntax tree; None if there is nothing to be had from it."""
+    root = syntax_tree(source, "java")
+    captures = None if root is None else captures_of(root, "java", _QUERY)
+    if captures is None:
         return None
-    if root.has_error and not captures.get("type") and not captures.get("method"):
-        return None
-    marks = _Marks()
-    spans = sorted(
-        (node.start_byte, node.end_byte, kind)
-        for kind in ("comment", "string", "import", "package")
-        for node in captures.get(kind, ())
-    )
     # a string in an annotation of the package, a comment in an import: the outer one counts
+    spans = spans_of(captures, _SPAN_KINDS)
+    header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
+    clauses = [(span.kind, source[span.start : span.end]) for span in spans]
+    packages = [found[1] for kind, text in clauses if kind == "package" and (found := _PACKAGE.search(text))]
+    imports = [_imported(text) for kind, text in clauses if kind == "import"]
+    return ParsedSource(
+        pieces=tuple(_pieces(source, spans, header)),
+        types=tuple(names_of(source, captures, "type")),
+        outer=tuple(names_of(source, captures, "outer")),
+        methods=tuple(names_of(source, captures, "method")),
+        variables=tuple(names_of(source, captures, "variable")),
+        package="".join(packages[-1].decode().split()) if packages else "",
+        imports=tuple(name for name in imports if name is not None),
+    )
+
+
+def _outlined(source: bytes, language: str) -> ParsedSource:
+    """ParsedSource by the outline of stage one, which knows other languages and broken texts."""
+    outline = outline_of(source, language, parse=language != "java")
+    return ParsedSource(
+        pieces=tuple(_pieces(source, outline.spans)),
+        types=tuple(outline.types),
+        outer=tuple(outline.types[:1]),
+        methods=tuple(outline.methods),
+        variables=tuple(outline.fields),
+        package=outline.package,
+        imports=tuple(name for line in _IMPORT.finditer(source) if (name := _imported(line[0])) is not None),
+        parsed=outline.parsed,
+    )
+
+
+def _pieces(source: bytes, spans: Sequence[Span], header: int = 0) -> Iterator[tuple[PieceKind, str]]:
+    """Comments, strings and the code between them; comments that end before ``header`` are heads."""
     end = 0
-    for span in spans:
-        if span[0] >= end:
-            marks.spans.append(span)
-            end = span[1]
-    for name in ("type", "outer", "method", "variable"):
-        places = sorted({(node.start_byte, node.end_byte) for node in captures.get(name, ())})
-        marks.names[name] = tuple(source[start:end].decode("utf-8", "replace") for start, end in places)
-    return marks
+    for span in (*spans, Span(len(source), len(source), "end")):
+        code, own = source[end : span.start], source[span.start : span.end]
+        end = span.end
+        if code.strip():
+            yield "code", code.decode("utf-8", "replace")
+        if span.kind in ("comment", "string") and own.strip():
+            yield _piece_kind(span, own, header), own.decode("utf-8", "replace")
 
 
-def _imported(line: bytes) -> list[str]:
-    """The class or package that an import names.
+def _piece_kind(span: Span, text: bytes, header: int) -> PieceKind:
+    if span.kind == "string":
+        return "string"
+    if span.end <= header:
+        return "head"
+    return "javadoc" if text.startswith(b"/**") else "comment"
+
+
+def _imported(line: bytes) -> str | None:
+    """The class or package that an import names; None for what is no whole import.
 
     >>> _imported(b"import static a.b.C.run;"), _imported(b"import a.b.*;")
-    (['a.b.C'], ['a.b.*'])
+    ('a.b.C', 'a.b.*')
     """
     found = _IMPORT.search(line)
     if found is None:
-        return []
+        return None
     name = "".join(found[2].decode("utf-8", "replace").split())
-    return [name.rpartition(".")[0] if found[1] else name]
-
-
-def _lexed(source: bytes, language: str) -> ParsedSource:
-    """ParsedSource by the outline of stage one, which knows other languages and broken texts."""
-    seen = outline(source, language, parse=language != "java")
-    pieces: list[tuple[Kind, str]] = []
-    bounds = [0, *(place for span in seen.spans for place in (span.start, span.end)), len(source)]
-    kinds = ["code", *(kind for span in seen.spans for kind in (span.kind, "code"))]
-    for (start, end), kind in zip(pairwise(bounds), kinds, strict=True):
-        own = source[start:end]
-        if kind == "drop" or not own.strip():
-            continue
-        what: Kind = "code" if kind == "code" else "string" if kind == "string" else "comment"
-        if what == "comment" and own.startswith(b"/**"):
-            what = "javadoc"
-        pieces.append((what, own.decode("utf-8", "replace")))
-    imports = [name for line in _IMPORT.finditer(source) for name in _imported(line[0])]
-    types = tuple(seen.types)
-    return ParsedSource(
-        tuple(pieces),
-        types,
-        types[:1],
-        tuple(seen.methods),
-        tuple(seen.fields),
-        seen.package,
-        tuple(imports),
-        seen.parsed,
-    )
+    return name.rpartition(".")[0] if found[1] else name

@@ -21,7 +21,7 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.facts import FIELDS, Facts, analyser
+from tosloc.analysis.facts import FIELDS, Facts, analyser_of
 from tosloc.errors import StoreError
 from tosloc.records import BoolArray, IntArray, LongArray
 
@@ -509,7 +509,7 @@ class FactStore:
     def _maker(self, language: str) -> int | None:
         if language not in self._makers:
             row = self._database.execute(
-                "SELECT id FROM makers WHERE language = ? AND analyser = ?", (language, analyser(language))
+                "SELECT id FROM makers WHERE language = ? AND analyser = ?", (language, analyser_of(language))
             ).fetchone()
             if row is None:
                 return None
@@ -521,7 +521,7 @@ class FactStore:
         found = self._maker(language)
         if found is None:
             self._database.execute(
-                "INSERT INTO makers (language, analyser) VALUES (?, ?)", (language, analyser(language))
+                "INSERT INTO makers (language, analyser) VALUES (?, ?)", (language, analyser_of(language))
             )
             found = self._maker(language)
             assert found is not None

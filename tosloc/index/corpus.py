@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.facts import FIELDS, language_of
+from tosloc.analysis.facts import FIELDS
+from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore, FactTable
 from tosloc.index.postings import Postings, idf, ranges, summed
 from tosloc.records import FloatArray, IntArray, LongArray, Snapshot, first_paths

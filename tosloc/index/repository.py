@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tosloc.analysis.build import BuildReport, build
-from tosloc.analysis.facts import SOURCE_SUFFIXES
+from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
 from tosloc.data.git import Repository

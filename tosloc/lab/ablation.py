@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from tosloc.analysis.facts import SOURCE_SUFFIXES
+from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.arrays import load_arrays
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config, StageTwoSettings

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.facts import language_of
+from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore, FactTable
 from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of

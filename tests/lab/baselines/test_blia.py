@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.analysis.traces import frames
 from tosloc.lab.baselines.blia import BLIA, PARTS, BLIASettings, Cutter, candidates, files_of_frame, fused, trace_scores
 from tosloc.lab.baselines.context import BaselineContext
@@ -64,7 +64,7 @@ def test_parts_hold_what_they_should() -> None:
     technique = blia(context(SMALL, [REPORT]))
     cutter = technique.cutter
     for text, (types, methods, variables, comments) in zip(SMALL.values(), TERMS, strict=True):
-        source = read(text)
+        source = parse_source(text)
         assert cutter.names(source.outer) == types
         assert cutter.names(source.methods) == methods
         assert cutter.variables(source.variables) == variables

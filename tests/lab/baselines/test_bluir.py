@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.lab.baselines.toy import Bug, Commit, ask, context, report, scores
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, asked_often, names_of, rareness, saturated
 from tosloc.lab.baselines.buglocator import Reports, report_terms
 from tosloc.lab.baselines.context import BaselineContext
@@ -110,7 +110,7 @@ def test_a_plain_word_asks_names_twice_and_comments_once() -> None:
 
 
 def test_identifiers_are_no_keywords_and_come_from_imports_too() -> None:
-    source = read('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
+    source = parse_source('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
     assert names_of(source, imports=False) == ["E", "x1", "String", "s"]
     assert names_of(source, imports=True) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
 

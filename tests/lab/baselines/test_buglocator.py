@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.toy import Bug, Commit, ask, case, context, report, scores
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.lab.baselines.buglocator import (
     BugLocator,
     BugLocatorSettings,
@@ -60,14 +60,14 @@ public class JUnitView { // a plain remark
 """
 
     def test_of_code(self) -> None:
-        assert code_terms(read(self.SOURCE), TextSettings()) == [
+        assert code_terms(parse_source(self.SOURCE), TextSettings()) == [
             *("render", "widget"),  # javadoc; "this", "one" and "too" are stop words
             *("unit", "view", "view", "port", "hello", "widget", "open", "url", "inner", "run"),  # J is one letter
             *("junitview", "inner", "openurl", "run"),
         ]
 
     def test_the_switches(self) -> None:
-        source = read(self.SOURCE)
+        source = parse_source(self.SOURCE)
 
         def terms(**values: Any) -> list[str]:
             return code_terms(source, TextSettings.model_validate(values))
@@ -81,11 +81,11 @@ public class JUnitView { // a plain remark
         assert {"thi", "arg"} <= set(terms(stopping="mixed")) - set(terms())
 
     def test_names_are_not_stopped_and_count_again(self) -> None:
-        source = read("class This { void string() { } void string(int a) { } }")
+        source = parse_source("class This { void string() { } void string(int a) { } }")
         assert name_terms(source, TextSettings()) == ["thi", "string", "string"]
 
     def test_broken_code_has_terms(self) -> None:
-        assert "widget" in code_terms(read("}} widgets ((("), TextSettings())
+        assert "widget" in code_terms(parse_source("}} widgets ((("), TextSettings())
 
 
 def test_golden_length_score() -> None:

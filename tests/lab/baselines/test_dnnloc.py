@@ -12,7 +12,7 @@ import pytest
 from tests.lab.baselines import leaks
 from tests.lab.baselines.techniques import SMALL, fitted, parts, project
 from tests.lab.baselines.toy import Bug, ask, case, context, scores
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.dnnloc import (
     ClassNames,
@@ -98,7 +98,7 @@ def test_features_by_hand() -> None:
 
 
 def test_class_names_count_only_where_the_version_has_them() -> None:
-    names = ClassNames([read("class TreeViewer { } class Tree { }"), read("class ItemViewer { }")])
+    names = ClassNames([parse_source("class TreeViewer { } class Tree { }"), parse_source("class ItemViewer { }")])
     both = names.cosine("Tree and TreeViewer", np.array([1, 1]))
     # said: treeviewer version viewer; declared: the same three, and itemviewer item viewer
     assert both == pytest.approx([1.0, 1 / 3])

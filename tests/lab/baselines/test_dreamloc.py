@@ -16,8 +16,8 @@ import torch
 from tests.lab.baselines import leaks
 from tests.lab.baselines.techniques import SMALL, fitted, maker, project
 from tests.lab.baselines.toy import Bug, ask, context, scores
-from tosloc.analysis.complexity import complexity
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.complexity import complexity_of
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.lab.baselines import dreamloc
 from tosloc.lab.baselines.context import BaselineContext
@@ -75,7 +75,7 @@ def test_a_long_report_keeps_its_compounds() -> None:
 
 def test_code_is_read_behind_its_imports() -> None:
     text = '/* Licence */\npackage a.b;\nimport c.D;\n/** Doc. */ class E { String s = "text"; } // end'
-    words = Cutter()(code(read(text)))
+    words = Cutter()(code(parse_source(text)))
     assert words == ["doc", "string", "text", "end"]
 
 
@@ -101,7 +101,7 @@ def test_smoothed_idf_and_its_copy() -> None:
 
 def test_snippets_hold_distinct_words_with_the_logs_of_their_counts() -> None:
     vectors = Vectors(["apple", "pear"], np.eye(2, dtype=np.float32))
-    sources = [read(text) for text in ("/** apple apple pear. apple pear */", "", "/** fig */")]
+    sources = [parse_source(text) for text in ("/** apple apple pear. apple pear */", "", "/** fig */")]
     snippets = Snippets(sources, vectors, 3, 2)
     assert snippets.sizes.tolist() == [2, 0, 1]
     ids, logs = snippets.padded(snippets.of_rows(np.array([0, 2])))
@@ -127,7 +127,7 @@ def test_a_file_that_was_ever_fixed_stands_half_above_the_others() -> None:
 
 def test_complexity_is_the_sum_over_functions() -> None:
     text = "class A { void f(int a) { if (a > 1 && a < 3) {} } void g(int a) { if (a>1) {} if (a>2) {} if (a>3) {} } }"
-    assert complexity(text, ".java").total == 7
+    assert complexity_of(text, ".java").total == 7
 
 
 FRUIT = {
@@ -254,7 +254,7 @@ def deep_of(texts: list[str], **values: object) -> tuple[Deep, Vectors]:
     words = ["apple", "pear", "fig", "plum", "lime"]
     vectors = Vectors(words, rng.normal(size=(5, 6)).astype(np.float32))
     told = settings(**values)
-    snippets = Snippets([read(f"/** {text} */") for text in texts], vectors, told.snippet_length, told.snippets)
+    snippets = Snippets([parse_source(f"/** {text} */") for text in texts], vectors, told.snippet_length, told.snippets)
     return Deep(network(told, 3), snippets, told, torch.device("cpu")), vectors
 
 

@@ -18,8 +18,8 @@ from typing import cast
 
 import numpy as np
 
-from tosloc.analysis.facts import language_of
-from tosloc.analysis.parsed_source import read
+from tosloc.analysis.languages import language_of
+from tosloc.analysis.parsed_source import parse_source
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.index.paths import PathTable
@@ -143,7 +143,8 @@ def context(
         cases.append(Case(report(bug), fix, version, times[fix], listed, fixed))
     cases.sort(key=lambda one: (one.fixed_at, one.report.id))
     sources = {
-        blob: read(text, language_of("." + path.rpartition(".")[2])) for blob, (text, path) in repo.texts.items()
+        blob: parse_source(text, language_of("." + path.rpartition(".")[2]))
+        for blob, (text, path) in repo.texts.items()
     }
     files = ParsedFiles(list(sources.values()), {blob: row for row, blob in enumerate(sources)})
     fix_history = FixHistory(cases, history, repo.path_names.ids, len(repo.path_names))

@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
-from tosloc.analysis.parsed_source import Kind, ParsedSource
+from tosloc.analysis.parsed_source import ParsedSource, PieceKind
 from tosloc.analysis.traces import Frame, frames
 from tosloc.config import Share, Words
 from tosloc.lab.baselines.brtracer import imported
@@ -50,7 +50,7 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 """Of terms in a part. ``idf_idf``: idf squared for each time the part repeats the term, as the public code has it."""
 
 PARTS: Final = ("class", "method", "variable", "comment")
-COMMENTS: Final[tuple[Kind, ...]] = ("head", "javadoc", "comment")
+COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
 TOP_RANKS: Final = 10
 """Frames that count by their place."""
 FAR: Final = 0.1

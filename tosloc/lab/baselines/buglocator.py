@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.parsed_source import Kind, ParsedSource
+from tosloc.analysis.parsed_source import ParsedSource, PieceKind
 from tosloc.config import Share, Words
 from tosloc.lab.baselines.context import (
     Baseline,
@@ -94,7 +94,7 @@ def report_terms(report: BugReport, stopping: Stopping = "plain") -> list[str]:
 
 def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
     """Stems of the parts of a file's words, then its appended names (docs/method.md, section B.3.2)."""
-    kinds: tuple[Kind, ...] = ("code", "string", "javadoc")
+    kinds: tuple[PieceKind, ...] = ("code", "string", "javadoc")
     if settings.plain_comments:
         kinds = (*kinds, "comment")
     stops = KEYWORDS | STOP_WORDS | frozenset(settings.code_stops)

@@ -19,8 +19,8 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from tosloc.analysis.facts import language_of
-from tosloc.analysis.parsed_source import ParsedSource, read
+from tosloc.analysis.languages import language_of
+from tosloc.analysis.parsed_source import ParsedSource, parse_source
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History
 from tosloc.index.paths import PathTable, PathView
@@ -105,7 +105,7 @@ class ParsedFiles:
 
 
 def _read(parcel: Sequence[tuple[str, str, str]]) -> list[tuple[str, ParsedSource]]:
-    return [(blob, read(text, language_of(suffix))) for blob, suffix, text in parcel]
+    return [(blob, parse_source(text, language_of(suffix))) for blob, suffix, text in parcel]
 
 
 class ParsedVersion:

@@ -1,4 +1,4 @@
-"""Readings of small sources: which words stand where, which names are declared, what is imported."""
+"""Parsed small sources: which words stand where, which names are declared, what is imported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.analysis.parsed_source import ParsedSource, read
+from tosloc.analysis.parsed_source import ParsedSource, parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -42,7 +42,7 @@ class Helper { }
 
 @pytest.fixture(scope="module")
 def shop() -> ParsedSource:
-    return read(SHOP)
+    return parse_source(SHOP)
 
 
 def test_names_in_order(shop: ParsedSource) -> None:
@@ -83,12 +83,12 @@ def test_text_without_kinds_is_all_in_order(shop: ParsedSource) -> None:
 
 
 def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is() -> None:
-    made = read("/** Licence. */ package a; /** Doc. */ class A { }")
+    made = parse_source("/** Licence. */ package a; /** Doc. */ class A { }")
     assert [kind for kind, _ in made.pieces] == ["head", "javadoc", "code"]
 
 
 def test_without_package_or_import_there_is_no_head() -> None:
-    assert [kind for kind, _ in read("/* About. */ class A { }").pieces] == ["comment", "code"]
+    assert [kind for kind, _ in parse_source("/* About. */ class A { }").pieces] == ["comment", "code"]
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,18 @@ def test_without_package_or_import_there_is_no_head() -> None:
     ],
 )
 def test_imports(line: str, name: str) -> None:
-    assert read(f"package p;\n{line}\nclass A {{ }}").imports == (name,)
+    assert parse_source(f"package p;\n{line}\nclass A {{ }}").imports == (name,)
 
 
 def test_a_comment_within_an_import_belongs_to_it() -> None:
-    made = read("package p;\nimport a./* which */B;\nclass A { }")
+    made = parse_source("package p;\nimport a./* which */B;\nclass A { }")
     assert [kind for kind, _ in made.pieces] == ["code"]
 
 
 def test_broken_java_keeps_its_words_and_what_was_recognised() -> None:
-    made = read("package a.b;\nimport x.Y;\nclass Broken {\n void good() { }\n void bad( { int = ; /* why */ \n")
+    made = parse_source(
+        "package a.b;\nimport x.Y;\nclass Broken {\n void good() { }\n void bad( { int = ; /* why */ \n"
+    )
     assert "Broken" in made.types
     assert "good" in made.methods
     assert (made.package, made.imports) == ("a.b", ("x.Y",))
@@ -121,7 +123,7 @@ def test_broken_java_keeps_its_words_and_what_was_recognised() -> None:
 
 
 def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
-    made = read('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
+    made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
     assert not made.parsed
     assert (made.package, made.imports) == ("a.b", ("x.Y",))
     assert made.types == made.outer == ("lost",)
@@ -141,7 +143,7 @@ def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
 def test_other_languages(
     language: str, text: str, types: tuple[str, ...], methods: tuple[str, ...], comment: str
 ) -> None:
-    made = read(text, language)
+    made = parse_source(text, language)
     assert (made.types, made.outer, made.methods) == (types, types, methods)
     assert made.text("comment") == comment
     assert "sell" in made.text("code")
@@ -149,24 +151,24 @@ def test_other_languages(
 
 
 def test_plain_text_is_code() -> None:
-    assert read("Just words.", "text").pieces == (("code", "Just words."),)
+    assert parse_source("Just words.", "text").pieces == (("code", "Just words."),)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\ufeff"])
 def test_nothing(text: str) -> None:
-    made = read(text)
+    made = parse_source(text)
     assert (made.types, made.methods, made.imports, made.package) == ((), (), (), "")
     assert not made.text().strip("\ufeff \n")
 
 
 def test_letters_beyond_ascii_and_half_characters() -> None:
-    made = read('package a;\nclass Größe { String s = "naïve \ud83d"; }')
+    made = parse_source('package a;\nclass Größe { String s = "naïve \ud83d"; }')
     assert made.types == ("Größe",)
     assert "naïve" in made.text("string")
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
 def test_no_text_breaks_it_and_no_letter_is_lost(text: str) -> None:
-    made = read(text)
+    made = parse_source(text)
     kept = [letter for letter in text if letter in "ab"]
     assert [letter for letter in made.text() if letter in "ab"] == kept

@@ -1,0 +1,81 @@
+"""Source text -> its comments, strings, imports and declared names by regular expressions, for any language."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tosloc.analysis.outline import Outline, Span
+
+_STRINGS: Final = (
+    rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*(?:`|\Z))"""
+)
+_IMPORT: Final = (
+    rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+(?P<package>[\w.]+)|import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
+    rb"|from[ \t]+[\w.]+[ \t]+import[^\n]*|using[ \t]+[\w.=<> ]+;|use[ \t]+[\w:\\]+[^\n;]*;))"
+)
+
+
+def _lexer(comment: bytes, *, strings: bytes = _STRINGS, imports: bytes = _IMPORT) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(part for part in (b"(?P<comment>" + comment + b")", strings, imports) if part), re.S)
+
+
+_BLOCK: Final = rb"/\*.*?(?:\*/|\Z)"
+STYLES: Final[dict[str, re.Pattern[bytes] | None]] = {
+    "c": _lexer(_BLOCK + rb"|//[^\n]*"),
+    "hash": _lexer(rb"\#[^\n]*|(?m:^)=(?:begin|pod|head)\b.*?(?:\n=(?:end|cut)\b|\Z)"),
+    "dash": _lexer(rb"--\[\[.*?(?:\]\]|\Z)|--[^\n]*|\{-.*?(?:-\}|\Z)|" + _BLOCK),
+    "semicolon": _lexer(rb";[^\n]*", strings=rb'(?P<string>"(?:\\.|[^"\\])*(?:"|\Z))'),
+    "percent": _lexer(rb"%[^\n]*"),
+    "bang": _lexer(rb"![^\n]*|(?m:^)[cC*][^\n]*"),
+    "apostrophe": _lexer(rb"'[^\n]*", strings=rb'(?P<string>"[^"\n]*")'),
+    "markup": _lexer(
+        rb"<!--.*?(?:-->|\Z)|<%--.*?(?:--%>|\Z)", strings=rb"""(?P<string>"[^"<>\n]*"|'[^'<>\n]*')""", imports=b""
+    ),
+    "plain": None,
+}
+
+_NOT_METHODS: Final = frozenset(
+    b"if for while switch catch return synchronized else do try new function func fun def when match using lock"
+    b" foreach".split()
+)
+_TYPE_NAMES = re.compile(
+    rb"\b(?:class|interface|enum|struct|trait|object|protocol|record|union|module|defmodule|type)[ \t]+"
+    rb"([A-Za-z_]\w{0,200})"
+)
+_METHOD_NAMES = re.compile(
+    rb"\b(?:def|func|function|fun|fn|sub|procedure|defn)[ \t]+(?:[\w.]{1,100}\.)?([A-Za-z_]\w{0,200})"
+    rb"|\b([A-Za-z_]\w{0,200})[ \t]{0,20}\([^;{}()]{0,2000}\)[\s\w.,]{0,200}\{"
+)
+_FIELD_NAMES = re.compile(
+    rb"(?m)^[ \t]*(?:(?:private|public|protected|internal|static|final|readonly|const|val|var|let|lateinit|override)"
+    rb"[ \t]+)+"
+    rb"(?:[\w.<>\[\]?]{1,200}[ \t]+)?([A-Za-z_]\w{0,200})[ \t]*[=;:]"
+)
+
+
+def lex(source: bytes, style: str) -> Outline:
+    """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
+    lexer = STYLES[style]
+    outline = Outline(parsed=False)
+    if lexer is None:
+        return outline
+    for match in lexer.finditer(source):
+        kind = "comment" if match["comment"] is not None else "string" if match["string"] is not None else "drop"
+        outline.spans.append(Span(match.start(), match.end(), kind))
+        if kind == "drop" and not outline.package and match["package"] is not None:
+            outline.package = match["package"].decode("utf-8", "replace")
+    if style != "markup":
+        _find_names(outline, source)
+    return outline
+
+
+def _find_names(outline: Outline, source: bytes) -> None:
+    """Fill in the names that the code of ``source`` declares, by what stands around them."""
+    code = bytearray(source)
+    for span in outline.spans:
+        code[span.start : span.end] = b" " * (span.end - span.start)
+    methods = [match[1] or match[2] for match in _METHOD_NAMES.finditer(code)]
+    outline.methods = [name.decode() for name in methods if bytes(name) not in _NOT_METHODS]
+    outline.types = [match[1].decode() for match in _TYPE_NAMES.finditer(code)]
+    outline.fields = [match[1].decode() for match in _FIELD_NAMES.finditer(code)]
