@@ -204,9 +204,9 @@ def _sections(source: bytes, spans: Sequence[Span], chunks: int) -> Iterator[_Se
             start = stop
     for (piece, kind), parts in texts.items():
         text = b" ".join(parts).decode("utf-8", "replace")
-        if kind == "string":
+        if kind == "string" and "\\" in text:
             text = _ESCAPE.sub(" ", text)
-        elif kind == "comment":
+        elif kind == "comment" and ("<" in text or "{@" in text):
             text = _MARKUP.sub(" ", text)
         yield _Section(piece, kind, words(text))
 
