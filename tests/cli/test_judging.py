@@ -292,6 +292,26 @@ def test_compare_as_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixt
     assert "| 3 | .333 | 1.00 | +.667 | 3 | 1 |" in lines
 
 
+def test_the_mean_gain_over_projects(good: Path, worse: Path, tmp_path: Path, capsys: Any) -> None:
+    write_split(tmp_path / "one" / "test", {"1": "BAC"})
+    write_split(tmp_path / "two" / "test", {"1": "BAC"})
+    pairs = (worse, good, tmp_path / "one", tmp_path / "two")
+    gains = json.loads(said(capsys, "compare", "--mean", *pairs, "--json")[0])
+    assert gains["projects"] == 2
+    assert gains["gains"]["MRR"]["mean"] == pytest.approx((1 / 2 + 0 + 2 / 3) / 6)
+    low, high = gains["gains"]["MRR"]["interval"]
+    assert 0 <= low < gains["gains"]["MRR"]["mean"] < high
+    out = rows(said(capsys, "compare", "--mean", *pairs)[0])
+    assert out[1] == ["mean", "of", "2", "projects", "gain", "95", "%", "interval", "p"]
+    assert out[3][:2] == ["MRR", "+0.1944"]
+    assert "| MRR | +0.1944 | [" in said(capsys, "compare", "--mean", *pairs, "--markdown")[0]
+    assert refused(capsys, "compare", "--mean", *pairs[:3]) == (
+        "--mean: 3 runs are not pairs; name an earlier and a later run of each project"
+    )
+    assert "judge different reports" in refused(capsys, "compare", "--mean", good, tmp_path / "one")
+    assert "leave out --same" in refused(capsys, "compare", "--mean", "--same", worse, good)
+
+
 def test_compare_refuses_what_is_not_comparable(
     good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

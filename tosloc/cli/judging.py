@@ -99,6 +99,10 @@ def compare(
     same: Annotated[
         bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
     ] = False,
+    mean: Annotated[
+        bool,
+        typer.Option("--mean", help="Mean gain over projects: name an earlier and a later run of each, in pairs."),
+    ] = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -113,8 +117,13 @@ def compare(
     _check_one_form(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
+    if mean and (same or all_pairs):
+        raise RunError("--mean: it compares pairs of runs; leave out --same and --all-pairs")
     if same:
         _check_same(runs, split.value, as_json)
+        return
+    if mean:
+        _print_mean_gain(_judged(runs, split.value, qrels), common, as_json, as_markdown)
         return
     evaluations = {one.name: one.evaluation() for one in _judged(runs, split.value, qrels)}
     compared = compare_all(evaluations, common, all_pairs)
@@ -126,6 +135,23 @@ def compare(
         for one in compared:
             print_comparison(one, top)
     print_notes([note for one in compared for note in _notes(one)])
+
+
+def _print_mean_gain(scored: Sequence[ScoredRun], common: bool, as_json: bool, as_markdown: bool) -> None:
+    from tosloc.cli.printing import print_json
+    from tosloc.cli.tables import print_gains
+    from tosloc.evaluation.compare import compare as compare_pair
+    from tosloc.evaluation.compare import gain_values, mean_gains
+
+    if len(scored) % 2:
+        raise RunError(f"--mean: {len(scored)} runs are not pairs; name an earlier and a later run of each project")
+    named = [(one.name, one.evaluation()) for one in scored]
+    pairs = [compare_pair(a, b, common, ()) for a, b in zip(named[::2], named[1::2], strict=True)]
+    gains = mean_gains(pairs)
+    if as_json:
+        print_json({"projects": len(pairs), "gains": gain_values(gains)})
+    else:
+        print_gains(gains, len(pairs), as_markdown)
 
 
 def print_split(folder: Path, split: str) -> None:

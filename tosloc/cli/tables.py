@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -13,6 +13,7 @@ from tosloc.cli.printing import fits, markdown_table, print_table
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
+    from tosloc.evaluation.statistics import MeanOfMeans
     from tosloc.evaluation.tables import Results
 
 COUNTS: Final = {
@@ -130,6 +131,19 @@ def markdown_comparison(comparison: Comparison, top: int) -> str:
         heads = ["report", f"AP, {a}", f"AP, {b}", "change", f"ranks in {a}", f"ranks in {b}"]
         text += "\n" + markdown_table(heads, _moves(moves))
     return text
+
+
+def print_gains(gains: Mapping[str, MeanOfMeans], projects: int, as_markdown: bool) -> None:
+    """Print the mean gain over some projects in each measure."""
+    heads = [f"mean of {projects} project{'s' if projects > 1 else ''}", "gain", "95 % interval", "p"]
+    rows = [
+        [name, f"{one.mean:+.4f}", f"[{one.interval.low:+.4f}, {one.interval.high:+.4f}]", f"{one.p:.4f}"]
+        for name, one in gains.items()
+    ]
+    if as_markdown:
+        print(markdown_table(heads, rows), end="")
+    else:
+        print_table(heads, rows)
 
 
 def _measures(comparison: Comparison) -> list[str]:

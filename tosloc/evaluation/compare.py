@@ -13,7 +13,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.runs import Order, Run
-from tosloc.evaluation.statistics import SAME, Paired, holm, paired
+from tosloc.evaluation.statistics import SAME, MeanOfMeans, Paired, holm, mean_of_means, paired
 from tosloc.records import IntArray
 
 COMPARED: Final = (AP, RR)
@@ -140,6 +140,25 @@ def compare_all(
         replace(one, differences=tuple(of_measure[place] for of_measure in adjusted))
         for place, one in enumerate(compared)
     ]
+
+
+def mean_gains(projects: Sequence[Comparison]) -> dict[str, MeanOfMeans]:
+    """The gain in MRR and in MAP from run a to run b, as a mean over projects that count alike, each a comparison."""
+    gains = [
+        np.array(
+            [(one.b.reciprocal_rank - one.a.reciprocal_rank, one.difference) for one in project.moves], dtype=np.float64
+        )
+        for project in projects
+    ]
+    return dict(zip(("MRR", "MAP"), mean_of_means(gains), strict=True))
+
+
+def gain_values(gains: Mapping[str, MeanOfMeans]) -> dict[str, Any]:
+    """Mean gains as plain values for JSON."""
+    return {
+        name: {"mean": one.mean, "interval": [one.interval.low, one.interval.high], "p": one.p}
+        for name, one in gains.items()
+    }
 
 
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:

@@ -55,6 +55,16 @@ class Paired:
     """Two-sided; None where the t-test's is."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeanOfMeans:
+    """The mean of the means of several samples."""
+
+    mean: float
+    interval: Interval
+    p: float
+    """Two-sided, of 0: twice the share of the resamples on the rarer side."""
+
+
 def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
     reports, columns = values.shape
@@ -145,6 +155,26 @@ def unpaired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     error = sum(parts)
     freedom = error**2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1)) if error else 1.0
     return _t_of(_mean(b) - _mean(a), error, freedom)
+
+
+def mean_of_means(samples: Sequence[FloatArray], resamples: int = RESAMPLES, seed: int = SEED) -> list[MeanOfMeans]:
+    """The mean of the means of several (N, M) samples, each counting alike, for each of the M columns.
+
+    The bootstrap draws reports within each sample (all columns the same ones) and takes the mean of the means again.
+    """
+    means = np.mean([one.mean(axis=0) for one in samples], axis=0)
+    rng = np.random.default_rng(seed)
+    drawn = np.array(
+        [
+            np.mean([one[rng.integers(0, len(one), len(one))].mean(axis=0) for one in samples], axis=0)
+            for _ in range(resamples)
+        ]
+    )
+    smaller = np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0))
+    return [
+        MeanOfMeans(float(mean), percentile_interval(drawn[:, column]), float(min(2 * smaller[column], 1.0)))
+        for column, mean in enumerate(means)
+    ]
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
