@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tosloc.errors import RunError
 from tosloc.evaluation import Judgement, Qrels, Run, evaluate, evaluate_folder, read_scored, write_judgements, write_run
-from tosloc.evaluation.runs import opened
+from tosloc.evaluation.jsonl import open_unpacked
 from tosloc.records import Ranking
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
@@ -99,7 +99,7 @@ def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFac
     write_judgements(folder / "qrels.jsonl", JUDGEMENTS)
     before = read_scored(folder).evaluation()
     for name in ("run.jsonl.gz", "qrels.jsonl"):
-        with opened(folder / name) as file:
+        with open_unpacked(folder / name) as file:
             lines = file.readlines()
         shuffler.shuffle(lines)
         (folder / name).write_bytes(b"".join(lines))

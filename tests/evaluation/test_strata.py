@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.evaluation import Judgement
-from tosloc.evaluation.strata import STRATA, is_test, known_strata
+from tosloc.evaluation.strata import STRATA, is_test_path, known_strata
 from tosloc.records import ReportAttributes
 
 
@@ -65,7 +65,7 @@ def test_what_is_not_known_of_every_report_is_left_out() -> None:
     ],
 )
 def test_tests(path: str) -> None:
-    assert is_test(path)
+    assert is_test_path(path)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_tests(path: str) -> None:
     ],
 )
 def test_no_tests(path: str) -> None:
-    assert not is_test(path)
+    assert not is_test_path(path)

@@ -34,8 +34,8 @@ def test_files_that_were_never_fixed_make_way() -> None:
     assert (summary["mrr"], summary["length"]) == (0.5, 1.0)
     assert judged().evaluation().summary()["mrr"] == 0.25
     assert made.run.header["search space"] == RESTRICTED
-    assert made.qrels.searched is not None
-    assert made.qrels.searched.files("v") == {"B.java", "D.java"}
+    assert made.qrels.file_lists is not None
+    assert made.qrels.file_lists.files("v") == {"B.java", "D.java"}
     assert made.qrels.judgements["1"].listed == ("D.java", "Gone.java")
 
 

@@ -108,9 +108,8 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     _forget_truth(out)
     write_run(out / RUN_FILE, header, run.rankings())
     if truth is not None:
-        searched = truth.searched
-        files = {} if searched is None else searched.versions
-        versions = None if searched is None else ((version, sorted(searched.files(version))) for version in files)
+        lists = truth.file_lists
+        versions = None if lists is None else [(version, sorted(lists.files(version))) for version in lists.versions]
         _write_truth(out, truth.judgements.values(), versions)
     print_notes(
         [f"{len(run.orders)} rankings are in {out}" + ("; to judge them, name --qrels" if truth is None else "")]

@@ -127,6 +127,25 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked or fixed file was not
     searched, a ranking is longer than its version, or there is nothing to judge.
     """
+    _check_reports(run, qrels)
+    check = None if qrels.file_lists is None else _Membership(run, qrels.file_lists)
+    scores = []
+    for report in sorted(qrels.judgements):
+        judgement, order = qrels.judgements[report], run.orders[report]
+        searched = judgement.searched
+        if check is not None and judgement.version is not None:
+            searched = check.count(order, judgement, judgement.version)
+        wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
+        ranks = tuple(order.ranks_of(wanted))
+        if searched is not None:
+            _check_length(order, judgement, searched, len(judgement.fixed) - len(ranks))
+        others = None if judgement.nonrelevant is None else _others(run, order, judgement, ranks)
+        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched, others)))
+    return Evaluation(tuple(scores))
+
+
+def _check_reports(run: Run, qrels: Qrels) -> None:
+    """Raise RunError unless the rankings are of the judged reports."""
     if not qrels.judgements:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
     missing = sorted(qrels.judgements.keys() - run.orders.keys())
@@ -143,20 +162,6 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
             f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}"
             + (f" ({where})" if where != run.where else "")
         )
-    check = _Membership(run, qrels.searched) if qrels.searched is not None else None
-    scores = []
-    for report in sorted(qrels.judgements):
-        judgement, order = qrels.judgements[report], run.orders[report]
-        searched = judgement.searched
-        if check is not None and judgement.version is not None:
-            searched = check.count(order, judgement, judgement.version)
-        wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
-        ranks = tuple(order.ranks_of(wanted))
-        if searched is not None:
-            _check_length(order, judgement, searched, len(judgement.fixed) - len(ranks))
-        others = None if judgement.nonrelevant is None else _others(run, order, judgement, ranks)
-        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched, others)))
-    return Evaluation(tuple(scores))
 
 
 def _check_length(order: Order, judgement: Judgement, searched: int, unranked: int) -> None:
@@ -183,23 +188,23 @@ def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) 
 class _Membership:
     """Whether the files of a run were searched."""
 
-    def __init__(self, run: Run, searched: FileLists) -> None:
-        self._run, self._searched = run, searched
-        self._numbers: IntArray = searched.numbers_of(run.names)
+    def __init__(self, run: Run, file_lists: FileLists) -> None:
+        self._run, self._file_lists = run, file_lists
+        self._numbers: IntArray = file_lists.numbers_of(run.names)
 
     def count(self, order: Order, judgement: Judgement, version: str) -> int:
         """Number of files of the version. Raises RunError for the first ranked or fixed file that it lacks."""
-        holds, report = self._searched.holds(version), judgement.report
+        holds, report = self._file_lists.holds(version), judgement.report
         there: BoolArray = holds[self._numbers[order.files]]
         if not there.all():
             place = int(np.argmin(there))
             path = self._run.names[order.files[place]]
             raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
-        for path, number in zip(judgement.fixed, self._searched.numbers_of(judgement.fixed), strict=True):
+        for path, number in zip(judgement.fixed, self._file_lists.numbers_of(judgement.fixed), strict=True):
             if not holds[number]:
-                where = judgement.where or self._searched.where
+                where = judgement.where or self._file_lists.where
                 raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
-        return self._searched.count(version)
+        return self._file_lists.count(version)
 
 
 def _mean(values: Sequence[float]) -> float:

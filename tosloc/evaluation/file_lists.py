@@ -6,18 +6,15 @@ and with others. Consecutive versions differ by little, so thousands of them are
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.jsonl import json_lines
-from tosloc.evaluation.runs import opened
-from tosloc.files import written_whole
+from tosloc.evaluation.jsonl import json_line, json_lines, packed_file
 from tosloc.records import BoolArray, IntArray, Names
 
 FILE_LISTS_FILE = "searched.jsonl.gz"
@@ -30,7 +27,7 @@ class FileLists:
     names: Names
     versions: Mapping[str, IntArray]
     """Version -> numbers of its files, ascending."""
-    where: str = "searched"
+    where: str = "file lists"
 
     def files(self, version: str) -> frozenset[str]:
         """Paths of a version's files. Raises RunError for a version that is not here."""
@@ -62,11 +59,7 @@ def write_file_lists(path: str | Path, versions: Iterable[tuple[str, Sequence[st
     """Write the files of versions; one that comes again is skipped. The file appears only when it is whole."""
     before: tuple[str, frozenset[str]] | None = None
     seen: set[str] = set()
-    with (
-        written_whole(Path(path)) as temporary,
-        temporary.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
-    ):
+    with packed_file(Path(path)) as file:
         for version, paths in versions:
             if version in seen:
                 continue
@@ -74,41 +67,34 @@ def write_file_lists(path: str | Path, versions: Iterable[tuple[str, Sequence[st
             now = frozenset(paths)
             like, old = before if before is not None else (None, frozenset[str]())
             line = {"version": version, "like": like, "with": sorted(now - old), "without": sorted(old - now)}
-            file.write((json.dumps(line, separators=(",", ":")) + "\n").encode())
+            file.write(json_line(line))
             before = version, now
 
 
 def read_file_lists(path: str | Path) -> FileLists:
     """Versions of a file. Raises RunError for a damaged one, and for a version like one that is not there."""
-    where = str(path)
-    lines: dict[str, Mapping[str, object]] = {}
+    lines: dict[str, dict[str, Any]] = {}
     followers: dict[str | None, list[str]] = {}
-    with opened(Path(path)) as file:
-        for number, value in json_lines(file, where):
-            try:
-                version, like = str(value["version"]), value["like"]
-                if not isinstance(value["with"], list) or not isinstance(value["without"], list):
-                    raise TypeError
-            except (KeyError, TypeError):
-                raise RunError(f"{where} line {number}: not the files of a version") from None
-            if version in lines:
-                raise RunError(f"{where} line {number}: version {version} comes twice")
-            lines[version] = value
-            followers.setdefault(like, []).append(version)
+    for where, line in json_lines(path):
+        try:
+            version, like = str(line["version"]), line["like"]
+            if not isinstance(line["with"], list) or not isinstance(line["without"], list):
+                raise TypeError
+        except (KeyError, TypeError):
+            raise RunError(f"{where}: not the files of a version") from None
+        if version in lines:
+            raise RunError(f"{where}: version {version} comes twice")
+        lines[version] = line
+        followers.setdefault(like, []).append(version)
     names, versions = Names(), dict[str, IntArray]()
     waiting = [(version, frozenset[int]()) for version in sorted(followers.get(None, []))]
     while waiting:
-        version, files = waiting.pop()
-        line = lines[version]
-        gone = {names.id(name) for name in _texts(line["without"])}
-        files = files - gone | {names.id(name) for name in _texts(line["with"])}
+        version, before = waiting.pop()
+        gone, new = ({names.id(str(name)) for name in lines[version][key]} for key in ("without", "with"))
+        files = before - gone | new
         versions[version] = np.array(sorted(files), dtype=np.int32)
         waiting.extend((follower, files) for follower in sorted(followers.get(version, [])))
     if len(versions) < len(lines):
         lost = min(lines.keys() - versions.keys())
-        raise RunError(f"{where}: version {lost} is like {lines[lost]['like']}, of which no line tells")
-    return FileLists(names, versions, where)
-
-
-def _texts(values: object) -> list[str]:
-    return [str(value) for value in values] if isinstance(values, list) else []
+        raise RunError(f"{path}: version {lost} is like {lines[lost]['like']}, of which no line tells")
+    return FileLists(names, versions, str(path))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError
+from tosloc.evaluation.jsonl import open_unpacked
 from tosloc.evaluation.judgements import Qrels, read_judgements
-from tosloc.evaluation.runs import Run, opened, read_run
+from tosloc.evaluation.runs import Run, read_run
 from tosloc.evaluation.trec import QRELS_COLUMNS, RUN_COLUMNS, read_trec_qrels, read_trec_run
 
 Form: TypeAlias = Literal["JSON lines", "TREC run", "TREC qrels"]
@@ -22,7 +23,7 @@ _LONGEST: Final = 1_000_000
 def form_of(path: str | Path) -> Form | None:
     """Form of a file; None when it is of no form that runs or judgements have. RunError when it cannot be read."""
     try:
-        with opened(Path(path)) as file:
+        with open_unpacked(Path(path)) as file:
             start = file.read(_LONGEST).lstrip()
     except (EOFError, zlib.error, OSError) as error:
         raise RunError(f"{path}: cannot read it: {getattr(error, 'strerror', None) or error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any, Self
 
 from tosloc.errors import RunError
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE, FileLists, read_file_lists
-from tosloc.evaluation.jsonl import json_lines
-from tosloc.evaluation.runs import opened
+from tosloc.evaluation.jsonl import json_line, json_lines
 from tosloc.files import written_whole
 from tosloc.records import Case, ReportAttributes
 
@@ -63,25 +61,25 @@ class Qrels:
 
     judgements: Mapping[str, Judgement]
     """Report id -> what is true of it."""
-    searched: FileLists | None = None
+    file_lists: FileLists | None = None
     where: str = "qrels"
     """The file, for messages."""
 
     @classmethod
-    def of(cls, judgements: Iterable[Judgement], searched: FileLists | None = None, where: str = "qrels") -> Self:
+    def of(cls, judgements: Iterable[Judgement], file_lists: FileLists | None = None, where: str = "qrels") -> Self:
         """The judgements by report. Raises ValueError for a report that is judged twice."""
         by_report: dict[str, Judgement] = {}
         for one in judgements:
             if one.report in by_report:
                 raise ValueError(f"report {one.report} is judged twice")
             by_report[one.report] = one
-        return cls(by_report, searched, where)
+        return cls(by_report, file_lists, where)
 
     def only(self, reports: Iterable[str]) -> Self:
         """The judgements of some reports."""
         kept = set(reports)
         judgements = {report: one for report, one in self.judgements.items() if report in kept}
-        return type(self)(judgements, self.searched, self.where)
+        return type(self)(judgements, self.file_lists, self.where)
 
     def __len__(self) -> int:
         return len(self.judgements)
@@ -101,46 +99,48 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "traits": None if one.attributes is None else asdict(one.attributes),
                 **({} if one.nonrelevant is None else {"nonrelevant": one.nonrelevant}),
             }
-            file.write((json.dumps(values, separators=(",", ":")) + "\n").encode())
+            file.write(json_line(values))
 
 
-def read_judgements(path: str | Path, searched: str | Path | None = None) -> Qrels:
+def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Qrels:
     """Judgements of a file, whose lines may stand in any order, with the files of their versions.
 
-    Without ``searched``, a file searched.jsonl.gz beside the judgements is taken if there is one.
+    Without ``file_lists``, a file searched.jsonl.gz beside the judgements is taken if there is one.
 
     Raises RunError naming the line for a report that comes twice and for a line that is no judgement.
     """
     judgements: dict[str, Judgement] = {}
-    with opened(Path(path)) as file:
-        for number, value in json_lines(file, str(path)):
-            where = f"{path} line {number}"
-            try:
-                one = _judgement(value, where)
-            except KeyError as missing:
-                raise RunError(f"{where}: a judgement without {missing}") from None
-            except (TypeError, ValueError) as error:
-                raise RunError(f"{where}: {error}") from None
-            if one.report in judgements:
-                raise RunError(f"{where}: report {one.report} is judged twice")
-            judgements[one.report] = one
+    for where, value in json_lines(path):
+        try:
+            one = _judgement(value, where)
+        except KeyError as missing:
+            raise RunError(f"{where}: a judgement without {missing}") from None
+        except (TypeError, ValueError) as error:
+            raise RunError(f"{where}: {error}") from None
+        if one.report in judgements:
+            raise RunError(f"{where}: report {one.report} is judged twice")
+        judgements[one.report] = one
     beside = Path(path).parent / FILE_LISTS_FILE
-    place = Path(searched) if searched is not None else beside if beside.is_file() else None
-    return Qrels(judgements, None if place is None else read_file_lists(place), str(path))
+    if file_lists is None and beside.is_file():
+        file_lists = beside
+    return Qrels(judgements, None if file_lists is None else read_file_lists(file_lists), str(path))
 
 
 def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
-    fixed, listed = ([str(path) for path in value[key]] for key in ("fixed", "listed"))
     attributes, others = value.get("traits"), value.get("nonrelevant")
+    if attributes is not None:
+        attributes = ReportAttributes(attributes["description"], attributes["stack_trace"], attributes["named"])
     return Judgement(
         str(value["report"]),
-        tuple(fixed),
-        tuple(listed),
+        _paths(value["fixed"]),
+        _paths(value["listed"]),
         value.get("searched"),
         value.get("version"),
-        None
-        if attributes is None
-        else ReportAttributes(attributes["description"], attributes["stack_trace"], attributes["named"]),
-        None if others is None else tuple(str(path) for path in others),
+        attributes,
+        None if others is None else _paths(others),
         where,
     )
+
+
+def _paths(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(path) for path in values)

@@ -7,25 +7,22 @@ numbers; a line ``{"report", "files", "ranks"}`` says that only these files' ran
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.jsonl import json_lines
-from tosloc.files import written_whole
+from tosloc.evaluation.jsonl import json_line, json_lines, packed_file
 from tosloc.records import FloatArray, IntArray, Names, Ranking
 
 # L files of a ranking
 
 FORMAT = "tosloc-run/2"
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -151,12 +148,8 @@ def write_known_ranks(
 def _write(path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Sequence[str], str]]) -> None:
     names = Names()
     seen: set[str] = set()
-    with (
-        written_whole(path) as temporary,
-        temporary.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
-    ):
-        file.write(_line({**header, "format": FORMAT}))
+    with packed_file(path) as file:
+        file.write(json_line({**header, "format": FORMAT}, sort_keys=True))
         for report, paths, values in lines:
             if report in seen:
                 raise ValueError(f"report {report}: ranked twice")
@@ -164,7 +157,7 @@ def _write(path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Seq
             known = len(names)
             numbers = [names.id(name) for name in paths]
             if len(names) > known:
-                file.write(_line({"first": known, "paths": names.names[known:]}))
+                file.write(json_line({"first": known, "paths": names.names[known:]}, sort_keys=True))
             files = ",".join(map(str, numbers))
             file.write(f'{{"report":{json.dumps(report)},"files":[{files}],{values}}}\n'.encode())
 
@@ -175,31 +168,29 @@ def read_run(path: str | Path) -> Run:
     Raises RunError naming report and line for a report or a path that comes twice, for scores that are no
     numbers or increase, and for a damaged file.
     """
-    where = str(path)
     header: Mapping[str, Any] | None = None
     names: dict[int, str] = {}
     orders: dict[str, Order] = {}
-    with opened(Path(path)) as file:
-        for number, value in json_lines(file, where):
-            if "format" in value:
-                header = value
-            elif "paths" in value:
-                _number(names, value, f"{where} line {number}")
-            else:
-                report, order = _order(value, f"{where} line {number}")
-                if report in orders:
-                    raise RunError(f"{where} line {number}: report {report} is ranked twice")
-                orders[report] = order
+    for where, value in json_lines(path):
+        if "format" in value:
+            header = value
+        elif "paths" in value:
+            _number(names, value, where)
+        else:
+            report, order = _order(value, where)
+            if report in orders:
+                raise RunError(f"{where}: report {report} is ranked twice")
+            orders[report] = order
     if header is None or header["format"] != FORMAT:
-        raise RunError(f"{where}: not a run of the form {FORMAT}; for another tool's, use: tosloc import-run")
+        raise RunError(f"{path}: not a run of the form {FORMAT}; for another tool's, use: tosloc import-run")
     ordered = [names.get(number, "") for number in range(len(names))]
-    run = Run({key: value for key, value in header.items() if key != "format"}, ordered, orders, where)
+    run = Run({key: value for key, value in header.items() if key != "format"}, ordered, orders, str(path))
     for report, order in orders.items():
-        check_order(run, report, order)
+        _check_order(run, report, order)
     return run
 
 
-def check_order(run: Run, report: str, order: Order) -> None:
+def _check_order(run: Run, report: str, order: Order) -> None:
     """Raise RunError, naming line and report, for an order that no ranking can have."""
     files, where = order.files, order.where
     if len(files) and not 0 <= files.min() <= files.max() < len(run.names):
@@ -243,17 +234,3 @@ def _order(value: Mapping[str, Any], where: str) -> tuple[str, Order]:
     except (OverflowError, TypeError, ValueError):
         raise RunError(f"{where}: report {value.get('report')} is damaged: a file or a score is not a number") from None
     return report, Order(files, scores, known, where)
-
-
-def opened(path: Path) -> IO[bytes]:
-    """A file for reading bytes, unpacked if it is compressed by gzip. Raises RunError when it cannot be opened."""
-    try:
-        with path.open("rb") as file:
-            compressed = file.read(2) == GZIP_MAGIC
-        return cast(IO[bytes], gzip.open(path, "rb")) if compressed else path.open("rb")
-    except OSError as error:
-        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
-
-
-def _line(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n").encode()

@@ -1,4 +1,4 @@
-"""How sure a mean is: bootstrap intervals over reports, paired and unpaired tests, Holm's correction.
+"""How sure a mean is: bootstrap intervals over reports, paired tests, Holm's correction.
 
 Values stand in order of report id, and every call draws from a generator of its own with a fixed seed, so that the same
 values give the same answer whatever the order of the lines they were read from. What a test cannot say is None, never a
@@ -98,18 +98,6 @@ def mean_interval(values: FloatArray, resamples: int = RESAMPLES, seed: int = SE
     return percentile_interval(resampled_sums(values[:, None], resamples, seed)[:, 0] / len(values))
 
 
-def ratio_interval(
-    above: FloatArray, below: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
-) -> Interval | None:
-    """Bootstrap interval of ``sum(above) / sum(below)``, (N,) values each; None for under two reports.
-
-    A resample whose ``below`` is all 0 counts as 0, as does such a ratio itself.
-    """
-    if len(above) < 2:
-        return None
-    return percentile_interval(ratios(*resampled_sums(np.column_stack([above, below]), resamples, seed).T))
-
-
 def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
     """(B,) quotients, 0 where the divisor is 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
@@ -142,19 +130,6 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     if len(differences) < 2:
         return TTest(None, None)
     return _t_of(_mean(differences), _variance(differences) / len(differences), len(differences) - 1)
-
-
-def unpaired_t_test(a: FloatArray, b: FloatArray) -> TTest:
-    """Welch's t-test of two samples of different reports, of any sizes; t is positive where ``b`` is larger.
-
-    Equal means without any variance have t 0 and p 1.
-    """
-    if len(a) < 2 or len(b) < 2:
-        return TTest(None, None)
-    parts = [_variance(a) / len(a), _variance(b) / len(b)]
-    error = sum(parts)
-    freedom = error**2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1)) if error else 1.0
-    return _t_of(_mean(b) - _mean(a), error, freedom)
 
 
 def mean_of_means(samples: Sequence[FloatArray], resamples: int = RESAMPLES, seed: int = SEED) -> list[MeanOfMeans]:

@@ -135,9 +135,9 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, *, others: bool = False) ->
 
 
 def _others(qrels: Qrels, judgement: Judgement) -> Iterable[str]:
-    if qrels.searched is None or judgement.version is None:
+    if qrels.file_lists is None or judgement.version is None:
         raise RunError(f"{qrels.where}: which files were searched for report {judgement.report} is not known")
-    return qrels.searched.files(judgement.version)
+    return qrels.file_lists.files(judgement.version)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.runs import opened
+from tosloc.evaluation.jsonl import open_unpacked
 from tosloc.records import IntArray
 
 # N lines of a block
@@ -73,7 +73,7 @@ def _line_by_line(text: bytes, first: int, names: Sequence[str], where: str) -> 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """The file in pieces of about ``BLOCK`` bytes, each ending with the end of a line."""
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         rest = b""
         while piece := _read(file, path):
             text, _, after = piece.rpartition(b"\n")

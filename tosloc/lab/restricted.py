@@ -48,7 +48,7 @@ def restricted(judged: ScoredRun, kept: frozenset[str]) -> ScoredRun:
         report: Order(order.files[inside[order.files]], order.scores[inside[order.files]], where=order.where)
         for report, order in run.orders.items()
     }
-    searched = None if qrels.searched is None else _smaller(qrels.searched, kept)
+    searched = None if qrels.file_lists is None else _smaller(qrels.file_lists, kept)
     judgements = {}
     for report, one in qrels.judgements.items():
         lost = [path for path in one.fixed if path not in kept]
@@ -65,8 +65,8 @@ def restricted(judged: ScoredRun, kept: frozenset[str]) -> ScoredRun:
 def write_restricted(folder: Path, judged: ScoredRun) -> None:
     """Write a run with its judgements and versions."""
     write_run(folder / RUN_FILE, judged.run.header, judged.run.rankings())
-    if judged.qrels.searched is not None:
-        write_file_lists(folder / FILE_LISTS_FILE, _versions(judged.qrels.searched))
+    if judged.qrels.file_lists is not None:
+        write_file_lists(folder / FILE_LISTS_FILE, _versions(judged.qrels.file_lists))
     write_judgements(folder / JUDGEMENTS_FILE, judged.qrels.judgements.values())
 
 
