@@ -12,7 +12,7 @@ import torch
 
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
-from tosloc import experiment
+from tosloc import training
 from tosloc.cli.lab import encoder as second
 from tosloc.errors import ToslocError
 from tosloc.evaluation import evaluate_folder
@@ -28,7 +28,7 @@ WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> toy.Toy:
     project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
-    experiment.train(
+    training.train(
         toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "out", project.store,
         default=None, keep_features=True, carry=False,
     )  # fmt: skip

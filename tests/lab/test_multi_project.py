@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end import toy
-from tosloc import experiment
+from tosloc import training
 from tosloc.cli.lab import feature_ablation as ablate_script
 from tosloc.cli.lab import pool as pool_script
 from tosloc.config import StageOneSettings
@@ -107,7 +107,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for name in ("first", "second"):
         config = toy.config(0.6, 0.2, features=["bm25f", "path", "test"])
         folders.append(project.folder / name)
-        experiment.train(
+        training.train(
             config, project.git.path, project.reports(), folders[-1], project.store,
             carry=False, keep_features=True, default=None,
         )  # fmt: skip

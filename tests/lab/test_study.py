@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.end_to_end import toy
-from tosloc import experiment
+from tosloc import training
 from tosloc.cli import main
 from tosloc.cli.lab import study
 from tosloc.index.term_bounds import TermBounds
@@ -19,7 +19,7 @@ def project(tmp_path_factory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def folder(project, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "toy"
-    experiment.train(
+    training.train(
         toy.config(0.5, 0.1), project.git.path, project.reports(), out, project.store, keep_features=True, default=None
     )
     return out

@@ -1,4 +1,4 @@
-"""ChunkPooling and matching: shapes, what padding must not do, and that they begin where they should."""
+"""Pooling over chunks and scores: shapes, what padding must not do, and that they begin where they should."""
 
 import pytest
 import torch
@@ -9,18 +9,18 @@ KINDS = ("softmax", "mean", "max", "first")
 # 2 reports, 3 candidates, 4 chunks, width 5
 CHUNKS = torch.randn((2, 3, 4, 5), generator=torch.Generator().manual_seed(3))
 REAL = torch.tensor([[[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], [[1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1]]]).bool()
-QUERIES = torch.randn((2, 2, 5), generator=torch.Generator().manual_seed(4))
+REPORTS = torch.randn((2, 5), generator=torch.Generator().manual_seed(4))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_chunks_change_nothing(kind: str) -> None:
     torch.manual_seed(0)
-    fusion = ChunkPooling(kind, 5)
+    pooling = ChunkPooling(kind, 5)
     other = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 1e4))
-    assert torch.equal(fusion(CHUNKS, REAL), fusion(other, REAL))
-    cut = fusion(CHUNKS[0, 0, :2], REAL[0, 0, :2])
-    assert torch.allclose(cut, fusion(CHUNKS, REAL)[0, 0])
-    assert fusion(CHUNKS, REAL)[1, 1].abs().sum() == 0  # a file without chunks
+    assert torch.equal(pooling(CHUNKS, REAL), pooling(other, REAL))
+    cut = pooling(CHUNKS[0, 0, :2], REAL[0, 0, :2])
+    assert torch.allclose(cut, pooling(CHUNKS, REAL)[0, 0])
+    assert pooling(CHUNKS, REAL)[1, 1].abs().sum() == 0  # a file without chunks
 
 
 def test_kinds_are_what_they_say() -> None:
@@ -37,31 +37,30 @@ def test_kinds_are_what_they_say() -> None:
 def test_the_papers_score_is_a_dot_product() -> None:
     torch.manual_seed(0)
     head = ScoringHead(5, "mean")
-    scores = head(QUERIES[:, :1], CHUNKS, REAL)
+    scores = head(REPORTS, CHUNKS, REAL)
     assert scores.shape == (2, 3)
-    assert torch.allclose(scores[0, 0], QUERIES[0, 0] @ CHUNKS[0, 0, :2].mean(0))
+    assert torch.allclose(scores[0, 0], REPORTS[0] @ CHUNKS[0, 0, :2].mean(0))
 
 
 @pytest.mark.parametrize("options", [{}, {"cosine": True}, {"best_chunk": True}, {"cosine": True, "best_chunk": True}])
 def test_padding_changes_no_score(options: dict[str, bool]) -> None:
     torch.manual_seed(0)
-    head = ScoringHead(5, queries=2, rank=3, features=2, **options).eval()
-    features = torch.randn((2, 3, 2))
+    head = ScoringHead(5, adapter_rank=3, **options).eval()
     other = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 77.0))
-    scores = head(QUERIES, CHUNKS, REAL, features)
-    assert torch.allclose(scores, head(QUERIES, other, REAL, features))
+    scores = head(REPORTS, CHUNKS, REAL)
+    assert torch.allclose(scores, head(REPORTS, other, REAL))
     longer = torch.nn.functional.pad(CHUNKS, (0, 0, 0, 3, 0, 2), value=9.0)
     more = torch.nn.functional.pad(REAL, (0, 3, 0, 2))
-    wide = head(QUERIES, longer, more, torch.nn.functional.pad(features, (0, 0, 0, 2)))
+    wide = head(REPORTS, longer, more)
     assert torch.allclose(wide[:, :3], scores, atol=1e-6)
     assert torch.isfinite(scores).all()
 
 
-def test_residual_sides_begin_as_the_identity() -> None:
+def test_adapters_begin_as_the_identity() -> None:
     torch.manual_seed(0)
     assert torch.equal(Adapter(5, 3)(CHUNKS), CHUNKS)
-    plain, sided = ScoringHead(5, "mean", cosine=True), ScoringHead(5, "mean", rank=3, cosine=True)
-    assert torch.allclose(plain(QUERIES[:, :1], CHUNKS, REAL), sided(QUERIES[:, :1], CHUNKS, REAL))
+    plain, adapted = ScoringHead(5, "mean", cosine=True), ScoringHead(5, "mean", adapter_rank=3, cosine=True)
+    assert torch.allclose(plain(REPORTS, CHUNKS, REAL), adapted(REPORTS, CHUNKS, REAL))
 
 
 def test_the_best_chunk_is_the_nearest() -> None:
@@ -69,5 +68,5 @@ def test_the_best_chunk_is_the_nearest() -> None:
     with torch.no_grad():
         assert head.scale is not None
         head.scale.copy_(torch.tensor([0.0, 1.0]))
-    expected = torch.nn.functional.cosine_similarity(QUERIES[0, 0], CHUNKS[0, 1], dim=-1).max()
-    assert torch.allclose(head(QUERIES[:, :1], CHUNKS, REAL)[0, 1], expected)
+    expected = torch.nn.functional.cosine_similarity(REPORTS[0], CHUNKS[0, 1], dim=-1).max()
+    assert torch.allclose(head(REPORTS, CHUNKS, REAL)[0, 1], expected)

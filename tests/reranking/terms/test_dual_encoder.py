@@ -1,4 +1,4 @@
-"""The two encoder: scores, what they learn, and that they learn the same each time."""
+"""The dual encoder: scores, what it learns, and that it learns the same each time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ import torch
 
 from tosloc.config import TermsSettings
 from tosloc.errors import ToslocError
-from tosloc.reranking.encoder.losses import spread
-from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, CandidateRows, DualEncoder
-from tosloc.reranking.terms.training import DualEncoderTrainingSet, TrainableDualEncoder, averaged, draw, fit
-from tosloc.reranking.terms.vocabulary import SparseVectors
+from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
+from tosloc.reranking.terms.file_vectors import CandidateRows
+from tosloc.reranking.terms.sparse_vectors import SparseVectors
+from tosloc.reranking.terms.training import (
+    Batch,
+    DualEncoderTrainingSet,
+    LabelledRows,
+    TrainableDualEncoder,
+    averaged,
+    drawn,
+    fit_dual_encoder,
+    listwise_loss,
+)
 
 torch.set_num_threads(1)
 V, D = 9, 4
 SETTINGS = TermsSettings(epochs=40, learning_rate=0.05, reports=4, dropout=0.0, negatives=3)
 
 
-def bags(*rows: tuple[int, ...]) -> SparseVectors:
-    """SparseVectors of equal weights."""
+def vectors(*rows: tuple[int, ...]) -> SparseVectors:
+    """Sparse vectors of equal weights."""
     terms, weights = np.zeros((len(rows), 3), dtype=np.int32), np.zeros((len(rows), 3), dtype=np.float32)
     for row, some in enumerate(rows):
         terms[row, : len(some)] = some
@@ -35,15 +44,30 @@ def start() -> np.ndarray:
     return made
 
 
-REPORTS = bags((1,), (2,), (3,), (1, 2))
-CONTENTS = bags((4,), (5,), (6,), (7,))
-HISTORIES = bags((8,), (), (4, 5), (1,))
+REPORTS = vectors((1,), (2,), (3,), (1, 2))
+CONTENTS = vectors((4,), (5,), (6,), (7,))
+HISTORIES = vectors((8,), (), (4, 5), (1,))
 
 
-def lists() -> list[CandidateRows]:
+def lists() -> list[LabelledRows]:
     """Report r is fixed in file r, which shares no term with it."""
     rows = np.arange(4)
-    return [CandidateRows(r, rows, np.zeros(4, dtype=np.int64), rows == r % 3, np.linspace(1, 0, 4)) for r in range(4)]
+    files = CandidateRows(rows, np.zeros(4, dtype=np.int64))
+    return [LabelledRows(r, files, rows == r % 3, np.linspace(1, 0, 4)) for r in range(4)]
+
+
+def training_set(some: list[LabelledRows] | None = None) -> DualEncoderTrainingSet:
+    return DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists() if some is None else some)
+
+
+def scores(encoder: DualEncoder, report: SparseVectors, contents: SparseVectors, histories: SparseVectors):
+    """(C,) scores of files for one report."""
+    files = {"content": encoder.encode("content", contents), "history": encoder.encode("history", histories)}
+    return encoder.component_scores(encoder.encode("report", report)[0], files).sum(axis=1)
+
+
+def only(texts: SparseVectors, *rows: int) -> SparseVectors:
+    return texts.take(np.array(rows))
 
 
 def test_scores_by_hand():
@@ -52,33 +76,31 @@ def test_scores_by_hand():
     tables["content"][4], tables["content"][5] = (3, 0), (1, 1)
     tables["history"][8] = (-1, 0)
     encoder = DualEncoder(tables, {"content": 1.0, "history": 0.5})
-    found = encoder.scores(REPORTS.take(np.array([0])), CONTENTS, HISTORIES)
+    found = scores(encoder, only(REPORTS, 0), CONTENTS, HISTORIES)
     assert found == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
-    [best] = encoder.matches(
-        REPORTS.take(np.array([0])), CONTENTS.take(np.array([1])), HISTORIES.take(np.array([1])), 3
-    )
+    [best] = encoder.matches(only(REPORTS, 0), only(CONTENTS, 1), only(HISTORIES, 1), 3)
     assert (best.asked, best.found) == (1, 5)
     assert best.share == pytest.approx(0.5**0.5, abs=1e-6)
 
 
 def test_the_shares_of_the_matches_make_the_score():
-    encoder = fit(SETTINGS, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
-    asked, content, history = REPORTS.take(np.array([3])), CONTENTS.take(np.array([2])), HISTORIES.take(np.array([2]))
+    encoder = fit_dual_encoder(SETTINGS, start(), training_set(), seed=1)
+    asked, content, history = only(REPORTS, 3), only(CONTENTS, 2), only(HISTORIES, 2)
     matches = encoder.matches(asked, content, history, 3)
     total = sum(match.share for match in matches)
     # those that do not help are not listed
-    assert total >= float(encoder.scores(asked, content, history)[0]) - 1e-5
+    assert total >= float(scores(encoder, asked, content, history)[0]) - 1e-5
     assert {match.asked for match in matches} <= {1, 2}
     assert {match.found for match in matches} <= {4, 5, 6}
 
 
 def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     before = DualEncoder({side: start().astype(np.float16) for side in ("report", "content", "history")})
-    encoder = fit(SETTINGS, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
+    encoder = fit_dual_encoder(SETTINGS, start(), training_set(), seed=1)
 
     def first(some: DualEncoder) -> int:
-        deep = [some.scores(REPORTS.take(np.array([r])), CONTENTS, HISTORIES.take(np.zeros(4, int))) for r in range(3)]
-        return sum(int(scores.argmax() == r) for r, scores in enumerate(deep))
+        found = [scores(some, only(REPORTS, r), CONTENTS, only(HISTORIES, 0, 0, 0, 0)) for r in range(3)]
+        return sum(int(each.argmax() == r) for r, each in enumerate(found))
 
     assert first(before) < first(encoder) == 3
     assert encoder.shape == (V, D)
@@ -86,12 +108,9 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     assert np.array_equal(encoder.tables["report"][0], np.zeros(D))
 
 
-def test_the_same_seed_gives_the_same_towers():
+def test_the_same_seed_gives_the_same_vectors():
     settings = SETTINGS.model_copy(update={"dropout": 0.5, "epochs": 3})
-    one, two, other = (
-        fit(settings, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()), seed=seed)
-        for seed in (1, 1, 2)
-    )
+    one, two, other = (fit_dual_encoder(settings, start(), training_set(), seed=seed) for seed in (1, 1, 2))
     assert one.digest == two.digest != other.digest
     assert one.gains == two.gains
 
@@ -102,10 +121,10 @@ def test_the_vectors_are_the_mean_of_several_trainings():
 
     def fitted(number: int) -> DualEncoder:
         more = settings.model_copy(update={"averaged": number})
-        return fit(
+        return fit_dual_encoder(
             more,
             start(),
-            DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()),
+            training_set(),
             seed=1,
             progress=lambda _, *at: told.append(at),
         )
@@ -127,44 +146,40 @@ def test_the_vectors_are_the_mean_of_several_trainings():
 
 
 def test_a_score_does_not_depend_on_what_else_is_scored():
-    encoder = fit(SETTINGS, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
-    asked = REPORTS.take(np.array([0]))
-    together = encoder.scores(asked, CONTENTS, HISTORIES)
+    encoder = fit_dual_encoder(SETTINGS, start(), training_set(), seed=1)
+    asked = only(REPORTS, 0)
+    together = scores(encoder, asked, CONTENTS, HISTORIES)
     for row in range(4):
-        only = np.array([row])
-        assert encoder.scores(asked, CONTENTS.take(only), HISTORIES.take(only))[0] == together[row]
+        assert scores(encoder, asked, only(CONTENTS, row), only(HISTORIES, row))[0] == together[row]
 
 
-def test_the_vector_of_a_bag_is_made_once(monkeypatch):
-    encoder = fit(SETTINGS, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, lists()), seed=1)
+def test_each_file_is_encoded_once(monkeypatch):
+    encoder = fit_dual_encoder(SETTINGS, start(), training_set(), seed=1)
     made = list[tuple[str, int]]()
-    vectors = DualEncoder.vectors
+    encode = DualEncoder.encode
 
-    def noted(self, side, some):
-        made.append((side, len(some)))
-        return vectors(self, side, some)
+    def noted(self, side, texts):
+        made.append((side, len(texts)))
+        return encode(self, side, texts)
 
-    cached, wanted = CachedDualEncoder(encoder), list[np.ndarray]()
-    asks = [(0, 2, [1, 0]), (1, 4, [3, 1, 3]), (2, 4, [0, 2])]  # report, bags in the shelves by then, rows
-    for report, _, rows in asks:
-        places = np.array(rows)
-        asked, contents, histories = REPORTS.take(np.array([report])), CONTENTS.take(places), HISTORIES.take(places)
-        wanted.append(encoder.parts(asked, contents, histories))
-    monkeypatch.setattr(DualEncoder, "vectors", noted)
+    asks = [(0, 2, [1, 0]), (1, 4, [3, 1, 3]), (2, 4, [0, 2])]  # report, vectors in the tables by then, rows
+    wanted = [scores(encoder, only(REPORTS, r), only(CONTENTS, *rows), only(HISTORIES, *rows)) for r, _, rows in asks]
+    cached = CachedDualEncoder(encoder)
+    monkeypatch.setattr(DualEncoder, "encode", noted)
     for (report, known, rows), right in zip(asks, wanted, strict=True):
-        cache, places = np.arange(known), np.array(rows)
-        one = replace(lists()[0], contents=places, histories=places)
-        found = cached.parts(REPORTS.take(np.array([report])), CONTENTS.take(cache), HISTORIES.take(cache), one)
-        assert np.array_equal(found, right)
+        contents, histories = only(CONTENTS, *range(known)), only(HISTORIES, *range(known))
+        found = cached.component_scores(only(REPORTS, report), contents, np.array(rows), histories, np.array(rows))
+        assert np.array_equal(found.sum(axis=1), right)
     assert [number for side, number in made if side == "content"] == [2, 1, 1]
     assert [number for side, number in made if side == "history"] == [2, 1, 1]
 
 
 def test_what_is_drawn():
-    one = replace(lists()[0], contents=np.arange(40), fixed=np.arange(40) % 10 == 0, scores=np.linspace(1, 0, 40))
+    files = CandidateRows(np.arange(40), np.arange(40))
+    one = LabelledRows(0, files, np.arange(40) % 10 == 0, np.linspace(1, 0, 40))
     settings = SETTINGS.model_copy(update={"positives": 2, "negatives": 5})
     rng = np.random.default_rng(0)
-    found = [draw(one, settings, rng) for _ in range(300)]
+    found = [drawn(one, settings, rng) for _ in range(300)]
     assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
     wrong = np.concatenate([places[2:] for places in found])
     assert not one.fixed[wrong].any()
@@ -176,10 +191,26 @@ def test_a_list_of_one_kind_teaches_nothing():
     for kind in (True, False):
         same = [replace(one, fixed=np.full(4, kind)) for one in lists()]
         with pytest.raises(ToslocError, match="both fixed and wrong"):
-            fit(SETTINGS, start(), DualEncoderTrainingSet(REPORTS, CONTENTS, HISTORIES, same), seed=1)
+            fit_dual_encoder(SETTINGS, start(), training_set(same), seed=1)
 
 
-def test_spread_loss_by_hand():
+def test_the_fixed_files_share_the_mass():
     score = torch.tensor([[0.0, 0.0, 0.0, 5.0]])
     fixed, real = torch.tensor([[True, True, False, False]]), torch.tensor([[True, True, True, False]])
-    assert float(spread(score, fixed, real)) == pytest.approx(np.log(3))
+    assert float(listwise_loss(score, fixed, real)) == pytest.approx(np.log(3))
+    assert float(listwise_loss(score, torch.tensor([[True, False, False, False]]), real)) == pytest.approx(np.log(3))
+
+
+def test_padding_changes_no_score_of_a_step():
+    """Reports with fewer candidates than the longest list are scored as alone."""
+    model, generator = TrainableDualEncoder(start()), torch.Generator()
+    chosen = [np.array([2, 0]), np.array([1, 3, 0])]
+    together = Batch.of(lists()[:2], chosen)
+    assert together.real_BC.tolist() == [[True, True, False], [True, True, True]]
+    assert together.fixed_BC.tolist() == [[False, True, False], [True, False, False]]
+    with torch.no_grad():
+        found = together.scores(model, training_set(), 0.0, generator)
+        for row, (one, positions) in enumerate(zip(lists()[:2], chosen, strict=True)):
+            alone = Batch.of([one], [positions]).scores(model, training_set(), 0.0, generator)
+            assert alone.shape == (1, len(positions))
+            assert torch.allclose(found[row, : len(positions)], alone[0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""SparseVectors of terms, and the vectors that learning starts from."""
+"""Terms that count, sparse vectors of them, and the dense vectors that learning starts from."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from scipy import sparse
 
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.store import FactStore, FactTable
-from tosloc.reranking.terms.vocabulary import (
-    FIELD_WEIGHTS,
-    SparseVectorCache,
-    SparseVectors,
-    TermVocabulary,
-    idf,
-    path_words,
-    principal,
-    report_counts,
-)
+from tosloc.reranking.terms.sparse_vectors import SparseVectorCache, SparseVectors, principal
+from tosloc.reranking.terms.vocabulary import FIELD_WEIGHTS, TermVocabulary, idf, path_words, report_counts
 
 TEXTS = {
     "a": "class CookieJar { int crumbs; /* sweet */ void bake() { bake(); } }",
@@ -54,20 +46,22 @@ def test_terms_count_that_are_common_enough_or_in_a_path(table):
     assert "crumb" in learned(table, min_files=1).terms
 
 
-def test_bags_of_reports_by_hand():
+def test_vectors_of_reports_by_hand():
     vocabulary = TermVocabulary(("", "x", "y"), np.array([0, 1.0, 3.0]), np.array([0, 1.0, 1.0]), *np.zeros((2, 3)))
-    bags = vocabulary.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}], 2)
+    vectors = vocabulary.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}], 2)
     # y: 1 x 2, x: 2 x 1, equal: the first number stands first
-    assert bags.terms.tolist() == [[1, 2], [0, 0]]
-    assert bags.weights[0].tolist() == pytest.approx([0.5**0.5] * 2)
+    assert vectors.terms.tolist() == [[1, 2], [0, 0]]
+    assert vectors.weights[0].tolist() == pytest.approx([0.5**0.5] * 2)
     assert vocabulary.of_reports([{"x": 1.0, "y": 1.0}], 1).terms.tolist() == [[2]]
 
 
-def test_bags_of_contents_by_hand(table):
+def test_vectors_of_contents_by_hand(table):
     vocabulary = learned(table)
     numbers = vocabulary.numbers(table.vocabulary)
-    bags = vocabulary.of_contents(table, numbers, np.array([0, -1]), PATHS[:2], 8)
-    found = {vocabulary.terms[t]: w for t, w in zip(bags.terms[0].tolist(), bags.weights[0].tolist(), strict=True) if t}
+    vectors = vocabulary.of_contents(table, numbers, np.array([0, -1]), PATHS[:2], 8)
+    found = {
+        vocabulary.terms[t]: w for t, w in zip(vectors.terms[0].tolist(), vectors.weights[0].tolist(), strict=True) if t
+    }
     row = slice(int(table.starts[0]), int(table.starts[1]))
     count = dict(zip(table.terms[row].tolist(), (table.counts[row] @ FIELD_WEIGHTS).tolist(), strict=True))
     words = path_words(PATHS[0])
@@ -80,10 +74,10 @@ def test_bags_of_contents_by_hand(table):
     length = np.sqrt(sum(value**2 for value in wanted.values()))
     assert found == pytest.approx({term: value / length for term, value in wanted.items()})
     # a file that could not be read has the known words of its path
-    assert [vocabulary.terms[t] for t in bags.terms[1] if t] == ["src"]
+    assert [vocabulary.terms[t] for t in vectors.terms[1] if t] == ["src"]
 
 
-def test_a_bag_depends_on_its_own_row_alone(table):
+def test_a_vector_depends_on_its_own_row_alone(table):
     vocabulary = learned(table, min_files=1)
     numbers = vocabulary.numbers(table.vocabulary)
     all_of = vocabulary.of_contents(table, numbers, np.arange(3), PATHS, 4)
@@ -95,15 +89,15 @@ def test_a_bag_depends_on_its_own_row_alone(table):
     assert (all_of.weights**2).sum(axis=1) == pytest.approx(1, abs=1e-6)
 
 
-def test_matrix_and_bags_are_the_same():
+def test_matrix_and_vectors_are_the_same():
     matrix = sparse.csr_array(np.array([[0, 3.0, 4.0], [0, 0, 0]]))
-    bags = SparseVectors.heaviest(matrix, 5)
-    assert bags.terms[0, :3].tolist() == [2, 1, 0]
-    assert bags.matrix(3).toarray() == pytest.approx(np.array([[0, 0.6, 0.8], [0, 0, 0]]))
+    vectors = SparseVectors.heaviest(matrix, 5)
+    assert vectors.terms[0, :3].tolist() == [2, 1, 0]
+    assert vectors.matrix(3).toarray() == pytest.approx(np.array([[0, 0.6, 0.8], [0, 0, 0]]))
     assert SparseVectors.heaviest(sparse.csr_array((0, 3)), 2).terms.shape == (0, 2)
 
 
-def test_a_shelf_makes_a_bag_once():
+def test_each_vector_is_made_once():
     cache, asked = SparseVectorCache(1), []
 
     def make(new):
@@ -113,7 +107,7 @@ def test_a_shelf_makes_a_bag_once():
     assert cache.rows(["x", "y", "x"], make).tolist() == [0, 1, 0]
     assert cache.rows(["y", "z"], make).tolist() == [1, 2]
     assert asked == [[0, 1], [1]]
-    assert cache.bags.terms[:, 0].tolist() == [1, 2, 2]
+    assert cache.vectors.terms[:, 0].tolist() == [1, 2, 2]
 
 
 def test_principal_vectors_span_the_rows():
