@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end import toy
-from tosloc import experiment
+from tosloc import experiment, training
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
@@ -40,9 +40,7 @@ def out(project) -> Path:
 
 def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
     options = {"default": None} | options
-    return experiment.train(
-        config, project.git.path, project.reports(), project.folder / name, project.store, **options
-    )
+    return training.train(config, project.git.path, project.reports(), project.folder / name, project.store, **options)
 
 
 def test_training_learns(out):
@@ -185,7 +183,7 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
-        experiment.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store, default=None)
+        training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store, default=None)
 
 
 def test_learned_nothing_yet():

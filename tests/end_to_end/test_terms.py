@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from scripts import terms
 from tests.end_to_end import toy
-from tosloc import experiment
+from tosloc import experiment, training
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
@@ -26,7 +25,7 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
-from tosloc.reranking.terms import training as tower_training
+from tosloc.reranking.terms import fitting
 
 torch.set_num_threads(1)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -39,7 +38,7 @@ def config(**changed: Any) -> Config:
     # a first stage that hears few words, so that there is something to add
     values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
     small = {"candidates": HEAD, "width": 24, "min_files": 1, "min_reports": 1, "depth": 20, "reports": 4}
-    values["stage_two"] = {"reader": "terms", "terms": {**small, **changed}}
+    values["stage_two"] = {"reranker": "terms", "terms": {**small, **changed}}
     return Config.of(values, "toy")
 
 
@@ -53,7 +52,7 @@ def train(
 ) -> Path:
     out = project.folder / name
     reports = project.reports(f"{name}.jsonl", records)
-    experiment.train(settings, project.git.path, reports, out, project.store, default=None, **options)
+    training.train(settings, project.git.path, reports, out, project.store, default=None, **options)
     return out
 
 
@@ -132,16 +131,16 @@ def test_the_labels_of_test_change_neither_what_is_learned_nor_the_first_test_ra
 
 @pytest.mark.slow
 def test_only_the_newest_reports_teach_where_the_settings_say_so(out, project, monkeypatch):
-    fit, taught = tower_training.fit, list[int]()
+    fit, taught = fitting.fit_dual_encoder, list[int]()
 
-    def noted(settings, start, lessons, **options):
-        taught.append(len(lessons.lists))
-        assert [one.report for one in lessons.lists] == list(range(len(lessons.reports)))
-        return fit(settings, start, lessons, **options)
+    def noted(settings, start, training_set, **options):
+        taught.append(len(training_set.lists))
+        assert [one.report for one in training_set.lists] == list(range(len(training_set.reports)))
+        return fit(settings, start, training_set, **options)
 
-    monkeypatch.setattr(tower_training, "fit", noted)
-    few = record_of(train(project, "few", config(train_reports=6, refit=False, last_layer=0), carry=False))
-    whole = record_of(train(project, "whole", config(refit=False, last_layer=0), carry=False))
+    monkeypatch.setattr(fitting, "fit_dual_encoder", noted)
+    few = record_of(train(project, "few", config(train_reports=6, refit=False, combiner_weight=0), carry=False))
+    whole = record_of(train(project, "whole", config(refit=False, combiner_weight=0), carry=False))
     assert taught[0] == 6 < taught[1]
     assert few["learned_until"] == whole["learned_until"]
     assert set(few["terms"]) < set(whole["terms"])
@@ -189,7 +188,7 @@ def test_localizing_with_and_without_the_repository(out, project):
         asked = Localizer.load(out).localize(REPORT, repo, project.git.made[-2], project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
-    alone.version_.rewording = None
+    alone.version_.reranking = None
     assert carried.ranking.paths[HEAD:] == alone.localize(REPORT).ranking.paths[HEAD:]
     assert carried.ranking.paths != alone.localize(REPORT).ranking.paths
     assert carried.ranking.paths[0] == toy.path_of("Violin")
@@ -198,7 +197,7 @@ def test_localizing_with_and_without_the_repository(out, project):
 def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     both = Localizer.load(out)
     moved = {hit.path: hit for hit in both.localize(REPORT).top(HEAD)}
-    both.version_.rewording = None
+    both.version_.reranking = None
     places = {hit.path: hit.rank for hit in both.localize(REPORT).top(HEAD)}
     said = {path: [r.text for r in hit.why if r.feature == "deep"] for path, hit in moved.items()}
     told = {path: text for path, [text] in ((path, text) for path, text in said.items() if text)}
@@ -213,7 +212,7 @@ def test_a_file_that_moved_says_from_where_and_by_which_words(out):
 def test_what_moved_a_file_is_counted_from_the_file_that_stood_there(out):
     localizer = Localizer.load(out)
     moved = localizer.localize(REPORT).top(HEAD)
-    localizer.version_.rewording = None
+    localizer.version_.reranking = None
     stood = localizer.localize(REPORT).top(10 * HEAD)
     first = {hit.path: hit.score for hit in stood}
     given = {hit.path: hit.score - first[hit.path] for hit in moved}
@@ -236,13 +235,14 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     assert ranked.header["stage two learned on"] == ["train", "validation"]
     with pytest.raises(ToslocError, match="has learned from the validation reports"):
         experiment.rank_reports(out, project.git.path, reports, folder, "validation", project.store)
-    wording = Localizer.load(out).wording_
-    assert wording is not None
+    reranker = Localizer.load(out).reranker_
+    assert reranker is not None
     with Repository(project.git.path) as repo:
         cases = load_dataset(repo, reports, zone="UTC", suffixes=frozenset({".java"})).cases
-    assert wording.learned_from("validation", cases)
-    later = [replace(case, fixed_at=case.fixed_at + 1000 * toy.DAY) for case in cases]
-    assert not wording.learned_from("validation", later)
+    fixed_at = [int(case.fixed_at) for case in cases]
+    assert reranker.learned_from("validation", fixed_at)
+    assert not reranker.learned_from("test", fixed_at)
+    assert not reranker.learned_from("validation", [time + 1000 * toy.DAY for time in fixed_at])
 
 
 def test_the_command_leaves_out_what_the_checkpoint_has_learned_from(out, project, capsys):
@@ -263,18 +263,26 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
     numbers = "\n".join(
         f"{key} = {json.dumps(value)}" for key, value in config().as_dict()["stage_two"]["terms"].items()
     )
-    settings.write_text(f"[run]\njobs = 1\n[stage_two.terms]\n{numbers}\n")
+    settings.write_text(f'[run]\njobs = 1\n[stage_two]\nreranker = "terms"\n[stage_two.terms]\n{numbers}\n')
     added = project.folder / "added"
-    where = ["--repo", str(project.git.path), "--reports", str(project.folder / "kept.jsonl"), "--out", str(added)]
-    store = ["--store", str(project.store), "--config", str(settings), "--parts", "validation", "test"]
-    assert terms.main([str(kept), *where, *store]) == 0
-    assert "| test | both |" in capsys.readouterr().out
+    where = ["--repo", str(project.git.path), "--store", str(project.store), "--config", str(settings)]
+    command = ["train", *where, "--stage-one", str(kept), "--out", str(added), "--reports"]
+    assert main([*command, str(project.folder / "kept.jsonl")]) == 0
+    assert "validation" in capsys.readouterr().out
     for name in RUNS:
         assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
-    assert Localizer.load(added).localize(REPORT).ranking == Localizer.load(out).localize(REPORT).ranking
+    mine, theirs = record_of(added), record_of(out)
+    assert mine == theirs
+    assert Localizer.load(added).config == config()
+    # what is kept of stage one is left as it was
+    assert not (kept / "work" / "reranker").exists()
+    assert Localizer.load(kept).reranker_ is None
     fewer = project.reports("fewer.jsonl", project.records[:-1])
-    with pytest.raises(ToslocError, match="was trained on other reports"):
-        terms.main([str(kept), *where[:3], str(fewer), *where[4:], *store])
+    assert main([*command, str(fewer)]) == 2
+    assert "was trained on other reports" in capsys.readouterr().err
+    settings.write_text("[run]\njobs = 1\n")
+    assert main([*command, str(project.folder / "kept.jsonl")]) == 2
+    assert "--stage-one: no second stage is configured" in capsys.readouterr().err
 
 
 def test_a_checkpoint_without_its_vectors_is_one_sentence(out, tmp_path):
@@ -290,15 +298,13 @@ def test_answering_loads_no_torch(out):
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
         "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
         f"answer = Localizer.load({str(out)!r}).localize(report); answer.top(5);"
-        "assert answer.first_scores is not None; assert 'torch' not in sys.modules"
+        "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, project, tmp_path):
     """What learned from a later fix must not rank the report: it keeps stage one's order, and others do not."""
-    localizer = Localizer.load(out)
-    assert localizer.wording_ is not None
     with Repository(project.git.path) as repo:
         dataset = load_dataset(repo, project.reports(), zone="UTC", suffixes=frozenset({".java"}))
     tested = dataset.cases[-len(read_run(out / "test/run.jsonl.gz").orders) :]
@@ -310,6 +316,13 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
         tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
     )
     toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", out, tested, middle)
+    early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
+    localizer = Localizer.load(tmp_path / "checkpoint")
+    answer = localizer.localize(early)
+    assert answer.reranked is None
+    assert not any(reason.feature == "deep" for hit in answer.top(99) for reason in hit.why)
+    localizer.version_.reranking = None
+    assert answer.ranking == localizer.localize(early).ranking
 
 
 def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypatch, capsys):
@@ -322,7 +335,7 @@ def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypa
     answer = Localizer.answer
 
     def noted(self, report, version):
-        asked[version.rewording is not None].append(report)
+        asked[version.reranking is not None].append(report)
         return answer(self, report, version)
 
     monkeypatch.setattr(Localizer, "answer", noted)

@@ -17,21 +17,22 @@ import torch
 
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
-from tosloc import experiment
+from tests.reranking.made import candidates, report
+from tosloc import experiment, training
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.localizer import Localizer
+from tosloc.localizer import Localizer, vectors_path
 from tosloc.records import BugReport
-from tosloc.reranking.encoder.batches import CandidateList
-from tosloc.reranking.encoder.reranker import Rereading
+from tosloc.reranking.base import RerankingContext
 from tosloc.reranking.encoder.training import Trainer
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+RECORD = "encoder/encoder.json"
 WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 
 
@@ -52,7 +53,7 @@ def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: A
         "chunk_tokens": 16,
         "report_tokens": 16,
         "candidates": 8,
-        "side_rank": 4,
+        "adapter_rank": 4,
         "precision": "float32",
         **second,
         "training": {"epochs": 3, "pairs": 16, "pairs_at_once": 16, "device": "cpu", **(training or {})},
@@ -61,21 +62,29 @@ def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: A
 
 
 def train(project: toy.Toy, name: str, settings: Config) -> Localizer:
-    return experiment.train(
+    return training.train(
         settings, project.git.path, project.reports(), project.folder / name, project.store, default=None
     )
 
 
 @pytest.fixture(scope="module")
 def out(project, encoder) -> Path:
-    train(project, "out", config(encoder, final="fused"))
+    train(project, "out", config(encoder))
     return project.folder / "out"
 
 
-def matcher(folder: Path) -> str:
-    """Where the weights of the matching model lie."""
-    [found] = folder.glob("checkpoint/second/matcher-*.safetensors")
+def head(folder: Path) -> str:
+    """Where the weights of the scoring head lie."""
+    [found] = folder.glob("checkpoint/encoder/head-*.safetensors")
     return str(found.relative_to(folder))
+
+
+def weighing(checkpoint: Path, out: Path, **changes: Any) -> Path:
+    """A copy of a training's checkpoint with other values in its record, such as another ``weight``."""
+    shutil.copytree(out / "checkpoint", checkpoint)
+    record = json.loads((checkpoint / RECORD).read_text())
+    (checkpoint / RECORD).write_text(json.dumps(record | changes))
+    return checkpoint
 
 
 def test_rankings_are_whole_and_only_the_head_moves(out):
@@ -83,9 +92,9 @@ def test_rankings_are_whole_and_only_the_head_moves(out):
 
 
 def test_validation_never_loses_and_is_what_was_chosen_by(out):
-    record = json.loads((out / "checkpoint/second/second.json").read_text())
+    record = json.loads((out / "checkpoint/encoder/encoder.json").read_text())
     both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
-    chosen = "stage one" if record["mix"] == 0 else f"fused x {record['mix']:g}"
+    chosen = "stage one" if record["weight"] == 0 else f"encoder x {record['weight']:g}"
     assert record["validation"][chosen] == pytest.approx([both.mrr, both.map])
     assert record["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
     assert both.mrr + both.map >= first.mrr + first.map - 1e-9
@@ -93,7 +102,7 @@ def test_validation_never_loses_and_is_what_was_chosen_by(out):
 
 def test_the_same_command_gives_the_same_bytes(out, project, encoder):
     train(project, "again", config(encoder))
-    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/second/second.json", matcher(out)):
+    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/encoder/encoder.json", head(out)):
         assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
@@ -104,11 +113,11 @@ def test_what_is_tested_teaches_nothing(out, project, encoder):
         for number, record in enumerate(project.records)
     ]
     folder = project.folder / "other"
-    experiment.train(
+    training.train(
         config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store, default=None
     )
     assert (folder / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
-    for name in (matcher(out), "checkpoint/second/second.json"):
+    for name in (head(out), "checkpoint/encoder/encoder.json"):
         assert (folder / name).read_bytes() == (out / name).read_bytes()
 
 
@@ -119,15 +128,14 @@ def test_localizing_with_and_without_the_repository(out, project):
         asked = Localizer.load(out).localize(REPORT, repo, newest, project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
-    alone.version_.rereading = None
+    alone.version_.reranking = None
     assert carried.ranking.paths[8:] == alone.localize(REPORT).ranking.paths[8:]
 
 
-def test_a_file_that_moved_says_from_where(project, encoder):
-    train(project, "moved", config(encoder, {"epochs": 0}, final="deep"))
-    both = Localizer.load(project.folder / "moved")
+def test_a_file_that_moved_says_from_where(out, tmp_path):
+    both = Localizer.load(weighing(tmp_path / "c", out, weight=math.inf))
     moved = {hit.path: hit for hit in both.localize(REPORT).top(8)}
-    both.version_.rereading = None
+    both.version_.reranking = None
     places = {hit.path: hit.rank for hit in both.localize(REPORT).top(8)}
     assert places.keys() == moved.keys()
     assert any(hit.rank != places[path] for path, hit in moved.items())
@@ -156,12 +164,12 @@ def test_encoders_learn_too(project, encoder, learns, loss):
     )
     name = f"{learns}-{loss}"
     learned = train(project, name, settings)
-    curve = json.loads((project.folder / name / "checkpoint/second/second.json").read_text())["validation"]
+    curve = json.loads((project.folder / name / "checkpoint/encoder/encoder.json").read_text())["validation"]
     assert all(math.isfinite(value) for pair in curve.values() for value in pair)
     loaded = Localizer.load(project.folder / name)
     # the encoder that learned lies in the checkpoint; the one it began from may go
     [_] = (project.folder / name).glob(
-        f"checkpoint/second/{'report' if learns == 'report' else 'code'}-*/model.safetensors"
+        f"checkpoint/encoder/{'report' if learns == 'report' else 'code'}-*/model.safetensors"
     )
     assert loaded.localize(REPORT).ranking.paths == learned.localize(REPORT).ranking.paths
 
@@ -170,10 +178,10 @@ def test_encoders_learn_too(project, encoder, learns, loss):
 def test_adapters_learn_and_come_back(project, encoder):
     settings = config(encoder, {"learns": "both", "lora_rank": 2, "epochs": 2, "learning_rate": 0.05})
     learned = train(project, "adapted", settings)
-    [place] = (project.folder / "adapted").glob("checkpoint/second/code-*")
+    [place] = (project.folder / "adapted").glob("checkpoint/encoder/code-*")
     assert [file.name for file in place.iterdir()] == ["adapters.safetensors"]
     loaded = Localizer.load(project.folder / "adapted")
-    assert loaded.second_.code.rank == 2
+    assert loaded.reranker_.models.code.rank == 2
     assert loaded.localize(REPORT).ranking == learned.localize(REPORT).ranking
 
 
@@ -193,13 +201,13 @@ def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkey
     monkeypatch.setattr(Trainer, "_epoch", lambda *args: begun.append(args[3]) or whole(*args))
     train(project, "killed", config(encoder))
     assert begun == [1, 2]
-    for name in ("test/run.jsonl.gz", matcher(out)):
+    for name in ("test/run.jsonl.gz", head(out)):
         assert (project.folder / "killed" / name).read_bytes() == (out / name).read_bytes(), name
 
 
-def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
-    def knowing(reader, library, lists, **options):
-        return (np.where(one.fixed, 1.0, -1.0) for one in lists)
+def test_a_perfect_encoder_is_believed(project, encoder, monkeypatch):
+    def knowing(model, chunk_table, lists, **options):
+        return (np.where(one.candidates.fixed, 1.0, -1.0) for one in lists)
 
     monkeypatch.setattr("tosloc.reranking.encoder.reranker.score_lists", knowing)
     # a first stage that knows only when a file changed last, and a head that holds every file
@@ -210,76 +218,78 @@ def test_a_perfect_reader_is_believed(project, encoder, monkeypatch):
     assert evaluate_folder(project.folder / "knowing" / "stage_one", "test").mrr < 0.5
 
 
-@pytest.mark.slow
-def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(project, encoder, tmp_path):
-    """A reader that learned from a later fix must not rank the report, which keeps stage one's order."""
-    out = project.folder / "deep learned"
-    train(project, out.name, config(encoder, final="deep"))
-    record = json.loads((out / "checkpoint/second/second.json").read_text())
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, project, tmp_path):
+    """What learned from a later fix must not rank the report, which keeps stage one's order."""
+    record = json.loads((out / "checkpoint" / RECORD).read_text())
     with Repository(project.git.path) as repo:
         cases = load_dataset(repo, project.reports(), zone="UTC", suffixes=frozenset({".java"})).cases
-    tested = read_run(out / "test/run.jsonl.gz").orders
     learned = [case for case in cases if case.fixed][:24]
-    assert record["learned_until"] == max(int(case.fixed_at) for case in learned)
+    assert record["trained_until"] == max(int(case.fixed_at) for case in learned)
+    tested = read_run(out / "test/run.jsonl.gz").orders
     later = [case for case in cases if case.report.id in tested]
     middle = int(later[len(later) // 2].report.opened_seconds)
-    shutil.copytree(out / "checkpoint", tmp_path / "checkpoint")
-    place = tmp_path / "checkpoint/second/second.json"
-    place.write_text(json.dumps(record | {"learned_until": middle}))
-    experiment.rank_reports(
-        tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
-    )
-    toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", out, later, middle)
+    # the encoder's order alone, so that it is seen whom it ranks
+    whole = weighing(tmp_path / "whole/checkpoint", out, weight=math.inf)
+    checkpoint = weighing(tmp_path / "c", out, weight=math.inf, trained_until=middle)
+    for folder, name in ((whole, "both"), (checkpoint, "ranked")):
+        experiment.rank_reports(folder, project.git.path, project.reports(), tmp_path / name, "test", project.store)
+    shutil.copytree(out / "stage_one", tmp_path / "both/stage_one")
+    toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", tmp_path / "both", later, middle)
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
-    localizer = Localizer.load(tmp_path / "checkpoint")
+    localizer = Localizer.load(checkpoint)
     answer = localizer.localize(early)
-    localizer.version_.rereading = None
+    assert answer.reranked is None
+    localizer.version_.reranking = None
     assert answer.ranking == localizer.localize(early).ranking
 
 
-def test_nothing_is_encoded_for_reports_that_are_left_to_stage_one(out):
-    class Noting:
-        def __init__(self):
-            self.asked: list[str] = []
+def test_nothing_is_encoded_for_reports_that_are_left_to_stage_one(out, tmp_path):
+    reranker = Localizer.load(out).reranker_
+    asked = list[str]()
 
-        def vectors(self, blobs, progress=None):
-            self.asked += blobs
-            return {blob: np.zeros((1, second.code.width), dtype=np.float16) for blob in blobs}
+    def texts(blobs):
+        asked.extend(blobs)
+        return ((blob, "class Violin") for blob in blobs)
 
-    second = Localizer.load(out).second_
-    source, query, none = Noting(), np.array([2, 4, 3], dtype=np.int32), np.zeros(1)
+    context = RerankingContext(texts=texts, vectors=tmp_path / "v.sqlite")
     lists = [
-        CandidateList("r", (query,), (blob,), none > 0, none, opened=second.learned_until + later, relevant=1)
+        candidates(blob, of=report(blob, reranker.trained_until + later))
         for blob, later in (("early", -1), ("known", 0))
     ]
-    early, known = Rereading(second, source).deep(lists)
-    assert source.asked == ["known"]
+    early, known = reranker.encoder_scores(lists, context)
+    assert asked == ["known"]
     assert early.tolist() == [0.0]
     assert known.shape == (1,)
+    assert known[0] != 0
 
 
-def test_deep_alone_orders_the_head_by_the_reader(project, encoder):
-    train(project, "deep", config(encoder, {"epochs": 0}, final="deep"))
-    record = json.loads((project.folder / "deep/checkpoint/second/second.json").read_text())
-    assert record["mix"] is None
-    assert Localizer.load(project.folder / "deep").second_.mix == math.inf
-    found = evaluate_folder(project.folder / "deep", "validation")
-    assert record["validation"]["deep"] == pytest.approx([found.mrr, found.map])
+def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
+    """Validation wants nothing of it: no file is encoded, and stage one's order stands."""
+    checkpoint = weighing(tmp_path / "c", out, weight=0.0)
+    (checkpoint / "encoder/vectors.npz").unlink()
+    localizer = Localizer.load(checkpoint)
+    store = tmp_path / "facts.sqlite"
+    with Repository(project.git.path) as repo:
+        answer = localizer.localize(REPORT, repo, project.git.made[-2], store)
+    assert answer.reranked is None
+    assert not vectors_path(store).exists()
+    localizer.version_.reranking = None
+    assert answer.ranking == localizer.localize(REPORT).ranking
 
 
-@pytest.mark.slow
-def test_stage_one_features_join_in_the_last_layer(project, encoder):
-    learned = train(project, "joined", config(encoder, stage_one_features=True, queries_apart=True))
-    assert learned.second_.head.last.weight.abs().sum() > 0
-    loaded = Localizer.load(project.folder / "joined").localize(REPORT)
-    assert loaded.ranking == learned.localize(REPORT).ranking
+def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
+    shutil.copytree(out / "checkpoint", tmp_path / "c")
+    (tmp_path / "c/encoder/vectors.npz").unlink()
+    whole = Localizer.load(out)
+    whole.version_.reranking = None
+    assert Localizer.load(tmp_path / "c").localize(REPORT).ranking == whole.localize(REPORT).ranking
 
 
 @pytest.mark.parametrize(
     ("file", "sentence"),
     [
-        ("second/matcher-*", "incomplete or damaged"),
-        ("second/second.json", "incomplete or damaged"),
+        ("encoder/head-*", "incomplete or damaged"),
+        (RECORD, "incomplete or damaged"),
     ],
 )
 def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
@@ -290,12 +300,43 @@ def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
         Localizer.load(tmp_path / "c")
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"schema": 3}, "written by a newer TosLoc; update TosLoc"),
+        ({"weight": None}, "incomplete or damaged"),
+        ({"trained_until": "x"}, "incomplete or damaged"),
+        ({"head": {"width": 16}}, "the weights are of other dimensions"),
+        ({"settings": {"reader": "encoder"}}, "incomplete or damaged"),
+    ],
+)
+def test_a_damaged_record_is_one_sentence(out, tmp_path, changes, sentence):
+    with pytest.raises(CheckpointError, match=sentence) as caught:
+        Localizer.load(weighing(tmp_path / "c", out, **changes))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_encoder_of_an_earlier_version_is_one_sentence(out, tmp_path):
+    shutil.copytree(out / "checkpoint", tmp_path / "c")
+    (tmp_path / "c/encoder").rename(tmp_path / "c/second")
+    weights = json.loads((tmp_path / "c/weights.json").read_text())
+    del weights["stage_two"]
+    (tmp_path / "c/weights.json").write_text(json.dumps(weights))
+    with pytest.raises(
+        CheckpointError, match="second: written by an earlier TosLoc, whose encoders are kept otherwise"
+    ):
+        Localizer.load(tmp_path / "c")
+    (tmp_path / "c/weights.json").write_text(json.dumps(weights | {"stage_two": "magic"}))
+    with pytest.raises(CheckpointError, match="names a reranker that this version does not know, 'magic'; train again"):
+        Localizer.load(tmp_path / "c")
+
+
 def test_another_encoder_is_one_sentence(out, project, tmp_path):
     write_encoder(tmp_path / "other", words=WORDS, seed=2)
     write_encoder(tmp_path / "wide", words=WORDS, width=32)
     for other, sentence in (("other", "not the encoder that"), ("wide", "not the encoder that")):
         shutil.copytree(out / "checkpoint", tmp_path / f"c-{other}")
-        path = tmp_path / f"c-{other}/second/second.json"
+        path = tmp_path / f"c-{other}" / RECORD
         record = json.loads(path.read_text())
         record["encoders"]["code"]["place"] = str(tmp_path / other)
         path.write_text(json.dumps(record))
