@@ -18,7 +18,8 @@ from tosloc.localizer import Localizer
 from tosloc.records import Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, RerankingContext
 from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import FeatureTable, tasks_of
+from tosloc.retrieval.extraction import tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
 
 NAMES = ("code", "recency")
@@ -76,7 +77,10 @@ def labelled_candidates(experiment: ExperimentContext, tables: dict, stage: Stag
 def test_training_has_every_fixed_file_and_validation_the_ranks_of_those_missed(experiment, tables) -> None:
     made = labelled_candidates(experiment, tables)
     missed = 0
-    for part, found in (("train", list(made.train(DEPTH))), ("validation", list(made.validation(DEPTH)))):
+    for part, found in (
+        ("train", list(made.candidates("train", DEPTH, for_training=True))),
+        ("validation", list(made.candidates("validation", DEPTH))),
+    ):
         assert [one.report.id for one in found] == [table.report for table in tables[part]]
         for one, table in zip(found, tables[part], strict=True):
             ranked = table.ranking(STAGE.scores(table.rows), experiment.repo.path_names.names)
@@ -96,7 +100,7 @@ def _fixed(experiment: ExperimentContext, one: Candidates) -> tuple[str, ...]:
 
 
 def test_candidates_are_files_of_the_report_s_version(experiment, tables) -> None:
-    for one in labelled_candidates(experiment, tables).train(5):
+    for one in labelled_candidates(experiment, tables).candidates("train", 5, for_training=True):
         case = experiment.labelled().cases[one.report.id]
         snapshot = experiment.indexed.snapshot(case.version)
         blobs = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
@@ -109,21 +113,21 @@ def test_learning_may_look_at_the_weighted_sum_alone(experiment, tables) -> None
     plain, turned = (
         labelled_candidates(experiment, tables, kind(NAMES, STAGE.weights)) for kind in (StageOne, Opposite)
     )
-    firsts = [[one.paths[0] for one in made.train(1)] for made in (plain, turned)]
+    firsts = [[one.paths[0] for one in made.candidates("train", 1)] for made in (plain, turned)]
     assert not set(zip(*firsts, strict=True)) & {(path, path) for path in firsts[0]}
-    for name in ("train", "validation_for_training"):
-        linear = [list(getattr(made, name)(3, by_linear_score=True)) for made in (plain, turned)]
+    for part in ("train", "validation"):
+        linear = [list(made.candidates(part, 3, for_training=True, by_linear_score=True)) for made in (plain, turned)]
         assert [one.paths for one in linear[0]] == [one.paths for one in linear[1]]
         assert all(
             np.array_equal(*pair) for pair in zip(*([one.scores for one in made] for made in linear), strict=True)
         )
-    assert [one.missed_ranks for one in plain.validation_for_training(1, by_linear_score=True)] == [(), ()]
+    assert [one.missed_ranks for one in plain.candidates("validation", 1, for_training=True)] == [(), ()]
 
 
 def test_a_user_s_report_gives_the_candidates_of_training(experiment, tables) -> None:
     localizer = Localizer(experiment.config)
     localizer.stage_one_ = STAGE
-    for one in labelled_candidates(experiment, tables).of(tables["validation"][:1], 5):
+    for one in labelled_candidates(experiment, tables).candidates("validation", 5):
         version = localizer.open(experiment.indexed, one.version).version_
         context = QueryContext(Query(one.report), version.index, version.history.as_of(one.opened))
         columns = features.columns(context, NAMES)
@@ -193,7 +197,7 @@ def test_tables_are_read_one_by_one(experiment, tables) -> None:
             yield table
 
     made = LabelledCandidates(experiment.labelled(), STAGE, noted)
-    next(made.train(3))
+    next(made.candidates("train", 3))
     assert len(read) == 1
     next(made.rankings("train", Turned(), RerankingContext()))  # type: ignore[arg-type]
     assert len(read) <= 3

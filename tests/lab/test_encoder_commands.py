@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tosloc.reranking.encoder.checkpoint import EncoderModels
 
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
@@ -18,7 +19,6 @@ from tosloc.errors import ToslocError
 from tosloc.evaluation import evaluate_folder
 from tosloc.lab import ablation
 from tosloc.lab.bundle import read_bundle
-from tosloc.reranking.encoder.checkpoint import EncoderModels
 from tosloc.reranking.encoder.training import Trainer
 
 torch.set_num_threads(1)

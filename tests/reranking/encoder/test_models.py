@@ -259,7 +259,7 @@ def test_an_interruption_within_an_encoder_leaves_no_half_of_it(
     real = module._write
 
     def killed(path: Path, values: Mapping[str, torch.Tensor]) -> None:
-        if path.name == module.WEIGHTS:
+        if path.name == module._WEIGHTS:
             raise KeyboardInterrupt
         real(path, values)
 

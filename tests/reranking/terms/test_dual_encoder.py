@@ -14,14 +14,14 @@ from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
 from tosloc.reranking.terms.file_vectors import CandidateRows
 from tosloc.reranking.terms.sparse_vectors import SparseVectors
 from tosloc.reranking.terms.training import (
-    Batch,
+    DrawnCandidates,
     DualEncoderTrainingSet,
     LabelledRows,
     TrainableDualEncoder,
     averaged,
-    drawn,
+    draw,
+    even_mass_loss,
     fit_dual_encoder,
-    listwise_loss,
 )
 
 torch.set_num_threads(1)
@@ -174,12 +174,12 @@ def test_each_file_is_encoded_once(monkeypatch):
     assert [number for side, number in made if side == "history"] == [2, 1, 1]
 
 
-def test_what_is_drawn():
+def test_what_is_drawnn():
     files = CandidateRows(np.arange(40), np.arange(40))
     one = LabelledRows(0, files, np.arange(40) % 10 == 0, np.linspace(1, 0, 40))
     settings = SETTINGS.model_copy(update={"positives": 2, "negatives": 5})
     rng = np.random.default_rng(0)
-    found = [drawn(one, settings, rng) for _ in range(300)]
+    found = [draw(one, settings, rng) for _ in range(300)]
     assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
     wrong = np.concatenate([places[2:] for places in found])
     assert not one.fixed[wrong].any()
@@ -197,20 +197,20 @@ def test_a_list_of_one_kind_teaches_nothing():
 def test_the_fixed_files_share_the_mass():
     score = torch.tensor([[0.0, 0.0, 0.0, 5.0]])
     fixed, real = torch.tensor([[True, True, False, False]]), torch.tensor([[True, True, True, False]])
-    assert float(listwise_loss(score, fixed, real)) == pytest.approx(np.log(3))
-    assert float(listwise_loss(score, torch.tensor([[True, False, False, False]]), real)) == pytest.approx(np.log(3))
+    assert float(even_mass_loss(score, fixed, real)) == pytest.approx(np.log(3))
+    assert float(even_mass_loss(score, torch.tensor([[True, False, False, False]]), real)) == pytest.approx(np.log(3))
 
 
 def test_padding_changes_no_score_of_a_step():
     """Reports with fewer candidates than the longest list are scored as alone."""
     model, generator = TrainableDualEncoder(start()), torch.Generator()
     chosen = [np.array([2, 0]), np.array([1, 3, 0])]
-    together = Batch.of(lists()[:2], chosen)
+    together = DrawnCandidates.of(lists()[:2], chosen)
     assert together.real_BC.tolist() == [[True, True, False], [True, True, True]]
     assert together.fixed_BC.tolist() == [[False, True, False], [True, False, False]]
     with torch.no_grad():
         found = together.scores(model, training_set(), 0.0, generator)
         for row, (one, positions) in enumerate(zip(lists()[:2], chosen, strict=True)):
-            alone = Batch.of([one], [positions]).scores(model, training_set(), 0.0, generator)
+            alone = DrawnCandidates.of([one], [positions]).scores(model, training_set(), 0.0, generator)
             assert alone.shape == (1, len(positions))
             assert torch.allclose(found[row, : len(positions)], alone[0], atol=1e-6)

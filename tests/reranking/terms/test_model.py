@@ -14,7 +14,7 @@ from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.reranking.terms.combiner import combiner_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
-from tosloc.reranking.terms.fitting import BOTH, MARGIN, STAGE_ONE, gains
+from tosloc.reranking.terms.fitting import _MARGIN, BOTH, STAGE_ONE, gains
 from tosloc.reranking.terms.model import RECORD, TermModel
 from tosloc.reranking.terms.vocabulary import TermVocabulary
 
@@ -50,8 +50,8 @@ def test_both_stages_are_taken_where_they_gain_by_a_margin_and_lose_in_neither_m
 
     assert not gains(None)
     assert not taken(0.5, 0.25)
-    assert not taken(0.5 + MARGIN, 0.25)
-    assert taken(0.5 + MARGIN + 1e-6, 0.25)
+    assert not taken(0.5 + _MARGIN, 0.25)
+    assert taken(0.5 + _MARGIN + 1e-6, 0.25)
     assert not taken(0.499, 0.3)
     assert not taken(0.6, 0.249)
 

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.store import FactStore, FactTable
+from tosloc.index.postings import idf
 from tosloc.reranking.terms.sparse_vectors import SparseVectorCache, SparseVectors, principal
-from tosloc.reranking.terms.vocabulary import FIELD_WEIGHTS, TermVocabulary, idf, path_words, report_counts
+from tosloc.reranking.terms.vocabulary import _FIELD_WEIGHTS, TermVocabulary, path_words, report_counts
 
 TEXTS = {
     "a": "class CookieJar { int crumbs; /* sweet */ void bake() { bake(); } }",
@@ -63,7 +64,7 @@ def test_vectors_of_contents_by_hand(table):
         vocabulary.terms[t]: w for t, w in zip(vectors.terms[0].tolist(), vectors.weights[0].tolist(), strict=True) if t
     }
     row = slice(int(table.starts[0]), int(table.starts[1]))
-    count = dict(zip(table.terms[row].tolist(), (table.counts[row] @ FIELD_WEIGHTS).tolist(), strict=True))
+    count = dict(zip(table.terms[row].tolist(), (table.counts[row] @ _FIELD_WEIGHTS).tolist(), strict=True))
     words = path_words(PATHS[0])
 
     def weight(term: str) -> float:
@@ -122,6 +123,6 @@ def test_principal_vectors_span_the_rows():
 
 
 def test_small_parts():
-    assert idf(np.array([0, 2]), 2).tolist() == pytest.approx([np.log(6), np.log(1.2)])
+    assert idf(2, np.array([0, 2])).tolist() == pytest.approx([np.log(6), np.log(1.2)])
     assert report_counts({}, {"a": 1}) == {"a": 1.0}
     assert path_words("Makefile") == {"makefil": 6.0}

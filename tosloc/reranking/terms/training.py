@@ -24,7 +24,7 @@ from tosloc.reranking.terms.file_vectors import CandidateRows
 from tosloc.reranking.terms.sparse_vectors import SparseVectors
 
 _NEGATIVE_OFFSET = 3.0
-"""A wrong file at position r (from 0) is draw with odds 1 / (r + 3)."""
+"""A wrong file at position r (from 0) is drawn with odds 1 / (r + 3)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def fit_once(
 
 @dataclass(frozen=True, eq=False)
 class DrawnCandidates:
-    """The draw candidates of some reports."""
+    """The drawn candidates of some reports."""
 
     reports: LongArray
     """(B,)"""
