@@ -231,15 +231,6 @@ class Ranking:
         ordered = itemgetter(*places)(paths) if len(places) > 1 else tuple(paths)
         return cls(report, ordered, values[order])
 
-    def with_head(self, scores: Mapping[str, float]) -> Self:
-        """The same files with the first ``len(scores)`` reordered by new scores; scores become negative places."""
-        size = len(scores)
-        head, tail = self.paths[:size], self.paths[size:]
-        if set(head) != set(scores):
-            raise ValueError(f"report {self.report}: new scores are not for the first {size} files")
-        ordered = tuple(sorted(head, key=lambda path: (-scores[path], path)))
-        return type(self)(self.report, ordered + tail, -np.arange(len(self.paths), dtype=np.float64))
-
     def ranks(self, wanted: Iterable[str]) -> dict[str, int]:
         """Rank, from 1, of each wanted path that is in the ranking."""
         targets = set(wanted)

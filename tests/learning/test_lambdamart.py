@@ -103,11 +103,10 @@ def test_the_tail_keeps_its_places(scores, points, depth, mix):
     assert new[order[depth:]].tolist() == values[order[depth:]].tolist()
 
 
-def test_linear_scores_and_shares():
+def test_linear_scores():
     stage = StageOne(("a", "b"), np.array([2.0, -0.5]))
     table = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, 0.0]])
     assert stage.scores(table).tolist() == [2.0, 0.5, 0.0]
-    assert stage.shares([0.5, 1.0]).tolist() == [1.0, -0.5]
     assert stage.scores(np.zeros((0, 2))).tolist() == []
     with pytest.raises(ValueError, match="2 features but 1 weights"):
         StageOne(("a", "b"), np.array([1.0]))

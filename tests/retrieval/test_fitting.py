@@ -66,7 +66,7 @@ def test_own_weights_win_where_the_shipped_mislead():
 
     free = settings(shrink_to_default=0.0)
     stage, choice = fit_stage_one(free, NAMES, ranking_lists(iter(reports(60, 1))), again, shipped)
-    assert choice.taken == "own weights"
+    assert (choice.taken, choice.note) == ("own weights", "")
     assert stage.weights[0] > 5 * abs(stage.weights[1])
     assert choice.tried["own weights"][0] > 0.9
     assert choice.tried["default weights"][0] < 0.3
@@ -86,6 +86,7 @@ def test_shipped_weights_of_other_features_are_no_use():
     shipped = StageOne(("other",), np.array([5.0]))
     _, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(reports(30, 1))), lambda: reports(5, 2), shipped)
     assert set(choice.tried) == {"own weights"}
+    assert "not tried: they lack 2 features (good, bad)" in choice.note
 
 
 def test_few_reports_lean_on_the_shipped_weights():

@@ -79,6 +79,8 @@ def train(
             learned = training.train(
                 settings, repo, reports, out, store, callback, carry=carry, keep_features=keep_features
             )
+    if learned.choice_ is not None and learned.choice_.note:
+        print(f"tosloc: {learned.choice_.note}", file=sys.stderr)
     if learned.provenance_["splits"]["validation"]:
         print_split(out, "validation")
     else:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore, FactTable
-from tosloc.index.postings import Postings, idf, ranges, summed
+from tosloc.index.postings import Postings, idf, ranges, row_sums, summed
 from tosloc.records import FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 Float32Array = npt.NDArray[np.float32]
@@ -48,8 +48,7 @@ class Corpus:
         """(B, 7) terms of each blob by field, then in all of its text."""
         sums = np.zeros((len(self), len(FIELDS) + 1))
         for column in range(len(FIELDS)):
-            running = np.concatenate(([0], np.cumsum(self.table.counts[:, column], dtype=np.int64)))
-            sums[:, column] = running[self.table.starts[1:]] - running[self.table.starts[:-1]]
+            sums[:, column] = row_sums(self.table.counts[:, column], self.table.starts)
         sums[:, ALL] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
         return sums
 

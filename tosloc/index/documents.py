@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tosloc.arrays import Array, Arrays, pack_strings, prefixed, unpack_strings
-from tosloc.index.postings import Postings, idf, known_terms, ranges, summed
+from tosloc.index.postings import Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -66,27 +66,21 @@ class Documents:
         ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
         vocabulary = tuple(sorted({term for document in ordered for term in document.terms}))
         numbers = {term: number for number, term in enumerate(vocabulary)}
-        starts, terms, counts, file_starts, files = [0], [], [], [0], []
-        for document in ordered:
-            for number, count in sorted((numbers[term], count) for term, count in document.terms.items()):
-                terms.append(number)
-                counts.append(min(count, 65_535))
-            starts.append(len(terms))
-            files.extend(sorted(set(document.paths)))
-            file_starts.append(len(files))
+        counted = [sorted((numbers[term], count) for term, count in d.terms.items()) for d in ordered]
+        files = [sorted(set(d.paths)) for d in ordered]
         return cls(
-            tuple(d.id for d in ordered),
-            np.array([d.at for d in ordered], dtype=np.int64),
-            np.array([d.commit for d in ordered], dtype=np.int64),
-            tuple(d.commit_id for d in ordered),
-            vocabulary,
-            np.array(starts, dtype=np.int64),
-            np.array(terms, dtype=np.int32),
-            np.array(counts, dtype=np.uint16),
-            np.array(file_starts, dtype=np.int64),
-            np.array(files, dtype=np.int32),
-            np.diff(np.array(file_starts)).astype(np.float64),
-            tuple(d.classes for d in ordered),
+            ids=tuple(d.id for d in ordered),
+            times=np.array([d.at for d in ordered], dtype=np.int64),
+            commits=np.array([d.commit for d in ordered], dtype=np.int64),
+            commit_ids=tuple(d.commit_id for d in ordered),
+            vocabulary=vocabulary,
+            starts=starts_of([len(terms) for terms in counted]),
+            terms=np.array([number for terms in counted for number, _ in terms], dtype=np.int32),
+            counts=np.array([min(count, 65_535) for terms in counted for _, count in terms], dtype=np.uint16),
+            file_starts=starts_of([len(paths) for paths in files]),
+            files=np.array([path for paths in files for path in paths], dtype=np.int32),
+            sizes=np.array([len(paths) for paths in files], dtype=np.float64),
+            classes=tuple(d.classes for d in ordered),
         )
 
     def __len__(self) -> int:
@@ -117,8 +111,7 @@ class Documents:
     def of_files(self) -> tuple[LongArray, LongArray]:
         """Positions of the (document, file) pairs by file, in order within each, and where each file's start."""
         order = np.argsort(self.files, kind="stable").astype(np.int64)
-        ends = np.cumsum(np.bincount(self.files)) if len(self.files) else np.zeros(0, dtype=np.int64)
-        return order, np.concatenate(([0], ends)).astype(np.int64)
+        return order, starts_of(np.bincount(self.files))
 
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
@@ -131,10 +124,10 @@ class Documents:
             self.commits[chosen],
             tuple(self.commit_ids[d] for d in listed),
             self.vocabulary,
-            np.concatenate(([0], np.cumsum(terms.sizes))).astype(np.int64),
+            starts_of(terms.sizes),
             self.terms[terms.positions],
             self.counts[terms.positions],
-            np.concatenate(([0], np.cumsum(pairs.sizes))).astype(np.int64),
+            starts_of(pairs.sizes),
             self.files[pairs.positions],
             self.sizes[chosen],
             tuple(self.classes[d] for d in listed),
@@ -144,8 +137,9 @@ class Documents:
         """The same documents with file f called numbers[f], and pairs with numbers[f] < 0 left out."""
         new = numbers[self.files]
         kept = new >= 0
-        starts = np.concatenate(([0], np.cumsum(kept)))[self.file_starts]
-        return dataclasses.replace(self, file_starts=starts, files=new[kept].astype(np.int32))
+        return dataclasses.replace(
+            self, file_starts=starts_of(kept)[self.file_starts], files=new[kept].astype(np.int32)
+        )
 
     @cached_property
     def pair_document(self) -> LongArray:
@@ -155,8 +149,7 @@ class Documents:
     @cached_property
     def lengths(self) -> FloatArray:
         """(D,) number of terms of each document."""
-        running = np.concatenate(([0.0], np.cumsum(self.counts, dtype=np.float64)))
-        return running[self.starts[1:]] - running[self.starts[:-1]]
+        return row_sums(self.counts, self.starts)
 
     @cached_property
     def log_counts_squared(self) -> sparse.csr_array:
@@ -245,14 +238,8 @@ class DocumentsView:
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
-        size = len(similarities)
-        if number < size:
-            floor = np.partition(similarities, size - number)[size - number]
-            candidates = np.flatnonzero((similarities >= floor) & (similarities > 0))
-        else:
-            candidates = np.flatnonzero(similarities > 0)
-        order = np.lexsort((-candidates, -similarities[candidates]))
-        return candidates[order][:number]
+        nearest: LongArray = len(similarities) - 1 - leaders(similarities[::-1], number)
+        return nearest[similarities[nearest] > 0]
 
     @cached_property
     def latest(self) -> FloatArray:
@@ -287,8 +274,7 @@ class DocumentsView:
         chosen = documents.postings.select(terms)
         rows = chosen.take(documents.postings.rows)
         values = chosen.take(documents.posting_counts) * self.known[rows]
-        starts = np.concatenate(([0], np.cumsum(chosen.sizes)))
-        return sparse.csr_array((values, rows, starts), shape=(len(terms), len(documents)))
+        return sparse.csr_array((values, rows, starts_of(chosen.sizes)), shape=(len(terms), len(documents)))
 
 
 class AggregatedDocuments:

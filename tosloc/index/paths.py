@@ -6,6 +6,7 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -13,7 +14,7 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.index.postings import Postings, Selection, idf, known_terms, summed
+from tosloc.index.postings import Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
@@ -41,42 +42,39 @@ def counterpart_stem(path: str) -> str:
 
 
 class PathTable:
-    """Terms and places of a growing list of paths; rows are the numbers that snapshots give their paths."""
+    """Terms and folders of paths; rows are the numbers that snapshots give their paths."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
+        folders = [path.rpartition("/")[0] for path in paths]
+        self.stems = [PurePosixPath(path.rpartition("/")[2]).stem for path in paths]
+        directories = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
+        self.directories = len(directories)
+        self.directory: IntArray = np.array([directories[folder] for folder in folders], dtype=np.int32)
+        """(N,) number of each path's folder."""
         self.term_ids: dict[str, int] = {}
-        starts, terms, folder_counts, name_counts = [0], [], [], []
-        directories: dict[str, int] = {}
-        self.directory: IntArray = np.zeros(len(paths), dtype=np.int32)
-        self.stems: list[str] = []
-        folder_terms: dict[str, tuple[int, ...]] = {}
-        for row, path in enumerate(paths):
-            folder, _, name = path.rpartition("/")
-            stem = PurePosixPath(name).stem
-            self.stems.append(stem)
-            self.directory[row] = directories.setdefault(folder, len(directories))
-            counts: dict[int, list[int]] = {}
-            if folder not in folder_terms:
-                folder_terms[folder] = tuple(self._number(term) for term in text.terms(folder))
-            for term in folder_terms[folder]:
-                counts.setdefault(term, [0, 0])[0] += 1
-            for term_text in text.terms(stem):
-                counts.setdefault(self._number(term_text), [0, 0])[1] += 1
-            for term, (in_folder, in_name) in sorted(counts.items()):
-                terms.append(term)
-                folder_counts.append(in_folder)
-                name_counts.append(in_name)
-            starts.append(len(terms))
-        self.starts: LongArray = np.array(starts, dtype=np.int64)
-        self.terms: IntArray = np.array(terms, dtype=np.int32)
-        self.row_counts = np.array([folder_counts, name_counts], dtype=np.float64).reshape(2, len(terms))
+        counted: list[tuple[int, int, int]] = []  # term, how many times in the folder, how many times in the name
+        sizes = []
+        of_folder: dict[str, Counter[int]] = {}
+        for folder, stem in zip(folders, self.stems, strict=True):
+            if folder not in of_folder:
+                of_folder[folder] = self._counts(folder)
+            in_folder, in_name = of_folder[folder], self._counts(stem)
+            terms = sorted({*in_folder, *in_name})
+            counted.extend((term, in_folder[term], in_name[term]) for term in terms)
+            sizes.append(len(terms))
+        columns = np.array(counted, dtype=np.int32).reshape(-1, 3).T
+        self.starts = starts_of(sizes)
+        self.terms: IntArray = np.ascontiguousarray(columns[0])
+        self.row_counts = columns[1:].astype(np.float64)
+        """(2, terms of all paths) how many times each term stands in its path's folder and file name."""
         self.postings = Postings.invert(self.starts, self.terms, len(self.term_ids))
         self.counts = self.row_counts[:, self.postings.origin]
-        self.directories = len(directories)
+        """(2, P) the same of the postings."""
 
-    def _number(self, term: str) -> int:
-        return self.term_ids.setdefault(term, len(self.term_ids))
+    def _counts(self, words: str) -> Counter[int]:
+        """How many times each term stands in the words; new terms are numbered."""
+        return Counter(self.term_ids.setdefault(term, len(self.term_ids)) for term in text.terms(words))
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -125,11 +123,7 @@ class PathTable:
     @cached_property
     def lengths(self) -> FloatArray:
         """(2, N) terms in folder and in file name."""
-        sums = np.zeros((2, len(self)))
-        for part in range(2):
-            running = np.concatenate(([0.0], np.cumsum(self.row_counts[part])))
-            sums[part] = running[self.starts[1:]] - running[self.starts[:-1]]
-        return sums
+        return np.stack([row_sums(counts, self.starts) for counts in self.row_counts])
 
 
 class PathView:
@@ -210,10 +204,8 @@ class PathView:
             frequency, length = frequency + chosen.take(self.table.counts[1]), length + self.table.lengths[1]
         average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
         seen = self.present[rows] & (frequency > 0)
-        running = np.concatenate(([0], np.cumsum(seen)))
-        ends = np.cumsum(chosen.sizes)
         value = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length[rows] / average))
-        return value * seen, (running[ends] - running[ends - chosen.sizes]).astype(np.int64)
+        return value * seen, row_sums(seen, starts_of(chosen.sizes)).astype(np.int64)
 
     @cached_property
     def name_frequency(self) -> LongArray:

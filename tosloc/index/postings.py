@@ -82,6 +82,25 @@ def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: 
     return sums
 
 
+def starts_of(sizes: npt.ArrayLike) -> LongArray:
+    """(n+1,) where n groups of these sizes, one after the other, start and where the last one ends.
+
+    >>> starts_of([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def row_sums(values: npt.NDArray[Any], starts: LongArray) -> FloatArray:
+    """(n,) sum of each row, from values of all rows one after the other; exact for whole numbers.
+
+    >>> row_sums(np.array([1, 2, 3]), starts_of([2, 0, 1])).tolist()
+    [3.0, 0.0, 3.0]
+    """
+    running: FloatArray = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
+    return running[starts[1:]] - running[starts[:-1]]
+
+
 def leaders(values: FloatArray, number: int) -> LongArray:
     """Positions of the ``number`` largest values, largest first; equal values keep their order.
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.index.paths import PathTable
-from tosloc.index.postings import Postings, known_terms, summed
+from tosloc.index.postings import Postings, known_terms, row_sums, summed
 from tosloc.records import FloatArray, LongArray
 
 LENGTH_STEEPNESS = 10.0
@@ -58,8 +58,7 @@ class TermVectors:
         idf = np.log(files / np.maximum(frequency, 1)) * (frequency > 0)
         weight = (1.0 + np.log(counts.data)) * idf[terms]
         starts = counts.indptr.astype(np.int64)
-        running = np.concatenate(([0.0], np.cumsum(weight**2)))
-        norm = np.sqrt(np.maximum(running[starts[1:]] - running[starts[:-1]], 0.0))
+        norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
         postings = Postings.invert(starts, terms, counts.shape[1])
         return cls(files, postings, weight[postings.origin], idf)

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from tosloc.index.postings import starts_of
 from tosloc.records import BoolArray, LongArray
 
 Rows = npt.NDArray[np.float32]
@@ -41,7 +42,7 @@ class RankingLists:
     @classmethod
     def of(cls, lists: Sequence[tuple[Rows, BoolArray]], weights: Sequence[Rows] = (), features: int = 0) -> Self:
         """Lists of (rows, fixed); every row weighs 1 unless weights are given. ``features`` is K of an empty set."""
-        starts = np.concatenate(([0], np.cumsum([len(fixed) for _, fixed in lists]))).astype(np.int64)
+        starts = starts_of([len(fixed) for _, fixed in lists])
         rows, fixed = np.zeros((0, features), dtype=np.float32), np.zeros(0, dtype=bool)
         if lists:
             rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
@@ -54,7 +55,7 @@ class RankingLists:
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.fixed for part in parts]),
-            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            starts_of(sizes),
             np.concatenate([part.weights for part in parts]),
         )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
+from tosloc.index.postings import starts_of
 from tosloc.learning.ranking_lists import RankingLists, Rows
 from tosloc.records import BoolArray, Case, FloatArray, IntArray, Ranking
 
@@ -67,7 +68,7 @@ def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
     ids = json.dumps([table.report for table in tables]).encode()
     arrays = {
         **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
-        "starts": np.concatenate(([0], np.cumsum([len(table.rows) for table in tables]))).astype(np.int64),
+        "starts": starts_of([len(table.rows) for table in tables]),
         "reports": np.frombuffer(ids, dtype=np.uint8),
     }
     save_arrays(path, arrays, level=1)

@@ -18,7 +18,7 @@ from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
 
 WEIGHTS = (0.5, 2.0, 8.0, 32.0)
-"""Points of the learned ranker for one of the linear score, tried on validation."""
+"""Of the learned ranker's score against the linear one, tried on validation."""
 MARGIN = 0.002
 """MRR + MAP on validation by which a candidate must lead a simpler one before it."""
 
@@ -30,6 +30,8 @@ class Choice:
     taken: str
     tried: Mapping[str, tuple[float, float]]
     """name -> (MRR, MAP) on validation."""
+    note: str = ""
+    """Why the default weights were not tried, where they were given and do not fit."""
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
@@ -118,21 +120,41 @@ def fit_stage_one(
     stage = linear[taken]
     if settings.ranker.enabled:
         progress("learned ranker", 0, 1)
-        heads = head_lists(stage, train, settings.ranker.depth)
-        rankers = {}
-        if len(heads):
-            rankers["own ranker"] = HeadRanker(settings.ranker, seed).fit(heads)
-        if usable is not None and usable.ranker is not None:
-            rankers["default ranker"] = usable.ranker
+        rankers = _rankers(settings, stage, train, usable, seed)
         progress("learned ranker", 1, 1)
         ranked = {
-            f"{taken}, {name} x {mix:g}": StageOne(names, stage.weights, ranker.weighted(mix))
+            f"{taken}, {name} x {weight:g}": StageOne(names, stage.weights, ranker.weighted(weight))
             for name, ranker in rankers.items()
-            for mix in WEIGHTS
+            for weight in WEIGHTS
         }
         scores = judge(ranked, validation())
+        taken = choose({taken: tried[taken], **scores})
+        stage = ranked.get(taken, stage)
         tried |= scores
-        winner = choose({taken: tried[taken], **scores})
-        if winner != taken:
-            taken, stage = winner, ranked[winner]
-    return stage, Choice(taken, tried)
+    return stage, Choice(taken, tried, _note(default, names))
+
+
+def _rankers(
+    settings: StageOneSettings, stage: StageOne, train: RankingLists, default: StageOne | None, seed: int
+) -> dict[str, HeadRanker]:
+    """The rankers to choose from: one learned on the heads that the stage's weights give, and the default one."""
+    rankers = {}
+    heads = head_lists(stage, train, settings.ranker.depth)
+    if len(heads):
+        rankers["own ranker"] = HeadRanker(settings.ranker, seed).fit(heads)
+    if default is not None and default.ranker is not None:
+        rankers["default ranker"] = default.ranker
+    return rankers
+
+
+def _note(default: StageOne | None, names: tuple[str, ...]) -> str:
+    """Why default weights are of no use for these features; nothing where they are, or where there are none."""
+    if default is None or default.features == names:
+        return ""
+    lacking = [name for name in names if name not in default.features]
+    if lacking:
+        shown = ", ".join(lacking[:5]) + (" ..." if len(lacking) > 5 else "")
+        why = f"they lack {'a feature' if len(lacking) == 1 else f'{len(lacking)} features'} ({shown})"
+    else:
+        why = "they weigh other features too, or these in another order"
+    return f"the default weights were not tried: {why}; learn them anew with tosloc lab pool"

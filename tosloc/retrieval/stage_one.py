@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +38,3 @@ class StageOne:
         order = leaders(scores, self.ranker.settings.depth)
         rows = head_rows(table[order].astype(np.float32), scores[order])
         return reorder_head(scores, order, self.ranker.scores(rows), self.ranker.weight_)
-
-    def shares(self, row: Sequence[float] | FloatArray) -> FloatArray:
-        """(K,) what each feature adds to the linear score of one file."""
-        value: FloatArray = np.asarray(row, dtype=np.float64) * self.weights
-        return value
