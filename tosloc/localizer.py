@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tosloc import checkpoint
-from tosloc.analysis.store import FactTable
+from tosloc.analysis.fact_table import FactTable
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.candidates import candidates_of_query, final_scores
 from tosloc.config import Config
@@ -309,7 +309,7 @@ def _write_version(path: Path, version: OpenVersion) -> None:
         path,
         {
             **prefixed("version", snapshot_to_arrays(version.snapshot)),
-            **prefixed("facts", version.index.text.corpus.table.save_arrays()),
+            **prefixed("facts", version.index.text.corpus.table.to_arrays()),
             **prefixed("evidence", history),
         },
     )

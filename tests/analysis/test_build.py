@@ -14,8 +14,9 @@ import pytest
 
 from tosloc.analysis import build as module
 from tosloc.analysis.build import BuildReport, build
+from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import analyse
-from tosloc.analysis.store import FactStore, FactTable
+from tosloc.analysis.store import FactStore
 
 SCRIPT = """
 import sys
@@ -49,7 +50,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 
 
 def assert_same(one: FactTable, two: FactTable) -> None:
-    left, right = one.save_arrays(), two.save_arrays()
+    left, right = one.to_arrays(), two.to_arrays()
     for name in left:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from tosloc.analysis import store as module
+from tosloc.analysis.fact_rows import pack_facts
+from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import FIELDS, Facts, analyse
-from tosloc.analysis.store import FactStore, FactTable, pack
+from tosloc.analysis.store import FactStore
 from tosloc.errors import StoreError
 
 
@@ -30,7 +32,7 @@ def rows(blobs: list[str]) -> list[tuple[str, str, Facts]]:
 
 
 def assert_same(one: FactTable, two: FactTable) -> None:
-    left, right = one.save_arrays(), two.save_arrays()
+    left, right = one.to_arrays(), two.to_arrays()
     assert left.keys() == right.keys()
     for name, array in left.items():
         assert array.dtype == right[name].dtype, name
@@ -77,7 +79,7 @@ def test_large_counts_and_vocabularies(tmp_path: Path) -> None:
     )
     small = analyse("apple " * 3000, ".java")
     with FactStore(tmp_path / "facts.db") as store:
-        store.put([("a" * 40, "java", small), ("b" * 40, "java", many), ("c" * 40, "java", pack(small))])
+        store.put([("a" * 40, "java", small), ("b" * 40, "java", many), ("c" * 40, "java", pack_facts(small))])
         table = store.load(["c" * 40, "b" * 40, "a" * 40])
     assert_holds(table, 0, small)
     assert_holds(table, 1, many)
@@ -134,7 +136,7 @@ def test_tables_go_through_numpy_files(tmp_path: Path) -> None:
         store.put(rows(list(FACTS)))
         table = store.load(list(FACTS))
         empty = store.load([])
-    np.savez(tmp_path / "table.npz", allow_pickle=False, **table.save_arrays())
+    np.savez(tmp_path / "table.npz", allow_pickle=False, **table.to_arrays())
     with np.load(tmp_path / "table.npz", allow_pickle=False) as arrays:
         back = FactTable.from_arrays(arrays)
         assert_same(back, table)
@@ -144,7 +146,7 @@ def test_tables_go_through_numpy_files(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="do not fit"):
             FactTable.from_arrays({**arrays, "terms": arrays["terms"][1:]})
     assert_same(empty, FactTable.empty())
-    assert_same(FactTable.from_arrays(FactTable.empty().save_arrays()), FactTable.empty())
+    assert_same(FactTable.from_arrays(FactTable.empty().to_arrays()), FactTable.empty())
     assert FactTable.empty().counts.shape == (0, 6)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.analysis.store import FactTable
+from tosloc.analysis.fact_table import FactTable
 from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
 from tosloc.records import Snapshot
 

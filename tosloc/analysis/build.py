@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
+from tosloc.analysis.fact_rows import PackedFacts, pack_facts
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore, Packed, pack
+from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
 from tosloc.records import Progress, silent
 
@@ -27,7 +28,7 @@ BATCH_BYTES: Final = 1_000_000
 _Task: TypeAlias = tuple[str, str, str]
 """Blob, suffix, language."""
 _Batch: TypeAlias = tuple[_Task, ...]
-_Result: TypeAlias = list[tuple[str, str, Packed | None]]
+_Result: TypeAlias = list[tuple[str, str, PackedFacts | None]]
 """Blob, language, its facts or None for an object that is missing."""
 
 
@@ -72,7 +73,7 @@ def build(
         present = [(blob, name, facts) for blob, name, facts in result if facts is not None]
         missing += len(result) - len(present)
         added += store.put(present)
-        fallback += sum(not all(facts.scalars[-2:]) for _, _, facts in present)
+        fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
         done += len(result)
         progress("analysing", done, total)
     return BuildReport(added, known, missing, fallback)
@@ -143,7 +144,7 @@ def _repository(path: str) -> Repository:
 def _analyse_batch(path: str, batch: _Batch) -> _Result:
     texts = _repository(path).texts([blob for blob, _, _ in batch])
     return [
-        (blob, name, None if data is None else pack(analyse(decode(data), suffix)))
+        (blob, name, None if data is None else pack_facts(analyse(decode(data), suffix)))
         for (blob, suffix, name), (_, data) in zip(batch, texts, strict=True)
     ]
 
@@ -161,7 +162,7 @@ def _one_by_one(path: str, batch: _Batch) -> _Result:
                 executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
                 blob, suffix, name = task
                 text = decode(next(data for _, data in _repository(path).texts([blob])) or b"")
-                result.append((blob, name, pack(analyse(text, suffix, parse=False))))
+                result.append((blob, name, pack_facts(analyse(text, suffix, parse=False))))
     finally:
         executor.shutdown(cancel_futures=True)
     return result

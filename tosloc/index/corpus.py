@@ -12,9 +12,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore, FactTable
+from tosloc.analysis.store import FactStore
 from tosloc.index.postings import Postings, idf, ranges, row_sums, summed
 from tosloc.records import FloatArray, IntArray, LongArray, Snapshot, first_paths
 

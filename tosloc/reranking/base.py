@@ -13,8 +13,9 @@ from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore, FactTable
+from tosloc.analysis.store import FactStore
 from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
