@@ -1,4 +1,4 @@
-"""Facts, versions and scenes written down by hand."""
+"""Facts, versions and query contexts written down by hand."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def make_context(make_table: Callable[..., FactTable]) -> Callable[..., QueryCon
                 made.append(Document(f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames))
             return Documents.collect(made)
 
-        place = VersionIndex(VersionView(Corpus(table), snapshot), PathView(PathTable(paths), snapshot.path_ids))
-        moment = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
-        return QueryContext(Query(report_of(summary, description)), place, moment)
+        version = VersionIndex(VersionView(Corpus(table), snapshot), PathView(PathTable(paths), snapshot.path_ids))
+        history = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
+        return QueryContext(Query(report_of(summary, description)), version, history)
 
     return make

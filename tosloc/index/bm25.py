@@ -66,7 +66,7 @@ def fielded(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
 
 
 class TextHits:
-    """The postings of one set of query terms in one version, gathered once and scored in several ways."""
+    """The postings of one set of query terms in one version, selected once and scored in several ways."""
 
     def __init__(self, view: VersionView, terms: LongArray) -> None:
         self.view, self.terms = view, terms

@@ -21,6 +21,8 @@ from tosloc.index.postings import Postings, idf, known_terms, leaders, ranges, r
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
+K1, B = 1.2, 0.5
+"""Of BM25 over aggregated documents."""
 QUERIES_BEFORE_ALL = 3
 """Which query of the same documents aggregates the texts as a whole: fewer cost less by their own terms alone."""
 
@@ -311,9 +313,7 @@ class AggregatedDocuments:
         chosen = ranges(starts[terms], starts[terms + 1])
         return chosen.take(self._frequencies.indices), chosen.take(self._frequencies.data), chosen.sizes
 
-    def bm25(
-        self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray, k1: float = 1.2, b: float = 0.5
-    ) -> list[FloatArray]:
+    def bm25(self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray) -> list[FloatArray]:
         """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
 
         The average length is taken over the groups that are ``present`` (G,) in the searched version.
@@ -324,7 +324,7 @@ class AggregatedDocuments:
         filled = present & (self.lengths > 0)
         average = float(self.lengths[filled].mean()) if filled.any() else 1.0
         groups, frequency, sizes = self._selected(terms)
-        floor = k1 * (1 - b + b * self.lengths / average)
-        value = frequency * (k1 + 1) / (frequency + floor[groups])
+        floor = K1 * (1 - B + B * self.lengths / average)
+        value = frequency * (K1 + 1) / (frequency + floor[groups])
         number = self.groups.shape[1]
         return [summed(groups, value * np.repeat(weight, sizes), number) for weight in weights]

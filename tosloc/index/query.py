@@ -20,7 +20,7 @@ FIELDED_SUMMARY_WEIGHT = 5.0
 
 
 def frame_name(frame: traces.Frame) -> str:
-    """What a stack frame calls its place: the outermost class, or the file where the language has no class there."""
+    """The outermost class of a stack frame, or its file where the language has no class there."""
     return frame.type or frame.path or frame.file
 
 

@@ -72,45 +72,40 @@ class TermVectors:
         return summed(self.postings.rows[chosen.positions], values, self.files)
 
 
-def structured_counts(corpus: Corpus, table: PathTable) -> tuple[sparse.csr_array, sparse.csr_array, dict[str, int]]:
-    """Counts of the terms in type, method and field names and comments (B, V), of file names (N, V), and the terms."""
-    numbers = dict(corpus.term_ids)
-    columns = np.array([numbers.setdefault(term, len(numbers)) for term in table.term_ids], dtype=np.int64)
-    facts = corpus.table
-    counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
-    # copies: dropping zeros works in place, and these arrays are others' too
-    shape = (len(corpus), len(numbers))
-    blobs = sparse.csr_array((counts, facts.terms.copy(), facts.starts.copy()), shape=shape)
-    blobs.eliminate_zeros()
-    named = columns[table.terms] if len(columns) else np.zeros(0, dtype=np.int64)
-    shape = (len(table), len(numbers))
-    names = sparse.csr_array((table.row_counts[1].copy(), named, table.starts.copy()), shape=shape)
-    names.eliminate_zeros()
-    return blobs, names, numbers
-
-
 class StructuredText:
     """The paper's text of a file (file name, type, method and field names, comments) for the versions of one corpus."""
 
     def __init__(self, corpus: Corpus, table: PathTable) -> None:
-        self.blobs, self.names, self.numbers = structured_counts(corpus, table)
+        self.numbers = dict(corpus.term_ids)
+        """Term -> number: those of the corpus, then those that only paths hold."""
+        columns = np.array(
+            [self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], dtype=np.int64
+        )
+        facts = corpus.table
+        counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+        # copies: dropping zeros works in place, and these arrays are others' too
+        self.blobs = sparse.csr_array(
+            (counts, facts.terms.copy(), facts.starts.copy()), shape=(len(corpus), len(self.numbers))
+        )
+        """(B, V) counts of the terms of each blob's names and comments."""
+        self.blobs.eliminate_zeros()
+        self.names = sparse.csr_array(
+            (table.row_counts[1].copy(), columns[table.terms], table.starts.copy()),
+            shape=(len(table), len(self.numbers)),
+        )
+        """(N, V) counts of the terms of file names."""
+        self.names.eliminate_zeros()
 
     def version(self, view: VersionView) -> RevisedVectors:
         """Vectors and length scores of one version."""
-        rows = np.maximum(view.rows, 0)
+        counts = self.names[view.snapshot.path_ids]
         if self.blobs.shape[0]:
-            counts = self.blobs[rows]
-            counts = (
-                sparse.diags_array((view.rows >= 0).astype(np.float64)) @ counts + self.names[view.snapshot.path_ids]
-            )
-        else:
-            counts = self.names[view.snapshot.path_ids]
-        counts = sparse.csr_array(counts)
+            readable = sparse.diags_array((view.rows >= 0).astype(np.float64))
+            counts = sparse.csr_array(readable @ self.blobs[np.maximum(view.rows, 0)] + counts)
         counts.eliminate_zeros()
         counts.sort_indices()
-        return RevisedVectors(
-            TermVectors.of(counts), length_score(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()), self.numbers
-        )
+        lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+        return RevisedVectors(TermVectors.of(counts), length_score(lengths), self.numbers)
 
 
 @dataclass(frozen=True, eq=False)

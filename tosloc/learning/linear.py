@@ -6,6 +6,7 @@ Shapes: R reports, n rows over all reports, K features.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 from scipy import optimize
@@ -124,12 +125,10 @@ def fit_evolution(
 
     Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
     """
-    generation = 0
+    generation = count(1)
 
-    def step(intermediate_result: optimize.OptimizeResult) -> None:
-        nonlocal generation
-        generation += 1
-        progress(generation)
+    def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
+        progress(next(generation))
 
     def cost(weights: FloatArray) -> float:
         return -objective(weights)
