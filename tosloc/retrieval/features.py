@@ -8,7 +8,7 @@ D documents.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,27 +127,32 @@ def name_coverage(context: QueryContext) -> FloatArray:
 
 def mention(context: QueryContext) -> FloatArray:
     """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
-    table = context.version.paths.table
     scores = np.zeros(context.all_paths)
-    for word in context.query.mentions:
-        if word[:1].isupper() or "_" in word:
-            for row in table.rows_of_stem.get(word, ()):
-                scores[row] = 1.0 if table.compound_stem[row] else 0.5
+    for rows in _mentioned(context):
+        scores[rows] = _name_weight(context, rows)
     return context.to_files(scores)
 
 
 def mention_order(context: QueryContext) -> FloatArray:
     """``mention`` divided by the root of the rank among the files' names that the report mentions."""
-    table, present = context.version.paths.table, context.version.paths.present
     scores = np.zeros(context.all_paths)
-    rank = 0
+    for rank, rows in enumerate(_mentioned(context), start=1):
+        scores[rows] = _name_weight(context, rows) / math.sqrt(rank)
+    return context.to_files(scores)
+
+
+def _mentioned(context: QueryContext) -> Iterator[list[int]]:
+    """Path rows of each file name that the report writes, in its order; a name may be that of several files."""
     for word in context.query.mentions:
         if word[:1].isupper() or "_" in word:
-            rows = [row for row in table.rows_of_stem.get(word, ()) if present[row]]
-            rank += bool(rows)
-            for row in rows:
-                scores[row] = (1.0 if table.compound_stem[row] else 0.5) / math.sqrt(rank)
-    return context.to_files(scores)
+            rows = context.version.paths.rows_of_stem(word)
+            if rows:
+                yield rows
+
+
+def _name_weight(context: QueryContext, rows: list[int]) -> FloatArray:
+    """Of names that could be plain words, half."""
+    return np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
 
 
 # Stack frames
@@ -191,35 +196,30 @@ def commit_summary(context: QueryContext) -> FloatArray:
 
 def near_commits(context: QueryContext) -> FloatArray:
     """Sum of s/sqrt(k) over the 10 nearest commit messages."""
-    view, similarities = context.history.commits, context.commit_similarities
-    nearest = context.near_commits[:10]
-    return context.to_files(
-        view.spread(nearest, similarities[nearest] / np.sqrt(view.documents.sizes[nearest]), context.all_paths)
-    )
+    view, nearest = context.history.commits, context.near_commits[:10]
+    values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return context.to_files(view.spread(nearest, values, context.all_paths))
 
 
 def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
-    view, similarities = context.history.reports, context.report_similarities
-    nearest = context.near_reports
+    view, nearest = context.history.reports, context.near_reports
     weight = context.history.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
-    return context.to_files(view.spread(nearest, similarities[nearest] ** 2 * weight, context.all_paths))
+    return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 
 def near_package(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
-    view, similarities = context.history.commits, context.commit_similarities
-    nearest = context.near_commits
-    touched = view.spread(nearest, similarities[nearest] / view.documents.sizes[nearest], context.all_paths)
-    return context.version.paths.directory_sum(context.to_files(touched))
+    view, nearest = context.history.commits, context.near_commits
+    values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
+    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
 
 
 def folder_reports(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s^2/k over the 100 nearest fixed reports, by the root of the folder's files."""
-    view, similarities = context.history.reports, context.report_similarities
-    nearest = context.near_reports[:100]
-    fixed = view.spread(nearest, similarities[nearest] ** 2 / view.documents.sizes[nearest], context.all_paths)
-    return context.version.paths.directory_sum(context.to_files(fixed))
+    view, nearest = context.history.reports, context.near_reports[:100]
+    values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
+    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
 
 
 def name_documents(context: QueryContext) -> FloatArray:
