@@ -88,9 +88,9 @@ def test_the_same_features_and_ranking_as_in_training(experiment, extracted, ide
     localizer = localizer_of(experiment).open(experiment.indexed, case.version)
     answer = localizer.answer(case.report, localizer.version_)
     names = experiment.indexed.repo.path_names.names
-    assert [names[number] for number in table.path_ids] == list(answer.context.version.text.snapshot.paths)
+    assert [names[number] for number in table.path_ids] == list(answer.stage_one.context.version.text.snapshot.paths)
     for place, name in enumerate(features.ALL):
-        assert answer.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
+        assert answer.stage_one.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
     trained: Ranking = table.ranking(localizer.stage_one.scores(table.rows), names)
     assert dict(zip(answer.ranking.paths, answer.ranking.scores, strict=True)) == pytest.approx(
         dict(zip(trained.paths, trained.scores, strict=True)), rel=1e-5, abs=1e-5

@@ -11,29 +11,26 @@ from itertools import tee
 
 import numpy as np
 
-from tosloc.index.context import QueryContext
 from tosloc.learning.lambdamart import raised
-from tosloc.learning.ranking_lists import Rows
 from tosloc.records import FloatArray, Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, features_of_rows
+from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
 from tosloc.retrieval.stage_one import StageOne
 
 
-def candidates_of_query(
-    context: QueryContext, table: Rows, linear: FloatArray, scores: FloatArray, depth: int
-) -> Candidates:
-    """The first ``depth`` files for a new report, from its feature table (F, K), linear and final scores (F,)."""
-    rows = np.argsort(-scores, kind="stable")[:depth]
-    snapshot, chosen = context.version.text.snapshot, rows.tolist()
+def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
+    """The first ``depth`` files of stage one's answer to a new report."""
+    rows, version = answer.order[:depth], answer.context.version
+    snapshot, chosen = version.text.snapshot, rows.tolist()
     return Candidates(
-        context.query.report,
+        answer.context.query.report,
         snapshot.commit,
         tuple(snapshot.paths[row] for row in chosen),
         tuple(snapshot.blobs[row] for row in chosen),
-        context.version.paths.path_ids[rows],
-        scores[rows],
-        features_of_rows(table, linear, rows),
+        version.paths.path_ids[rows],
+        answer.scores[rows],
+        features_of_rows(answer.table, answer.stage.linear(answer.table), rows),
         np.zeros(len(rows), dtype=np.bool_),
     )
 

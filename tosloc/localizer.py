@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ import numpy as np
 from tosloc import checkpoint
 from tosloc.analysis.fact_table import FactTable
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
-from tosloc.candidates import candidates_of_query, final_scores
+from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.config import Config
 from tosloc.data.git import Repository, decode
 from tosloc.errors import StoreError, ToslocError
@@ -27,10 +26,9 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
-from tosloc.records import BugReport, FloatArray, Hit, LongArray, Names, Progress, Ranking, Reason, Snapshot, silent
+from tosloc.records import BugReport, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
-from tosloc.retrieval import features
-from tosloc.retrieval.explainer import Explainer
+from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.stage_one import StageOne
 
@@ -97,12 +95,7 @@ class Localization:
     """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
 
     ranking: Ranking
-    context: QueryContext
-    columns: Mapping[str, FloatArray]
-    """Feature -> (F,) values."""
-    stage_one: StageOne
-    stage_one_scores: FloatArray
-    """(F,)"""
+    stage_one: StageOneAnswer
     scores: FloatArray
     """(F,) final scores, in path order."""
     notes: tuple[str, ...]
@@ -111,20 +104,9 @@ class Localization:
     reranked: Reranked | None = None
     """Its answer, where it had one."""
 
-    @cached_property
-    def _explainer(self) -> Explainer:
-        weights = dict(zip(self.stage_one.features, self.stage_one.weights.tolist(), strict=True))
-        return Explainer(self.context, self.columns, weights)
-
-    @cached_property
-    def _stage_one_order(self) -> LongArray:
-        """(F,) the files in stage one's order."""
-        order: LongArray = np.argsort(-self.stage_one_scores, kind="stable")
-        return order
-
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons."""
-        files = {path: file for file, path in enumerate(self.context.version.text.snapshot.paths)}
+        files = {path: file for file, path in enumerate(self.stage_one.context.version.text.snapshot.paths)}
         first = zip(self.ranking.paths[:number], self.ranking.scores[:number].tolist(), strict=True)
         return [
             Hit(rank, path, round(float(score), 6), self._why(files[path], rank))
@@ -132,15 +114,16 @@ class Localization:
         ]
 
     def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
-        why = tuple(self._explainer.why(file))
+        first = self.stage_one
+        why = tuple(first.explainer.why(file))
         if self.reranker is None:
             return why
-        before = int((self.stage_one_scores > self.stage_one_scores[file]).sum()) + 1
+        before = int((first.scores > first.scores[file]).sum()) + 1
         if before == rank:
             return why
         # beside the file that stood here before: all of the head may have been raised
-        gain = self.scores - self.stage_one_scores
-        share = round(float(gain[file] - gain[self._stage_one_order[rank - 1]]), 6)
+        gain = self.scores - first.scores
+        share = round(float(gain[file] - gain[first.order[rank - 1]]), 6)
         return (Reason("deep", share, self._move(file, rank, before)), *why)
 
     def _move(self, file: int, rank: int, before: int) -> str:
@@ -149,9 +132,9 @@ class Localization:
         text = f"{self.reranker.says}: {'up' if rank < before else 'down'} from place {before}"
         if self.reranked is None or rank > before:
             return text
-        position = int(np.flatnonzero(self._stage_one_order == file)[0])  # only candidates move
+        position = int(np.flatnonzero(self.stage_one.order == file)[0])  # only candidates move
         matches = self.reranked.matches(position)
-        words = ", ".join(self._explainer.as_answered(asked, found) for asked, found in matches)
+        words = ", ".join(self.stage_one.explainer.as_answered(asked, found) for asked, found in matches)
         return text + (f" ({words})" if words else "")
 
 
@@ -225,24 +208,18 @@ class Localizer:
 
     def answer(self, report: BugReport, version: OpenVersion) -> Localization:
         """Rank the files of a version that is ready."""
-        stage = self.stage_one
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
-        columns = features.columns(context, stage.features)
-        table = np.empty((len(version.snapshot), len(stage.features)), dtype=np.float32)
-        for number, name in enumerate(stage.features):
-            table[:, number] = columns[name]
-        first = scores = stage.scores(table)
+        first = StageOneAnswer.of(context, self.stage_one)
+        scores, reranked = first.scores, None
         reranker = None if version.reranking is None else self.reranker_
-        reranked = None
         if reranker is not None and version.reranking is not None:
-            candidates = candidates_of_query(context, table, stage.linear(table), scores, reranker.depth)
-            [reranked] = reranker.rerank([candidates], version.reranking)
+            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
-        notes = list(version.notes)
+        notes = version.notes
         if not context.shares_words:
-            notes.append("no word of the report occurs in any file; the order says only which files change most")
+            notes += ("no word of the report occurs in any file; the order says only which files change most",)
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
-        return Localization(ranking, context, columns, stage, first, scores, tuple(notes), reranker, reranked)
+        return Localization(ranking, first, scores, notes, reranker, reranked)
 
     def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""

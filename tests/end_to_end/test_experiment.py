@@ -116,7 +116,7 @@ def test_weights_alone_serve_any_repository(project):
     with Repository(project.git.path) as repo:
         answer = localizer.localize(REPORT, repo, store_path=project.store)
     assert answer.ranking.paths[0] == toy.path_of("Violin")
-    assert len(answer.context.history.reports.documents) == 40
+    assert len(answer.stage_one.context.history.reports.documents) == 40
     assert answer.notes == ()
 
 

@@ -1,0 +1,52 @@
+"""What stage one says to one query: features and scores of every file, and why each stands where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from tosloc.index.context import QueryContext
+from tosloc.learning.ranking_lists import Rows
+from tosloc.records import FloatArray, LongArray
+from tosloc.retrieval import features
+from tosloc.retrieval.explainer import Explainer
+from tosloc.retrieval.stage_one import StageOne
+
+
+@dataclass(frozen=True, eq=False)
+class StageOneAnswer:
+    """Every file of the version, in path order. F files, K features."""
+
+    context: QueryContext
+    stage: StageOne
+    columns: Mapping[str, FloatArray]
+    """Feature -> (F,) values."""
+    table: Rows
+    """(F, K) the same side by side, in single precision."""
+    scores: FloatArray
+    """(F,)"""
+
+    @classmethod
+    def of(cls, context: QueryContext, stage: StageOne) -> Self:
+        """Stage one's answer to a query."""
+        columns = features.columns(context, stage.features)
+        table = np.empty((context.files, len(stage.features)), dtype=np.float32)
+        for number, name in enumerate(stage.features):
+            table[:, number] = columns[name]
+        return cls(context, stage, columns, table, stage.scores(table))
+
+    @cached_property
+    def order(self) -> LongArray:
+        """(F,) the files, best first; equal scores keep path order."""
+        order: LongArray = np.argsort(-self.scores, kind="stable")
+        return order
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """Reasons for the files."""
+        weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
+        return Explainer(self.context, self.columns, weights)
