@@ -1,5 +1,7 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
+from importlib.util import find_spec
+
 
 class ToslocError(Exception):
     """Base of every error that is the input's fault; its text is shown to the user as it is."""
@@ -35,3 +37,14 @@ class LearnedError(ToslocError):
 
 class RunError(ToslocError):
     """A run or its relevance judgements that cannot be evaluated."""
+
+
+class MissingExtra(ToslocError):
+    """A part of TosLoc whose packages are not installed."""
+
+
+def require(part: str, extra: str, *modules: str) -> None:
+    """Raise MissingExtra, which names the ``extra`` to install, unless all modules that a part needs are there."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        raise MissingExtra(f"{part} needs {', '.join(missing)}; run: pip install 'tosloc[{extra}]'")

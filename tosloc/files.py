@@ -1,12 +1,15 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and keys of what is kept in files."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -30,3 +33,12 @@ def write_text(path: Path, text: str) -> None:
     """Write text whole or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def key_of(*parts: Any) -> str:
+    """Key of what was made from ``parts``, plain values of JSON: the SHA-256 of them, the same for equal values.
+
+    >>> key_of("a", [1, {"b": 2, "c": None}]) == key_of("a", (1, {"c": None, "b": 2}))
+    True
+    """
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

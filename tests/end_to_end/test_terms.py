@@ -348,7 +348,7 @@ def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypa
         str(tmp_path / "o"),
     ]
     options = ["--finished", "--versions", "1", "--systems", "both-stages", "--only", "oak", "--json"]
-    code = main(["reproduce", "table-5", *where, *options])
+    code = main(["lab", "reproduce", "table-5", *where, *options])
     said = capsys.readouterr()
     assert code == 0, said.err
     [times] = json.loads(said.out)["times"]["oak"]

@@ -37,7 +37,7 @@ def folders(tmp_path: Path) -> Path:
 def check(folders: Path, number: str, *options: str, original: bool = True) -> int:
     named = ["--baseline", str(folders / "b"), "--advanced", str(folders / "a")] if original else []
     ours = ["--our-baseline", str(folders / f"b{number}"), "--our-advanced", str(folders / f"a{number}")]
-    return main(["reproduce-check", *named, *ours, *options])
+    return main(["lab", "reproduce-check", *named, *ours, *options])
 
 
 def test_a_table_for_a_narrow_terminal(folders, capsys):
@@ -119,6 +119,6 @@ def test_wrong_input_is_one_sentence(folders, capsys, original, options, said):
 
 def test_no_effect_is_one_sentence(folders, capsys):
     baseline = str(folders / "b")
-    command = ["reproduce-check", "--baseline", baseline, "--advanced", baseline]
+    command = ["lab", "reproduce-check", "--baseline", baseline, "--advanced", baseline]
     assert main([*command, "--our-baseline", baseline, "--our-advanced", baseline]) == 2
     assert "have the same mean" in capsys.readouterr().err

@@ -147,7 +147,7 @@ def test_wrong_input_gets_one_sentence(
     project: toy.Toy, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--out", str(project.folder / "no")]
-    assert main(["baselines", *arguments, *given]) == 2
+    assert main(["lab", "baselines", *arguments, *given]) == 2
     assert sentence in capsys.readouterr().err
     assert not (project.folder / "no").exists()
 
@@ -160,7 +160,7 @@ def test_restricted_runs_from_the_command_line(
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     assert main(["data", *given, "--ever-fixed", str(kept)]) == 0
     assert set(kept.read_text().split()) == {path for record in project.records for path in record["fixed"]}
-    assert main(["restrict", str(place), "--to", str(kept), "--out", str(project.folder / "restricted")]) == 0
+    assert main(["lab", "restrict", str(place), "--to", str(kept), "--out", str(project.folder / "restricted")]) == 0
     assert "restricted/counting" in capsys.readouterr().out
     small = evaluate_folder(project.folder / "restricted/counting", "test").summary()
     assert small["length"] == 1.0

@@ -1,4 +1,4 @@
-"""What projects teach together, on the tables that training keeps, and the scripts over them."""
+"""What projects teach together, on the tables that training keeps, and the commands over them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import pytest
 
 from tests.end_to_end import toy
 from tosloc import training
-from tosloc.cli.lab import feature_ablation as ablate_script
-from tosloc.cli.lab import pool as pool_script
+from tosloc.cli import main
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.lab.multi_project import ablation, evenly, pool
+from tosloc.lab.multi_project import ablation, evenly, fit_projects, read_alike
 from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import FeatureTable, save_block
 from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
@@ -73,18 +72,18 @@ def test_evenly() -> None:
     assert evenly(0, 9).tolist() == []
 
 
-def test_pool_learns_what_all_say(tmp_path: Path) -> None:
+def test_projects_learn_what_all_say(tmp_path: Path) -> None:
     one, two = keep(tmp_path / "one"), keep(tmp_path / "two", train=5)
-    stage = pool(LINEAR, NAMES, [one.train(), two.train()])
+    stage = fit_projects(LINEAR, NAMES, [one.train(), two.train()])
     assert stage.features == NAMES
     assert stage.ranker is None
     good, noise = stage.weights.tolist()
     assert good > 1
     assert noise == pytest.approx(0, abs=1e-3)  # the same for every file
-    again = pool(LINEAR, NAMES, [one.train(), two.train()])
+    again = fit_projects(LINEAR, NAMES, [one.train(), two.train()])
     assert again.weights.tolist() == stage.weights.tolist()
     with pytest.raises(ToslocError, match="at least two training folders"):
-        pool(LINEAR, NAMES, [])
+        fit_projects(LINEAR, NAMES, [])
 
 
 def test_ablation(tmp_path: Path) -> None:
@@ -122,15 +121,15 @@ def test_no_carry_and_keep_features(trained: list[Path]) -> None:
     assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [12, 4, 4]
 
 
-def test_the_scripts(trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [str(folder) for folder in trained]
-    assert ablate_script.main(folders) == 0
+    assert main(["lab", "feature-ablation", *folders]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| left out | first loss, MRR, MAP | second loss, MRR, MAP | mean MRR, MAP |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| bm25f", "| path", "| test"]
     whole = lines[2].split(" | ")
     assert whole[1] == whole[2]  # the same project twice
-    assert pool_script.main([*folders, "--out", str(tmp_path / "out"), "--leave-one-out"]) == 0
+    assert main(["lab", "pool", *folders, "--out", str(tmp_path / "out"), "--leave-one-out"]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split(" | ") for line in lines[2:]]
     assert list(dict.fromkeys(row[0] for row in rows)) == ["| first", "| second"]
@@ -146,4 +145,4 @@ def test_the_scripts(trained: list[Path], tmp_path: Path, capsys: pytest.Capture
 def test_folders_of_different_features(trained: list[Path], tmp_path: Path) -> None:
     keep(tmp_path / "other")
     with pytest.raises(ToslocError, match="different features"):
-        pool_script.main([str(trained[0]), str(tmp_path / "other")])
+        read_alike([trained[0], tmp_path / "other"])

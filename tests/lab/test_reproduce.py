@@ -15,7 +15,7 @@ import pytest
 
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
-from tosloc import experiment
+from tosloc import training
 from tosloc.cli import main
 from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
@@ -27,7 +27,7 @@ from tosloc.lab.paper.expected import read_expected
 from tosloc.records import FloatArray
 
 EXPECTED = """title = "toys"
-command = "tosloc reproduce {table}"
+command = "tosloc lab reproduce {table}"
 source = "nobody's paper"
 projects = ["ash", "oak"]
 left_out = ["what is not there"]
@@ -121,7 +121,7 @@ def reproduce(place: Path, expected: Path, capsys: pytest.CaptureFixture[str]) -
     def call(table: str, *options: str) -> tuple[int, str, str]:
         capsys.readouterr()
         base = ["--projects", str(place / "projects.toml"), "--expected", str(expected), "--out", str(place / "out")]
-        code = main(["reproduce", table, *base, *options])
+        code = main(["lab", "reproduce", table, *base, *options])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -132,7 +132,7 @@ def reproduce(place: Path, expected: Path, capsys: pytest.CaptureFixture[str]) -
 def made(place: Path) -> Path:
     """All runs of table 4, made once."""
     base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
-    assert main(["reproduce", "table-4", *base, "--out", str(place / "out"), "--json"]) == 0
+    assert main(["lab", "reproduce", "table-4", *base, "--out", str(place / "out"), "--json"]) == 0
     return place / "out"
 
 
@@ -145,7 +145,7 @@ def refuse(*_: object, **__: object) -> None:
 
 
 def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch, tmp_path):
-    monkeypatch.setattr(experiment, "train", refuse)
+    monkeypatch.setattr(training, "train", refuse)
     monkeypatch.setattr(systems, "rank_with", refuse)
     code, out, err = reproduce("table-4", "--json")
     assert (code, err) == (0, "")
@@ -171,7 +171,7 @@ def test_the_fewer_files_are_those_that_were_ever_fixed(made, reproduce, toys, t
         cases = load_dataset(repo, toys["oak"].reports()).cases
     (tmp_path / "fixed").write_text("".join(f"{path}\n" for path in {path for case in cases for path in case.fixed}))
     run = made / "baselines" / "oak" / "longest"
-    assert main(["restrict", str(run), "--to", str(tmp_path / "fixed"), "--out", str(tmp_path / "less")]) == 0
+    assert main(["lab", "restrict", str(run), "--to", str(tmp_path / "fixed"), "--out", str(tmp_path / "less")]) == 0
     numbers = values_of(reproduce("table-4", "--json")[1])
     less = evaluate_folder(tmp_path / "less" / "longest", "test")
     assert numbers["ever fixed", "MAP", "longest", "oak"]["ours"] == less.map
@@ -216,7 +216,7 @@ def test_the_document_gets_the_table_and_its_figure(made, reproduce, tmp_path):
     assert text.startswith("# Results\n\n<!-- reproduce: table-4 -->\n## Table 4: toys\n")
     assert text.endswith("<!-- end -->\n\nWords that stay.\n")
     assert "old" not in text
-    assert "$ tosloc reproduce table-4 --only ash,oak\n" in text
+    assert "$ tosloc lab reproduce table-4 --only ash,oak\n" in text
     assert "| MRR, all files | ash | oak | check |" in text
     assert "- left out: what is not there" in text
     assert "![Table 4: toys](figures/table-4.png)" in text
@@ -245,13 +245,13 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, expected, tmp_p
         (["table-4", "--projects", str(tmp_path / "none.toml")], "cannot read the projects"),
         (["table-4", "--out", str(place / "small.toml")], "is a file"),
         (["table-4", "--json", "--markdown"], "choose one"),
-        (["table-6"], "tosloc lab ablate"),
+        (["table-6"], "no encoder to train on is named"),
         (["figure-5", "--finished", "--out", str(tmp_path / "empty")], "no finished training"),
     ):
         code, out, err = reproduce(*options)
         assert (code, out, err.count("\n")) == (2, "", 1), options
         assert said in err
-    assert main(["reproduce", "table-4", "--out", str(tmp_path), "--expected", str(expected)]) == 2
+    assert main(["lab", "reproduce", "table-4", "--out", str(tmp_path), "--expected", str(expected)]) == 2
     (expected / "table-4.toml").write_text(EXPECTED.format(table="table-4").replace('"oak"]', '"oak", "birt"]'))
     code, _, err = reproduce("table-4")
     assert (code, err.count("\n")) == (2, 1)
@@ -349,7 +349,7 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, monkeypatch, tmp_path)
 
 
 def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_path):
-    monkeypatch.setattr(lengths, "PARCEL", 5)
+    monkeypatch.setattr(lengths, "BATCH", 5)
     out = tmp_path / "new"
     counted: list[int] = []
     words = lengths.words
@@ -362,7 +362,7 @@ def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_p
 
     monkeypatch.setattr(lengths, "words", some)
     assert reproduce("table-2", "--only", "oak", "--out", str(out))[0] == 130
-    kept = lengths._kept(next((out / "lengths").iterdir()))
+    kept = lengths._stored(next((out / "lengths").iterdir()))
     assert len(kept) == 10
     whole = values_of(reproduce("table-2", "--only", "oak", "--json", "--out", str(out))[1])
     with Repository(toys["oak"].git.path) as repo:
@@ -376,8 +376,10 @@ def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_p
 def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeypatch):
     options = ["table-5", "--systems", "learner,longest", "--versions", "2", "--only", "ash", "--json"]
     calls: list[str] = []
-    real = speed._time
-    monkeypatch.setattr(speed, "_time", lambda *args: calls.append(args[3].version) or real(*args))
+    real = speed.VersionClock.time
+    monkeypatch.setattr(
+        speed.VersionClock, "time", lambda self, *args: calls.append(self.case.version) or real(self, *args)
+    )
     code, out, err = reproduce(*options)
     assert (code, err) == (0, "")
     assert len(set(calls)) == 2
@@ -405,15 +407,15 @@ def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeyp
 
 
 def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
-    real, calls = speed._time, list[str]()
+    real, calls = speed.VersionClock.time, list[str]()
 
-    def killed(*args):
-        calls.append(args[3].version)
+    def killed(self, *args):
+        calls.append(self.case.version)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(*args)
+        return real(self, *args)
 
-    monkeypatch.setattr(speed, "_time", killed)
+    monkeypatch.setattr(speed.VersionClock, "time", killed)
     options = ["table-5", "--systems", "longest", "--versions", "2", "--only", "oak"]
     options += ["--runs", str(made), "--out", str(tmp_path / "new")]
     assert reproduce(*options)[0] == 130
@@ -429,7 +431,7 @@ def test_both_stages_are_timed_and_judged(reproduce, place, tmp_path):
     encoder = write_encoder(tmp_path / "encoder", words=words)
     (place / "two.toml").write_text(
         f'extends = "small.toml"\n[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\n'
-        'report_tokens = 16\nside_rank = 0\ncandidates = 8\nprecision = "float32"\nfusion = "mean"\nfinal = "deep"\n'
+        'report_tokens = 16\nadapter_rank = 0\ncandidates = 8\nprecision = "float32"\nchunk_pooling = "mean"\n'
         '[stage_two.training]\nepochs = 0\ndevice = "cpu"\n'
     )
     projects = place / "two-stages.toml"
@@ -471,7 +473,7 @@ def test_results_of_the_second_stage_are_read(reproduce, tmp_path, expected):
         (tmp_path / "second" / f"ablate-{name}.json").write_text(json.dumps(rows))
         rows = [{"candidates": depth, "test": row} for depth in (10, 50)]
         (tmp_path / "second" / f"sweep-{name}.json").write_text(json.dumps(rows))
-    where = ["--from", str(tmp_path / "second")]
+    where = ["--out", str(tmp_path)]
     numbers = values_of(reproduce("table-6", *where, "--json")[1])
     assert numbers["ash", "both stages", "stage one", "MRR"]["ours"] == 0.6
     assert numbers["oak", "deep order alone", "word2vec", "MAP"]["ours"] == 0.15

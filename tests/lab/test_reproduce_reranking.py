@@ -12,11 +12,11 @@ import torch
 
 from tests.end_to_end import toy
 from tests.reranking.encoder.tiny import write_encoder
-from tosloc import experiment
+from tosloc import training
 from tosloc.cli import main
-from tosloc.cli.lab import encoder as script
+from tosloc.config import load_config
 from tosloc.lab import ablation
-from tosloc.lab.paper import reranking as second
+from tosloc.lab.paper import reranking
 from tosloc.lab.paper.expected import read_expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.workspace import Workspace
@@ -29,7 +29,7 @@ TWO = """
 chunks = 2
 chunk_tokens = 16
 report_tokens = 16
-side_rank = 4
+adapter_rank = 4
 candidates = 8
 precision = "float32"
 [stage_two.training]
@@ -39,7 +39,7 @@ pairs_at_once = 16
 device = "cpu"
 """
 EXPECTED = """title = "toys"
-command = "tosloc reproduce {table}"
+command = "tosloc lab reproduce {table}"
 source = "nobody's paper"
 [second]
 config = "../two.toml"
@@ -60,7 +60,7 @@ Run = Callable[..., tuple[int, str, str]]
 def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
     grown = toy.grow(tmp_path_factory.mktemp("grown") / "elm", bugs=20, themes=8)
     folder = grown.folder.parent
-    (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreader = "terms"\n')
+    (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n')
     (folder / "two.toml").write_text(TWO)
     (folder / "expected").mkdir()
     for table in ("table-6", "figure-6"):
@@ -86,7 +86,7 @@ def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         capsys.readouterr()
         base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
         base += ["--out", str(place / "out"), *(["--encoder", str(place / "encoder")] if encoder else [])]
-        code = main(["reproduce", table, *base, *options])
+        code = main(["lab", "reproduce", table, *base, *options])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -99,7 +99,7 @@ def made(place: Path) -> Path:
     for table in ("table-6", "figure-6"):
         base = ["--projects", str(place / "projects.toml"), "--expected", str(place / "expected")]
         base += ["--out", str(place / "out"), "--encoder", str(place / "encoder"), "--json"]
-        assert main(["reproduce", table, *base]) == 0
+        assert main(["lab", "reproduce", table, *base]) == 0
     return place / "out"
 
 
@@ -140,10 +140,8 @@ def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tm
     shutil.copytree(place / "expected", wrong)
     for options, said in (
         (["table-6"], "elm: no encoder to train on is named; name a folder"),
-        (["figure-6"], "tosloc lab sweep prints with --json"),
-        (["table-6", "--finished"], "cannot read it"),
-        (["table-6", "--from", str(tmp_path)], "tosloc lab ablate elm.pack"),
-        (["table-6", "--from", str(tmp_path / "none")], "--from: there is no folder"),
+        (["figure-6"], "or put finished results to"),
+        (["table-6", "--finished"], "leave out --finished to make them"),
         (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
         (["table-6", "--expected", str(wrong)], "the settings of the second stage are not there"),
     ):
@@ -157,20 +155,19 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     code, out, err = reproduce("table-6", "--json")
     assert (code, err) == (0, "")
     numbers = numbers_of(out)
-    # the same from the script, step by step
+    # the same from the pack, step by step
     two = tmp_path / "two.toml"
     two.write_text(TWO.replace("[stage_two]", f'[stage_two]\ncode_encoder = "{place / "encoder"}"'))
     where = ["--repo", str(place / "elm/repo"), "--reports", str(place / "elm/reports.jsonl")]
     options = ["--candidates", "8", "--train-reports", "10", "--out", str(tmp_path / "pack")]
-    assert script.main(["pack", str(made / "elm"), *where, *options]) == 0
+    assert main(["lab", "pack", str(made / "elm"), *where, *options]) == 0
     assert (tmp_path / "pack").read_bytes() == (made / "second" / "elm.pack").read_bytes()
-    capsys.readouterr()
-    assert script.main(["ablate", str(tmp_path / "pack"), str(two), "--out", str(tmp_path / "out"), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    runner = ablation.AblationRunner(tmp_path / "pack", load_config(two), tmp_path / "out", tmp_path / "vectors")
+    rows = runner.ablation()
     assert [row["name"] for row in rows] == NAMES
     for row in rows:
-        for order, said in second.ORDERS.items():
-            for measure, short in second.MEASURES.items():
+        for order, said in reranking.ORDERS.items():
+            for measure, short in reranking.MEASURES.items():
                 assert numbers["elm", said, row["name"], measure] == row["test"][order][short]
     assert numbers["elm", "both stages", "stage one", "MRR"] == rows[0]["test"]["stage one"]["mrr"]
     assert len(numbers) == 2 * (2 * len(NAMES) + 1)
@@ -181,9 +178,9 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
 
 def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place, tmp_path):
     tables = {table: reproduce(table, "--json") for table in ("table-6", "figure-6")}
-    monkeypatch.setattr(experiment, "train", refuse)
+    monkeypatch.setattr(training, "train", refuse)
     monkeypatch.setattr(Trainer, "fit", refuse)
-    monkeypatch.setattr(ablation, "bundle_training", refuse)
+    monkeypatch.setattr(reranking, "bundle_training", refuse)
     for table, before in tables.items():
         assert reproduce(table, "--json") == before
         out = reproduce(table, "--dry-run", "--json")[1]
@@ -195,9 +192,9 @@ def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place,
     shutil.copytree(place / "encoder", tmp_path / "copy")
     copied = json.loads(reproduce("table-6", "--json", "--encoder", str(tmp_path / "copy"), encoder=False)[1])
     assert copied["numbers"] == json.loads(tables["table-6"][1])["numbers"]
-    # what was made is read without an encoder, and from elsewhere
+    # what was made is read without an encoder
     numbers = numbers_of(tables["table-6"][1])
-    for options in (["--finished"], ["--from", str(made / "second")], []):
+    for options in (["--finished"], []):
         assert numbers_of(reproduce("table-6", "--json", *options, encoder=False)[1]) == numbers
 
 
@@ -272,8 +269,9 @@ def test_a_project_of_an_encoder_has_its_own_settings(place, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text('[stage_two]\ncode_encoder = "an/encoder"\nchunks = 3\n[run]\nseed = 5\n')
     project = Project("elm", place / "elm/repo", place / "elm/reports.jsonl", own)
-    table = read_expected(place / "expected" / "table-6.toml").second
-    settings = second.settings_of(Workspace([project], tmp_path, second=table), project)
-    assert (settings.stage_two.code_encoder, settings.stage_two.chunks, settings.run.seed) == ("an/encoder", 3, 5)
-    named = second.settings_of(Workspace([project], tmp_path, second=table, encoder="other/one"), project)
-    assert (named.stage_two.code_encoder, named.stage_two.chunks) == ("other/one", 3)
+    table = read_expected(place / "expected" / "table-6.toml").reranker
+    config = reranking.Experiment(Workspace([project], tmp_path, reranker=table), project, "ablate").config
+    assert (config.stage_two.code_encoder, config.stage_two.chunks, config.run.seed) == ("an/encoder", 3, 5)
+    work = Workspace([project], tmp_path, reranker=table, encoder="other/one")
+    config = reranking.Experiment(work, project, "ablate").config
+    assert (config.stage_two.code_encoder, config.stage_two.chunks) == ("other/one", 3)

@@ -7,8 +7,8 @@ import pytest
 from tests.end_to_end import toy
 from tosloc import training
 from tosloc.cli import main
-from tosloc.cli.lab import study
 from tosloc.index.term_bounds import TermBounds
+from tosloc.lab.agreement import study
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def few(monkeypatch):
 
 
 def test_every_constellation(project, folder, few, tmp_path, capsys):
-    command = [str(folder), "--repo", str(project.git.path), "--reports", str(project.reports())]
+    command = ["lab", "study", str(folder), "--repo", str(project.git.path), "--reports", str(project.reports())]
     command += ["--store", str(project.store), "--work", str(tmp_path / "work"), "--keep", str(tmp_path / "kept")]
-    assert study.main([*command, "--figure", str(tmp_path / "figure")]) == 0
+    assert main([*command, "--figure", str(tmp_path / "figure")]) == 0
     printed = capsys.readouterr().out
     names = [line.split(" | ")[0].strip("| ") for line in printed.splitlines() if line.startswith("| ")]
     steps = [f"{name}_{number}" for name in ("tolerance", "noise", "rounding") for number in (1, 2)]
@@ -49,30 +49,30 @@ def test_every_constellation(project, folder, few, tmp_path, capsys):
     original = next(line for line in printed.splitlines() if line.startswith("| original |"))
     assert original.endswith(" | 1.000 | 1.000 | 0.000 | 1.000 | 1.000 | 0.000 | 4 |")
     blocks = sorted(path.stat().st_mtime_ns for path in (tmp_path / "work").glob("block-*"))
-    assert study.main(command) == 0
+    assert main(command) == 0
     assert capsys.readouterr().out == printed
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "work").glob("block-*")) == blocks
     kept = [str(tmp_path / "kept" / name) for name in ("original-baseline", "original-advanced")]
     ours = [str(tmp_path / "kept" / name) for name in ("least_1-baseline", "least_1-advanced")]
     options = ["--baseline", "--advanced", "--our-baseline", "--our-advanced"]
     pairs = [word for pair in zip(options, [*kept, *ours], strict=True) for word in pair]
-    assert main(["reproduce-check", *pairs, "--measures", "nDCG@10"]) == 0
+    assert main(["lab", "reproduce-check", *pairs, "--measures", "nDCG@10"]) == 0
 
 
 def test_weights_alone_need_no_repository(folder, few, capsys):
-    assert study.main([str(folder)]) == 0
+    assert main(["lab", "study", str(folder)]) == 0
     assert "least" not in capsys.readouterr().out
 
 
 def test_the_original_pair_alone(folder, few, tmp_path, capsys):
-    assert study.main([str(folder), "--pair-only", "--keep", str(tmp_path)]) == 0
+    assert main(["lab", "study", str(folder), "--pair-only", "--keep", str(tmp_path)]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["original-advanced", "original-baseline"]
     assert capsys.readouterr().out == ""
 
 
 def test_wrong_input(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(study, "BASELINE", "nothing")
-    assert study.guarded(lambda: study.main([str(folder)])) == 2
-    assert study.guarded(lambda: study.main([str(folder), "--repo", str(tmp_path)])) == 2
-    assert study.guarded(lambda: study.main([str(tmp_path)])) == 2
-    assert study.guarded(lambda: study.main([str(folder), "--pair-only"])) == 2
+    assert main(["lab", "study", str(folder)]) == 2
+    assert main(["lab", "study", str(folder), "--repo", str(tmp_path)]) == 2
+    assert main(["lab", "study", str(tmp_path)]) == 2
+    assert main(["lab", "study", str(folder), "--pair-only"]) == 2

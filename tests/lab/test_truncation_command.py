@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_tables_fit_a_narrow_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truncation", str(folder)]) == 0
+    assert main(["lab", "truncation", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "…" not in printed
     assert printed.startswith("run: 2 reports, 2 fixed files, 1 listed files that do not exist, 1 reports left without")
@@ -40,14 +40,14 @@ def test_tables_fit_a_narrow_terminal(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_markdown_has_a_row_for_each_cut(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truncation", str(folder), "--markdown"]) == 0
+    assert main(["lab", "truncation", str(folder), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "| k = 10 | 10 | 0.2500 | 0.5000 | +100.00 | +18.53 | 0.5000 | 1.0000 | +300.00 | +55.63 |" in lines
     assert sum(line.startswith("| ") for line in lines) == 2 * 12
 
 
 def test_json_and_figure(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truncation", str(folder), "--json", "--figure", str(tmp_path / "figures" / "cut.png")]) == 0
+    assert main(["lab", "truncation", str(folder), "--json", "--figure", str(tmp_path / "figures" / "cut.png")]) == 0
     values = json.loads(capsys.readouterr().out)
     assert [row["cut"] for row in values["rows"]] == 2 * [*[f"{n / 10}" for n in range(1, 11)], "k = 10"]
     assert values["rows"][10]["over"] == pytest.approx(100)
@@ -62,12 +62,12 @@ def test_a_run_of_known_ranks_needs_the_files_searched(folder: Path, capsys: pyt
     run = folder.parent / "known.jsonl.gz"
     write_known_ranks(run, {}, [("1", {"F01.java": 1, "F12.java": 12}), ("2", {})])
     truth = folder / "test" / "qrels.jsonl"
-    assert main(["truncation", str(folder), "--json"]) == 0
+    assert main(["lab", "truncation", str(folder), "--json"]) == 0
     whole = json.loads(capsys.readouterr().out)
-    assert main(["truncation", str(run), "--qrels", str(truth), "--json"]) == 0
+    assert main(["lab", "truncation", str(run), "--qrels", str(truth), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == whole["rows"]
     truth.write_text(truth.read_text().replace('"searched":20', '"searched":null'))
-    assert main(["truncation", str(run), "--qrels", str(truth)]) == 2
+    assert main(["lab", "truncation", str(run), "--qrels", str(truth)]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("tosloc: report 1: neither its ranking's length nor the number of files searched")
@@ -75,7 +75,7 @@ def test_a_run_of_known_ranks_needs_the_files_searched(folder: Path, capsys: pyt
 
 
 def test_a_missing_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truncation", str(tmp_path / "none"), "--figure", str(tmp_path / "cut")]) == 2
+    assert main(["lab", "truncation", str(tmp_path / "none"), "--figure", str(tmp_path / "cut")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -94,5 +94,5 @@ def test_the_page_is_written_beside_what_is_printed(
 
 
 def test_one_form_at_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truncation", str(folder), "--json", "--markdown"]) == 2
+    assert main(["lab", "truncation", str(folder), "--json", "--markdown"]) == 2
     assert capsys.readouterr().err == "tosloc: --json and --markdown: choose one of them\n"

@@ -60,6 +60,6 @@ def test_nothing_to_learn_from_is_one_sentence() -> None:
 
 
 def test_without_gensim_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(ToslocError, match=r"tosloc\[word2vec\]"):
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(ToslocError, match=r"word2vec needs gensim; run: pip install .tosloc\[lab\]"):
         word_encoder(TEXTS, seed=3)

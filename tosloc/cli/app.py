@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -11,20 +12,42 @@ from typer.core import TyperGroup
 
 from tosloc.cli import commands, interchange, judging, localize
 from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
-from tosloc.cli.lab import agreement as reproduction
-from tosloc.cli.lab import baselines as systems
-from tosloc.cli.lab import paper as reproduce
-from tosloc.cli.lab import truncation
+from tosloc.errors import ToslocError
+
+MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
+"""Commands that became commands of ``tosloc lab``."""
 
 
 class _Commands(TyperGroup):
     """The group of commands."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in MOVED:
+            raise ToslocError(f"tosloc {cmd_name} is now: tosloc lab {cmd_name}")
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise Interrupted from None
+
+
+class _LabCommands(TyperGroup):
+    """The commands of the laboratory, imported when one of them, or their list, is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_lab_commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _lab_commands().get(cmd_name)
+
+
+@cache
+def _lab_commands() -> Mapping[str, Any]:
+    from tosloc.cli.lab import app as lab
+
+    return typer.main.get_group(lab).commands
 
 
 app = typer.Typer(
@@ -39,13 +62,17 @@ app = typer.Typer(
 app.command()(localize.localize)
 for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
     app.command()(_command)
-app.command()(systems.baselines)
-app.command()(systems.restrict)
-app.command()(truncation.truncation)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)
-app.command()(reproduction.reproduce_check)
-app.command()(reproduce.reproduce)
+app.add_typer(
+    typer.Typer(
+        cls=_LabCommands,
+        help="Experiments: published techniques, the paper's tables, ablations.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    ),
+    name="lab",
+)
 
 
 def _print_version(wanted: bool) -> None:

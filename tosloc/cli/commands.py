@@ -164,7 +164,7 @@ def data(
     as_json: JsonOption = False,
     ever_fixed: Annotated[
         Path | None,
-        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc restrict."),
+        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
     ] = None,
     progress: ProgressOption = None,
 ) -> None:

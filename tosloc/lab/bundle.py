@@ -1,4 +1,4 @@
-"""Candidates with their files' texts in one small file: all that training a second stage needs on another machine.
+"""Candidates with their files' texts in one small file: all that training an encoder needs on another machine.
 
 Compressed JSON lines. Files stand by path, so that versions of one file, which differ by little, are neighbours and
 cost almost nothing; no tokenizer has seen them, so that any encoder can be trained from them.
@@ -9,21 +9,49 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from tosloc.analysis.facts import SOURCE_SUFFIXES
+from tosloc.arrays import load_arrays
+from tosloc.candidates import LabelledCandidates
+from tosloc.data.datasets import load_dataset
+from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
-from tosloc.files import written_whole
+from tosloc.experiment import fingerprint
+from tosloc.files import key_of, written_whole
+from tosloc.index.history_index import HistoryIndex
+from tosloc.localizer import Localizer, texts_of
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import Candidates, RerankingContext
+from tosloc.retrieval.feature_tables import LabelledReports
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
+PARTS: Final = ("train", "validation", "test")
 FORMAT = "tosloc-candidates/1"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
 """A window that holds many versions of a file."""
+
+
+@dataclass(frozen=True)
+class BundleSettings:
+    """How much of a training a bundle holds; 0 reports are all of them, another number the newest so many."""
+
+    candidates: int = 50
+    """Files of a report."""
+    train_reports: int = 0
+    scored_reports: int = 0
+    """Of validation, and of test."""
+    letters: int = 40_000
+    """Kept of each file."""
+
+    def reports(self, part: str) -> int:
+        """Reports of train, validation or test."""
+        return self.train_reports if part == "train" else self.scored_reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +78,40 @@ class CandidateBundle:
         return iter(self.parts[part])
 
 
+def bundle_training(
+    run: Path, repository: Path, reports: Path, out: Path, settings: BundleSettings, progress: Progress = silent
+) -> dict[str, int]:
+    """Write the first files of a training folder's reports, with their texts; how many reports each part has.
+
+    Raises ToslocError when the folder keeps no feature tables.
+    """
+    tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
+    suffixes = frozenset(localizer.config.data.suffixes) or SOURCE_SUFFIXES
+    with Repository(repository) as repo:
+        dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
+        # the tables' numbers of paths are those of the history, whatever has been read since
+        named = Repository(repository)
+        for name in HistoryIndex.from_arrays(load_arrays(tables.history_path))[1]:
+            named.path_names.id(name)
+        labelled = LabelledReports(named, suffixes, {case.report.id: case for case in dataset.cases})
+        training_set = LabelledCandidates(labelled, localizer.stage_one, tables.tables)
+        depth, parts = settings.candidates, {}
+        for part in PARTS:
+            of_part = training_set.train(depth) if part == "train" else training_set.of(tables.tables(part), depth)
+            parts[part] = list(of_part)[-settings.reports(part) :]
+        key = bundle_key(run, reports, settings)
+        write_bundle(out, parts, texts_of(named), settings.letters, progress, made_of=key)
+    return {part: len(made) for part, made in parts.items()}
+
+
+def bundle_key(run: Path, reports: Path, settings: BundleSettings) -> str:
+    """What a bundle of the training folder is made of; another one for another training, reports or settings."""
+    tables, checkpoint = StoredFeatureTables.read(run), run / "checkpoint"
+    files = [*(checkpoint / name for name in ("config.json", "weights.json", "ranker.txt")), reports]
+    digests = [fingerprint(path) for path in files if path.exists()]
+    return key_of(digests, tables.features, dict(tables.blocks), asdict(settings))
+
+
 def write_bundle(
     path: Path,
     parts: Mapping[str, Sequence[Candidates]],
@@ -63,20 +125,16 @@ def write_bundle(
 
     ``made_of`` is noted at its head, for ``origin_of``.
     """
-    path_of = {
-        blob: name
-        for reports in parts.values()
-        for one in reports
-        for blob, name in zip(one.blobs, one.paths, strict=True)
-    }
+    reports = [one for of_part in parts.values() for one in of_part]
+    path_of = {blob: name for one in reports for blob, name in zip(one.blobs, one.paths, strict=True)}
     blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))
     with (
         written_whole(path) as temporary,
         lzma.open(temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS) as file,
     ):
         file.write(json.dumps({"format": FORMAT, "made of": made_of}) + "\n")
-        for part, reports in parts.items():
-            for one in reports:
+        for part, of_part in parts.items():
+            for one in of_part:
                 file.write(json.dumps({"part": part, **_values(one)}) + "\n")
         for number, (blob, text) in enumerate(texts(blobs), start=1):
             if text is not None:
@@ -85,8 +143,8 @@ def write_bundle(
 
 
 def read_bundle(path: Path) -> CandidateBundle:
-    """CandidateBundle of a file. Raises ToslocError when it is no pack, or damaged."""
-    parts: dict[str, list[Candidates]] = {"train": [], "validation": [], "test": []}
+    """CandidateBundle of a file. Raises ToslocError when it is no bundle, or damaged."""
+    parts: dict[str, list[Candidates]] = {part: [] for part in PARTS}
     texts: dict[str, str] = {}
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
@@ -106,7 +164,7 @@ def read_bundle(path: Path) -> CandidateBundle:
 
 
 def origin_of(path: Path) -> str | None:
-    """What a pack was made of, as its writer noted it, from its first line alone; None where there is no such pack."""
+    """What a bundle was made of, as its first line says; None where there is no such bundle."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
             head = json.loads(next(file))

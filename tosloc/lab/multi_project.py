@@ -5,27 +5,33 @@ Works on the feature tables that ``train --keep-features`` leaves behind; test t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from tosloc.checkpoint import weights_record
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
+from tosloc.files import write_text
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.linear import fit_listwise, listwise_loss
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.records import LongArray
+from tosloc.records import LongArray, Progress, silent
 from tosloc.retrieval.feature_tables import FeatureTable
-from tosloc.retrieval.fitting import head_lists, judge
+from tosloc.retrieval.fitting import WEIGHTS, head_lists, judge
 from tosloc.retrieval.stage_one import StageOne
 from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 LINEAR_REPORTS = 900
-"""Reports of each project that the pooled weights are fitted on, spread evenly over its training part."""
+"""Reports of each project that the common weights are fitted on, spread evenly over its training part."""
 RANKER_REPORTS = 2500
-"""The same for the pooled ranker, which needs more."""
+"""The same for the common ranker, which needs more."""
 RANKER_MIX = 8.0
-"""Points of the pooled ranker for one of the linear score where no validation part is at hand: on the validation parts
+"""Points of the common ranker for one of the linear score where no validation part is at hand: on the validation parts
 of projects that it never saw, 8 is better than 2, and 32 no better than 8 beyond ``fitting.MARGIN`` a measure."""
 
 
@@ -38,7 +44,15 @@ def evenly(reports: int, number: int) -> LongArray:
     return np.unique(np.linspace(0, reports - 1, min(number, reports)).round().astype(np.int64))
 
 
-def pool(
+def read_alike(folders: Sequence[Path]) -> list[StoredFeatureTables]:
+    """The kept tables of training folders. Raises ToslocError when one keeps none, or they hold different features."""
+    projects = [StoredFeatureTables.read(folder) for folder in folders]
+    if any(project.features != projects[0].features for project in projects):
+        raise ToslocError("the folders hold different features; train them with the same configuration")
+    return projects
+
+
+def fit_projects(
     settings: StageOneSettings, names: tuple[str, ...], projects: Sequence[RankingLists], seed: int = 7
 ) -> StageOne:
     """Weights and ranker of several projects together, each with an equal say in the weights.
@@ -47,38 +61,89 @@ def pool(
     """
     if not projects:
         raise ToslocError("no project is left to learn from; name at least two training folders")
-    shared = RankingLists.join([part.take(evenly(len(part), LINEAR_REPORTS)) for part in projects])
+    shared = RankingLists.join([lists.take(evenly(len(lists), LINEAR_REPORTS)) for lists in projects])
     linear = StageOne(names, fit_listwise(shared, l2=settings.l2))
     if not settings.ranker.enabled:
         return linear
     heads = RankingLists.join(
-        [head_lists(linear, part.take(evenly(len(part), RANKER_REPORTS)), settings.ranker.depth) for part in projects]
+        [head_lists(linear, one.take(evenly(len(one), RANKER_REPORTS)), settings.ranker.depth) for one in projects]
     )
     return StageOne(names, linear.weights, HeadRanker(settings.ranker, seed, RANKER_MIX).fit(heads))
 
 
-def ablation(settings: StageOneSettings, kept: StoredFeatureTables) -> dict[str, tuple[float, float, float]]:
-    """For each feature what leaving it out changes: listwise loss on train, MRR and MAP on validation.
+def write_weights(settings: StageOneSettings, projects: Sequence[StoredFeatureTables], out: Path) -> Path:
+    """Fit stage one on all projects and write it as TosLoc ships it; the file of its weights."""
+    stage = fit_projects(settings, projects[0].features, [project.train() for project in projects])
+    if stage.ranker is not None:
+        write_text(out / "ranker.txt", stage.ranker.text())
+    write_text(out / "weights.json", json.dumps(weights_record(stage), indent=1) + "\n")
+    return out / "weights.json"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How a stage one that the other projects taught serves a project."""
+
+    project: str
+    stage: str
+    validation: tuple[float, float]
+    """MRR and MAP."""
+    test: tuple[float, float]
+
+
+def leave_one_out(
+    settings: StageOneSettings, projects: Sequence[StoredFeatureTables], progress: Progress = silent
+) -> Iterator[LeftOut]:
+    """Of each project the common weights of all others, alone and with their ranker at each weight."""
+    lists = [project.train() for project in projects]
+    for number, project in enumerate(projects):
+        progress("projects", number, len(projects))
+        names = project.features
+        stage = fit_projects(settings, names, [one for other, one in enumerate(lists) if other != number])
+        stages = {"weights of the others": StageOne(names, stage.weights)}
+        if stage.ranker is not None:
+            for weight in WEIGHTS:
+                with_ranker = StageOne(names, stage.weights, stage.ranker.weighted(weight))
+                stages[f"and their ranker x {weight:g}"] = with_ranker
+        validation, test = (judge(stages, project.tables(part)) for part in ("validation", "test"))
+        for name in stages:
+            yield LeftOut(project.name, name, validation[name], test[name])
+    progress("projects", len(projects), len(projects))
+
+
+class FeatureWorth(NamedTuple):
+    """Listwise loss on train, MRR and MAP on validation."""
+
+    loss: float
+    mrr: float
+    map: float
+
+
+def ablation(
+    settings: StageOneSettings, project: StoredFeatureTables, progress: Progress = silent
+) -> dict[str, FeatureWorth]:
+    """For each feature what leaving it out changes.
 
     The first row, "all", holds the values with every feature. Linear weights of the project's own, fitted on
     ``LINEAR_REPORTS`` of its training reports.
     """
-    whole_train = kept.train()
+    whole_train = project.train()
     train = whole_train.take(evenly(len(whole_train), LINEAR_REPORTS))
-    validation = list(kept.tables("validation"))
+    validation = list(project.tables("validation"))
 
-    def measured(names: tuple[str, ...]) -> tuple[float, float, float]:
-        columns = [kept.features.index(name) for name in names]
+    def measured(names: tuple[str, ...]) -> FeatureWorth:
+        columns = [project.features.index(name) for name in names]
         part = train.columns(columns)
         stage = StageOne(names, fit_listwise(part, l2=settings.l2))
         loss = listwise_loss(stage.weights, part, settings.l2, np.zeros(len(names)), 0.0)[0]
         cut = [FeatureTable(t.report, t.rows[:, columns], t.fixed, t.weights, t.path_ids) for t in validation]
-        mrr, map_ = judge({"": stage}, cut)[""]
-        return loss, mrr, map_
+        return FeatureWorth(loss, *judge({"": stage}, cut)[""])
 
-    whole = measured(kept.features)
+    whole = measured(project.features)
     rows = {"all": whole}
-    for name in kept.features:
-        loss, mrr, map_ = measured(tuple(other for other in kept.features if other != name))
-        rows[name] = (loss - whole[0], mrr - whole[1], map_ - whole[2])
+    for number, name in enumerate(project.features):
+        progress(f"{project.name}: features left out", number, len(project.features))
+        without = measured(tuple(other for other in project.features if other != name))
+        rows[name] = FeatureWorth(*(value - of_all for value, of_all in zip(without, whole, strict=True)))
+    progress(f"{project.name}: features left out", len(project.features), len(project.features))
     return rows

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tosloc.analysis.text import split_identifier, words
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, require
 from tosloc.records import FloatArray
 from tosloc.reranking.encoder.encoders import Encoder, MarkedTokenizer
 
@@ -25,11 +25,11 @@ VERSION: Final = "word2vec1"
 _LEAST: Final = 3
 """Rarer words have no vector."""
 _SENTENCE: Final = 10_000
-"""MarkedTokenizer that gensim reads at once; of a longer text it would leave out the rest."""
+"""Words that gensim reads at once; of a longer text it would leave out the rest."""
 
 
 def parts(text: str) -> list[str]:
-    """MarkedTokenizer of code or of a report, identifiers split, in small letters.
+    """Words of code or of a report, identifiers split, in small letters.
 
     >>> parts("openFile(pathName);")
     ['open', 'file', 'path', 'name']
@@ -87,10 +87,9 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
 
 def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:
     """(V, d) vectors of the words."""
-    try:
-        from gensim.models import Word2Vec
-    except ImportError as error:
-        raise ToslocError('word2vec needs gensim; install it with: pip install "tosloc[word2vec]"') from error
+    require("word2vec", "lab", "gensim")
+    from gensim.models import Word2Vec
+
     pieces = [
         sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
     ]

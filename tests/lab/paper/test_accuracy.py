@@ -17,7 +17,6 @@ from tosloc.lab.paper.accuracy import (
     Scored,
     accuracy_tables,
     difference_tables,
-    result,
     statistics_tables,
 )
 from tosloc.lab.paper.tables import Cell
@@ -58,9 +57,9 @@ def rows_of(table):
 
 
 def test_only_a_significant_difference_wins(one):
-    assert [result(*pair) for pair in one.against(OURS, "BugLocator")] == ["wins", "wins"]
-    assert [result(*pair) for pair in one.against("BugLocator", OURS)] == ["loses", "loses"]
-    assert [result(*pair) for pair in one.against(OURS, "BLIA")] == ["ties", "ties"]
+    assert [pair.result for pair in one.against(OURS, "BugLocator")] == ["wins", "wins"]
+    assert [pair.result for pair in one.against("BugLocator", OURS)] == ["loses", "loses"]
+    assert [pair.result for pair in one.against(OURS, "BLIA")] == ["ties", "ties"]
     with pytest.raises(KeyError):
         one.against(OURS, "DreamLoc")
 
@@ -72,7 +71,7 @@ def test_the_summary_counts_systems_and_the_rows_count_reports(one):
     assert list(rows) == ["BugLocator", "BLIA"]
     change, p, said, reports = rows["BugLocator"][:4]
     assert change.value == pytest.approx(35 / 40 - 15 / 40)
-    assert change.interval[0] < change.value < change.interval[1]
+    assert change.interval.low < change.value < change.interval.high
     assert (p.value < 0.001, said) == (True, "wins")
     assert reports == "30 / 10 / 0"
     assert rows["BLIA"][3] == "1 / 39 / 0"
@@ -91,13 +90,13 @@ def test_a_system_that_is_better_than_ours_is_said_so():
     [summary, against] = statistics_tables({"toy": scored({"BLIA": GOOD, OURS: BAD})}, ["BLIA", OURS])
     assert rows_of(summary)["MAP"] == ["0 / 0 / 1"]
     [change, _, said, reports] = rows_of(against)["BLIA"][4:]
-    assert (change.value < 0, change.interval[1] < 0, said, reports) == (True, True, "loses", "0 / 10 / 30")
+    assert (change.value < 0, change.interval.high < 0, said, reports) == (True, True, "loses", "0 / 10 / 30")
 
 
 def test_the_order_of_the_systems_does_not_matter():
     [_, against] = statistics_tables({"toy": scored({OURS: GOOD, "BLIA": BAD})}, [OURS, "BLIA"])
     [change, _, said, reports] = rows_of(against)["BLIA"][4:]
-    assert (change.value > 0, change.interval[0] > 0, said, reports) == (True, True, "wins", "30 / 10 / 0")
+    assert (change.value > 0, change.interval.low > 0, said, reports) == (True, True, "wins", "30 / 10 / 0")
 
 
 def test_the_spaces_stand_apart_with_the_paper_s_numbers(one):

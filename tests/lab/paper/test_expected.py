@@ -9,12 +9,12 @@ import pytest
 
 from tosloc.config import load_config
 from tosloc.errors import ConfigError
-from tosloc.lab.paper.expected import MEASURED, Second, Tolerance, read_expected
+from tosloc.lab.paper.expected import MEASURED, RerankerExperiments, Tolerance, read_expected
 from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, checked
 
 HEAD = """# A comment that stays.
 title = "made up"
-command = "tosloc reproduce table-0"
+command = "tosloc lab reproduce table-0"
 source = "nowhere"
 projects = ["one", "two"]
 
@@ -121,12 +121,12 @@ def test_a_wrong_file_is_one_sentence(file, text, said):
     assert str(error.value).startswith(str(file))
 
 
-def test_what_an_experiment_with_the_second_stage_is_made_with(file):
-    assert read_expected(file).second == Second(None, 0, (10, 20, 50))
+def test_what_the_reranker_s_experiments_are_made_with(file):
+    assert read_expected(file).reranker == RerankerExperiments(None, 0, (10, 20, 50))
     file.write_text(HEAD + '[second]\nconfig = "../two.toml"\ntrain_reports = 400\ncandidates = [50, 10, 50]\n')
-    assert read_expected(file).second == Second(file.parent / "../two.toml", 400, (10, 50))
+    assert read_expected(file).reranker == RerankerExperiments(file.parent / "../two.toml", 400, (10, 50))
     read_expected(file).update({("MAP", "a system", "one"): 0.5})
-    assert read_expected(file).second.train_reports == 400
+    assert read_expected(file).reranker.train_reports == 400
 
 
 def test_no_file_is_one_sentence(tmp_path):
@@ -138,10 +138,10 @@ def test_no_file_is_one_sentence(tmp_path):
     "path", sorted(Path(__file__).parents[3].glob("configs/expected/*.toml")), ids=lambda p: p.stem
 )
 def test_the_project_s_own_files_are_right(path):
-    from tosloc.lab.paper.catalogue import TABLES
+    from tosloc.lab.paper.reproduction import TABLES
 
     expected = read_expected(path)
     assert path.stem in TABLES
-    assert expected.command.startswith(f"tosloc reproduce {path.stem} ")
+    assert expected.command.startswith(f"tosloc lab reproduce {path.stem} ")
     assert all(len(key) > 1 for key in (*expected.paper, *expected.ours))
-    assert expected.second.config is None or not load_config(expected.second.config).stage_two.code_encoder
+    assert expected.reranker.config is None or not load_config(expected.reranker.config).stage_two.code_encoder

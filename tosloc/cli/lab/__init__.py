@@ -1,0 +1,28 @@
+"""The commands of ``tosloc lab``: what only a researcher needs. Imported when one of them is asked for."""
+
+from __future__ import annotations
+
+import typer
+
+from tosloc.cli.lab.agreement import reproduce_check
+from tosloc.cli.lab.baselines import baselines, restrict
+from tosloc.cli.lab.encoder import pack, train_encoder
+from tosloc.cli.lab.multi_project import feature_ablation, pool
+from tosloc.cli.lab.paper import reproduce
+from tosloc.cli.lab.study import study
+from tosloc.cli.lab.truncation import truncation
+
+app = typer.Typer()
+for _command in (
+    baselines,
+    restrict,
+    reproduce,
+    reproduce_check,
+    truncation,
+    feature_ablation,
+    pool,
+    study,
+    pack,
+    train_encoder,
+):
+    app.command()(_command)

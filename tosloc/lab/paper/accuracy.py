@@ -14,8 +14,9 @@ from typing import Any, Final, Literal, TypeAlias
 from tosloc.evaluation.compare import Comparison, Difference, compare_all, comparison_values
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.lab import baseline_runs as systems
-from tosloc.lab.paper.contents import contents, is_kept, place_of
+from tosloc.evaluation.statistics import Interval
+from tosloc.lab import baseline_runs
+from tosloc.lab.paper.contents import contents, contents_path, is_stored
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
@@ -25,6 +26,7 @@ from tosloc.records import Progress, silent
 from tosloc.training import STAGE_ONE
 
 Result: TypeAlias = Literal["wins", "ties", "loses"]
+Row: TypeAlias = list[str | Cell]
 
 TITLES: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",
@@ -46,14 +48,19 @@ SPACES: Final[Mapping[str, str]] = {
     EVER_FIXED: "only files that some report fixed (flattering: chosen with the answers known)",
 }
 MEASURES: Final[Mapping[str, Measure]] = {"MRR": RR, "MAP": AP}
+OWN: Final = ("paper-features", "stage-one", "both-stages")
+"""Our own systems; the first and the last stand in the table where there is a run of them."""
 LEVEL: Final = 0.05
 """A difference is significant if its t-test's p, by Holm over all pairs of systems on the project, is below."""
+TIES: Final = (
+    f"Paired t-tests over the test reports; a tie is a difference with p of {LEVEL:g} or more after Holm's"
+    " correction over all pairs of systems on the project."
+)
 
 
 def names() -> list[str]:
     """Every system, in the order of the table."""
-    own = ["paper-features", "stage-one", "both-stages"]
-    return [*systems.SYSTEMS, *own]
+    return [*baseline_runs.SYSTEMS, *OWN]
 
 
 def title_of(name: str) -> str:
@@ -61,36 +68,30 @@ def title_of(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def place_of_run(work: Workspace, project: Project, name: str) -> Path | None:
+def run_folder(work: Workspace, project: Project, name: str) -> Path | None:
     """The folder of a system's finished run, None where there is none."""
-    if name in systems.SYSTEMS:
+    if name in baseline_runs.SYSTEMS:
         return work.ranked(project, name)
     if name == "paper-features":
         return work.find(Path(f"{PAPER}{project.name}"), is_ranked)
     if name == "both-stages":
         return work.both_stages(project, is_ranked)
     trained = work.trained(project)
-    if trained is None:
-        return None
-    return trained / STAGE_ONE if is_ranked(trained / STAGE_ONE) else trained
+    return trained / STAGE_ONE if trained is not None and is_ranked(trained / STAGE_ONE) else trained
 
 
 def plan(work: Workspace) -> list[Step]:
     """What table 4 needs."""
     steps = []
     for project in work.projects:
-        state: Literal["finished", "to be made"] = "finished" if is_kept(project, work.out) else "to be made"
-        steps.append(Step(f"{project.name}: list the files that were ever fixed", place_of(project, work.out), state))
+        listed = f"{project.name}: list the files that were ever fixed"
+        steps.append(Step.of(listed, contents_path(project, work.out), is_stored(project, work.out)))
         for name in some(work.systems, names()):
-            place = place_of_run(work, project, name)
-            optional = name in ("paper-features", "both-stages")
-            if place is None and optional:
+            folder, technique = run_folder(work, project, name), name in baseline_runs.SYSTEMS
+            if folder is None and not technique and name != "stage-one":
                 continue
-            made_at = work.out / BASELINES / project.name / name if name in systems.SYSTEMS else work.out / project.name
-            missing: Literal["to be made", "missing"] = "to be made" if work.make else "missing"
-            steps.append(
-                Step(f"{project.name}: {title_of(name)}", place or made_at, missing if place is None else "finished")
-            )
+            made_at = work.out / BASELINES / project.name / name if technique else work.out / project.name
+            steps.append(work.step(f"{project.name}: {title_of(name)}", folder, made_at))
     return steps
 
 
@@ -102,39 +103,80 @@ class Scored:
     pairs: Sequence[Comparison]
     """Every system against each before it, on all files."""
 
-    def against(self, one: str, other: str) -> list[tuple[Difference, int]]:
-        """The differences between two systems by measure, and 1 if they are of ``one`` over ``other``, else -1."""
+    def mean(self, space: str, title: str, measure: Measure) -> float | None:
+        """A system's mean in a search space; None for one without a run."""
+        evaluation = self.spaces[space].get(title)
+        return None if evaluation is None else evaluation.mean(measure)
+
+    def against(self, one: str, other: str) -> list[Against]:
+        """How ``one`` stands against another system, by measure."""
         for pair in self.pairs:
             if {pair.a, pair.b} == {one, other}:
-                return [(difference, 1 if pair.b == one else -1) for difference in pair.differences]
+                return [Against(difference, 1 if pair.b == one else -1) for difference in pair.differences]
         raise KeyError(f"{one} and {other} are not compared")
+
+
+@dataclass(frozen=True)
+class Against:
+    """One system against another in one measure."""
+
+    difference: Difference
+    sign: int
+    """1 if the difference is of the one over the other, -1 if it is the other way round."""
+
+    @property
+    def mean(self) -> float:
+        """How far the one is above the other."""
+        return self.sign * self.difference.paired.mean
+
+    @property
+    def p(self) -> float | None:
+        """The p-value that counts: of the t-test, adjusted over all pairs if there are several."""
+        adjusted = self.difference.holm_t
+        return self.difference.paired.t_test.p if adjusted is None else adjusted
+
+    @property
+    def result(self) -> Result:
+        """Whether the one wins, ties or loses: only a significant difference is one."""
+        if self.p is None or self.p >= LEVEL:
+            return "ties"
+        return "wins" if self.mean > 0 else "loses"
+
+    def cells(self) -> Row:
+        """Difference with its interval, p, result, and on how many reports the one is better, equal or worse."""
+        around, difference = self.difference.paired.interval, self.difference
+        ends = None if around is None else sorted((self.sign * around.low, self.sign * around.high))
+        better, worse = (difference.wins, difference.losses)[:: self.sign]
+        return [
+            Cell(self.mean, "change", interval=None if ends is None else Interval(*ends)),
+            Cell(self.p, "p"),
+            self.result,
+            f"{better} / {difference.ties} / {worse}",
+        ]
 
 
 def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Table 4."""
     wanted = some(work.systems, names())
+    techniques = [name for name in wanted if name in baseline_runs.SYSTEMS]
     found: dict[str, Scored] = {}
     missing: list[str] = []
     for project in by_project(work.projects, "projects", progress):
         if work.make:
-            if any(name not in systems.SYSTEMS for name in wanted):
+            if len(techniques) < len(wanted):
                 work.train(project, progress)
-            work.rank(project, [name for name in wanted if name in systems.SYSTEMS], progress)
-        places = {name: place_of_run(work, project, name) for name in wanted}
-        missing += [
-            f"{title_of(name)} on {project.name}"
-            for name, place in places.items()
-            if place is None and name in systems.SYSTEMS
-        ]
-        there = {title_of(name): place for name, place in places.items() if place is not None}
-        found[project.name] = scored(work, project, there, progress)
+            work.rank(project, techniques, progress)
+        folders = {name: run_folder(work, project, name) for name in wanted}
+        missing += [f"{title_of(name)} on {project.name}" for name in techniques if folders[name] is None]
+        there = {title_of(name): folder for name, folder in folders.items() if folder is not None}
+        found[project.name] = score_runs(work, project, there, progress)
+    published = {key[2] for key in expected.paper if len(key) > 2}
     titles = [
-        title_of(name)
-        for name in wanted
-        if any(title_of(name) in one.spaces[ALL] for one in found.values())
-        or any(key[2:3] == (title_of(name),) for key in expected.paper)
+        title
+        for title in map(title_of, wanted)
+        if title in published or any(title in one.spaces[ALL] for one in found.values())
     ]
-    notes = [f"{space}: {said}" for space, said in SPACES.items()]
+    notes = [f"{space}: {meaning}" for space, meaning in SPACES.items()]
     if missing:
         notes.append(f"no run of {', '.join(missing)}")
     return Outcome(
@@ -149,17 +191,17 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     )
 
 
-def scored(work: Workspace, project: Project, places: Mapping[str, Path], progress: Progress = silent) -> Scored:
+def score_runs(work: Workspace, project: Project, folders: Mapping[str, Path], progress: Progress = silent) -> Scored:
     """The evaluations of a project's finished runs, and all pairs of them compared."""
     kept = contents(project, work.out, progress).ever_fixed
     spaces: dict[str, dict[str, Evaluation]] = {space: {} for space in SPACES}
-    for number, (title, place) in enumerate(places.items(), start=1):
-        judged = work.judged(project, place)
-        spaces[ALL][title] = judged.evaluation()
-        spaces[EVER_FIXED][title] = restricted(judged, kept).evaluation()
-        progress(f"{project.name}: reading runs", number, len(places))
+    for number, (title, folder) in enumerate(folders.items(), start=1):
+        run = work.scored(project, folder)
+        spaces[ALL][title] = run.evaluation()
+        spaces[EVER_FIXED][title] = restricted(run, kept).evaluation()
+        progress(f"{project.name}: reading runs", number, len(folders))
     measures = list(MEASURES.values())
-    pairs = compare_all(spaces[ALL], all_pairs=True, measures=measures) if len(places) > 1 else []
+    pairs = compare_all(spaces[ALL], all_pairs=True, measures=measures) if len(folders) > 1 else []
     return Scored(spaces, pairs)
 
 
@@ -167,17 +209,16 @@ def accuracy_tables(found: Mapping[str, Scored], titles: Sequence[str], paper: M
     """MRR and MAP of every system on every project, a table for each search space."""
     tables = []
     for space in SPACES:
-        for measured, measure in MEASURES.items():
-            rows: list[list[str | Cell]] = []
+        for name, measure in MEASURES.items():
+            rows: list[Row] = []
             for title in titles:
-                row: list[str | Cell] = [title]
-                for project, one in found.items():
-                    evaluation = one.spaces[space].get(title)
-                    key = (space, measured, title, project)
-                    value = None if evaluation is None else evaluation.mean(measure)
-                    row.append(Cell(value, "share", key, paper.get(key)))
-                rows.append(row)
-            tables.append(PaperTable([f"{measured}, {space}", *found], rows))
+                keys = {project: (space, name, title, project) for project in found}
+                cells = (
+                    Cell(one.mean(space, title, measure), "share", keys[project], paper.get(keys[project]))
+                    for project, one in found.items()
+                )
+                rows.append([title, *cells])
+            tables.append(PaperTable([f"{name}, {space}", *found], rows))
     return tables
 
 
@@ -186,61 +227,50 @@ def difference_tables(
 ) -> list[PaperTable]:
     """What the flattering space adds to each system."""
     tables = []
-    for measured, measure in MEASURES.items():
-        rows: list[list[str | Cell]] = []
+    for name, measure in MEASURES.items():
+        rows: list[Row] = []
         for title in titles:
-            row: list[str | Cell] = [title]
+            row: Row = [title]
             for project, one in found.items():
-                ours = [one.spaces[space].get(title) for space in (EVER_FIXED, ALL)]
-                theirs = [paper.get((space, measured, title, project)) for space in (EVER_FIXED, ALL)]
-                change = None if ours[0] is None or ours[1] is None else ours[0].mean(measure) - ours[1].mean(measure)
-                published = None if theirs[0] is None or theirs[1] is None else theirs[0] - theirs[1]
-                row.append(Cell(change, "change", None, published))
+                ours = _less(one.mean(EVER_FIXED, title, measure), one.mean(ALL, title, measure))
+                published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
+                row.append(Cell(ours, "change", None, _less(*published)))
             rows.append(row)
-        tables.append(PaperTable([f"{measured}, {EVER_FIXED} - {ALL}", *found], rows))
+        tables.append(PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows))
     return tables
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
 
 
 def statistics_tables(found: Mapping[str, Scored], titles: Sequence[str]) -> list[PaperTable]:
     """TosLoc against every system on each project, how often it wins, and every system against every other."""
-    against: list[PaperTable] = []
-    totals: dict[str, list[dict[Result, list[str]]]] = {measured: [] for measured in MEASURES}
+    heads = [
+        head
+        for name, measure in MEASURES.items()
+        for head in (name, "p, Holm", "TosLoc", f"{measure!r}: better / equal / worse")
+    ]
+    against_tables = []
+    counts: dict[str, list[str]] = {name: [] for name in MEASURES}
     for project, one in found.items():
         ours = champion(one)
-        rows: list[list[str | Cell]] = []
-        sums: dict[str, dict[Result, list[str]]] = {name: {"wins": [], "ties": [], "loses": []} for name in MEASURES}
-        for other in [title for title in titles if ours and title in one.spaces[ALL] and title != ours]:
-            row: list[str | Cell] = [other]
-            for measured, (difference, sign) in zip(MEASURES, one.against(ours, other), strict=True):
-                said = result(difference, sign)
-                sums[measured][said].append(other)
-                row += _difference_cells(difference, sign, said)
-            rows.append(row)
-        for measured, each in sums.items():
-            totals[measured].append(each)
-        if rows:
-            heads = [
-                word
-                for measured, measure in MEASURES.items()
-                for word in (measured, "p, Holm", "TosLoc", f"{measure!r}: better / equal / worse")
+        others = [title for title in titles if ours and title in one.spaces[ALL] and title != ours]
+        against = {other: one.against(ours, other) for other in others}
+        for number, name in enumerate(MEASURES):
+            results = [pair[number].result for pair in against.values()]
+            counts[name].append(" / ".join(str(results.count(result)) for result in ("wins", "ties", "loses")))
+        if others:
+            rows: list[Row] = [
+                [other, *(cell for one in pair for cell in one.cells())] for other, pair in against.items()
             ]
-            against.append(PaperTable([f"{project}: {ours} against", *heads], rows))
-    summary: list[list[str | Cell]] = []
-    for measured, each_project in totals.items():
-        cells = [" / ".join(str(len(each[said])) for said in ("wins", "ties", "loses")) for each in each_project]
-        summary.append([measured, *cells])
+            against_tables.append(PaperTable([f"{project}: {ours} against", *heads], rows))
+    summary: list[Row] = [[name, *cells] for name, cells in counts.items()]
     tables = []
-    if against:
+    if against_tables:
         heads = ["TosLoc wins / ties / loses against systems", *found]
-        tables = [PaperTable(heads, summary, _meaning()), *against]
-    return [*tables, *[table for project, one in found.items() if (table := _matrix(project, one, titles))]]
-
-
-def _meaning() -> str:
-    return (
-        f"Paired t-tests over the test reports; a tie is a difference with p of {LEVEL:g} or more after Holm's"
-        " correction over all pairs of systems on the project."
-    )
+        tables = [PaperTable(heads, summary, TIES), *against_tables]
+    return [*tables, *(_matrix(project, one, titles) for project, one in found.items() if len(one.spaces[ALL]) > 2)]
 
 
 def champion(one: Scored) -> str:
@@ -249,49 +279,20 @@ def champion(one: Scored) -> str:
     return next((title for name in ("both-stages", "stage-one") if (title := title_of(name)) in known), "")
 
 
-def result(difference: Difference, sign: int) -> Result:
-    """Whether a system wins, ties or loses: only a significant difference is one."""
-    p = p_of(difference)
-    if p is None or p >= LEVEL:
-        return "ties"
-    return "wins" if difference.paired.mean * sign > 0 else "loses"
-
-
-def p_of(difference: Difference) -> float | None:
-    """The p-value that counts: of the t-test, adjusted over all pairs if there are several."""
-    return difference.paired.t_test.p if difference.holm_t is None else difference.holm_t
-
-
-def _difference_cells(difference: Difference, sign: int, said: Result) -> list[str | Cell]:
-    around = difference.paired.interval
-    ends = None if around is None else (sign * around.low, sign * around.high)
-    interval = None if ends is None else (min(ends), max(ends))
-    better, worse = (difference.wins, difference.losses)[::sign]
-    return [
-        Cell(sign * difference.paired.mean, "change", interval=interval),
-        Cell(p_of(difference), "p"),
-        said,
-        f"{better} / {difference.ties} / {worse}",
-    ]
-
-
-def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable | None:
+def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
     """Row less column, with a star where it is significant: MAP below the diagonal, MRR above it."""
     there = [title for title in titles if title in one.spaces[ALL]]
-    if len(there) < 3:
-        return None
-    rows: list[list[str | Cell]] = []
-    for number, row in enumerate(there):
-        cells: list[str | Cell] = []
-        for place, column in enumerate(there):
+    mrr, map_ = (list(MEASURES).index(name) for name in ("MRR", "MAP"))
+    rows: list[Row] = []
+    for number, title in enumerate(there):
+        cells: Row = []
+        for place, other in enumerate(there):
             if place == number:
                 cells.append("")
                 continue
-            below, above = (list(MEASURES).index(name) for name in ("MAP", "MRR"))
-            difference, sign = one.against(row, column)[below if place < number else above]
-            star = "" if result(difference, sign) == "ties" else "*"
-            cells.append(Cell(sign * difference.paired.mean, "change", mark=star))
-        rows.append([row, *cells])
+            pair = one.against(title, other)[map_ if place < number else mrr]
+            cells.append(Cell(pair.mean, "change", mark="" if pair.result == "ties" else "*"))
+        rows.append([title, *cells])
     title = f"{project}: row - column, MAP below the diagonal and MRR above it; * significant."
     return PaperTable([f"{project}: MAP \\ MRR", *there], rows, title)
 
@@ -300,19 +301,14 @@ def _figure(found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[K
     def draw() -> Any:
         from tosloc.lab.paper.spaces_figure import Bar, spaces_figure
 
-        def value(one: Scored, space: str, title: str) -> float | None:
-            evaluation = one.spaces[space].get(title)
-            return None if evaluation is None else evaluation.mean(AP)
-
-        bars = {
-            project: {
+        bars = {}
+        for project, one in found.items():
+            bars[project] = {
                 title: Bar(
-                    value(one, ALL, title), value(one, EVER_FIXED, title), paper.get((ALL, "MAP", title, project))
+                    one.mean(ALL, title, AP), one.mean(EVER_FIXED, title, AP), paper.get((ALL, "MAP", title, project))
                 )
                 for title in titles
             }
-            for project, one in found.items()
-        }
         return spaces_figure(bars, "MAP")
 
     return draw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from typing import Any
 from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
 from tosloc.experiment import fingerprint
-from tosloc.files import write_text
+from tosloc.files import key_of, write_text
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
-from tosloc.lab.paper.workspace import Workspace, by_project, told
+from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
 NAMES: Mapping[str, tuple[str, Form]] = {
@@ -50,29 +49,28 @@ class Contents:
 
 def contents(project: Project, out: Path, progress: Progress = silent) -> Contents:
     """What the reports hold; kept in ``out``, and read from there while neither reports nor settings change."""
-    path = place_of(project, out)
-    stored = _stored(path, _key(project))
+    path, key = contents_path(project, out), _key(project)
+    stored = _stored(path, key)
     if stored is None:
-        stored = _read(project, progress)
-        write_text(path, json.dumps({"key": _key(project), **stored}, indent=1) + "\n")
+        stored = _counted(project, progress)
+        write_text(path, json.dumps({"key": key, **stored}, indent=1) + "\n")
     first, last = stored["opened"]
     return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
 
 
-def place_of(project: Project, out: Path) -> Path:
+def contents_path(project: Project, out: Path) -> Path:
     """Where the contents of a project are kept."""
     return out / "contents" / f"{project.name}.json"
 
 
-def is_kept(project: Project, out: Path) -> bool:
+def is_stored(project: Project, out: Path) -> bool:
     """Whether they are."""
-    return _stored(place_of(project, out), _key(project)) is not None
+    return _stored(contents_path(project, out), _key(project)) is not None
 
 
 def _key(project: Project) -> str:
     data = project.settings.data
-    told = [fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.suffixes)]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    return key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.suffixes))
 
 
 def _stored(path: Path, key: str) -> dict[str, Any] | None:
@@ -83,11 +81,11 @@ def _stored(path: Path, key: str) -> dict[str, Any] | None:
     return stored if isinstance(stored, dict) and stored.get("key") == key else None
 
 
-def _read(project: Project, progress: Progress) -> dict[str, Any]:
-    data = project.settings.data
+def _counted(project: Project, progress: Progress) -> dict[str, Any]:
+    data, progress = project.settings.data, named(progress, project)
     with Repository(project.repo) as repo:
         dataset = load_dataset(
-            repo, project.reports, zone=data.zone, suffixes=frozenset(data.suffixes), progress=told(progress, project)
+            repo, project.reports, zone=data.zone, suffixes=frozenset(data.suffixes), progress=progress
         )
     rows = {str(row["part"]): row for row in describe(dataset)}
     whole, test = rows["all"], rows["test"]
@@ -98,7 +96,7 @@ def _read(project: Project, progress: Progress) -> dict[str, Any]:
     opened = sorted(case.report.opened for case in dataset.cases)
     return {
         "counts": counts,
-        "opened": [f"{moment:%Y/%m}" for moment in (opened[0], opened[-1])],
+        "opened": [f"{opening:%Y/%m}" for opening in (opened[0], opened[-1])],
         "ever_fixed": sorted({path for case in dataset.cases for path in case.fixed}),
     }
 
@@ -106,10 +104,10 @@ def _read(project: Project, progress: Progress) -> dict[str, Any]:
 def plan(work: Workspace) -> list[Step]:
     """What table 3 needs."""
     return [
-        Step(
+        Step.of(
             f"{project.name}: count what the reports hold",
-            place_of(project, work.out),
-            "finished" if is_kept(project, work.out) else "to be made",
+            contents_path(project, work.out),
+            is_stored(project, work.out),
         )
         for project in work.projects
     ]
@@ -123,11 +121,10 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     }
     rows: list[list[str | Cell]] = []
     for name, (title, form) in NAMES.items():
-        said = f"of them, test: {title}" if name.startswith("test") else title
         cells = (
             Cell(one.counts[name], form, (name, project), expected.paper.get((name, project)))
             for project, one in found.items()
         )
-        rows.append([said, *cells])
+        rows.append([f"of them, test: {title}" if name.startswith("test") else title, *cells])
     rows.insert(3, ["opened", *("-".join(one.opened) for one in found.values())])
     return Outcome([PaperTable(["", *found], rows)])

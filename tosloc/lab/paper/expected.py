@@ -23,7 +23,7 @@ Verdict: TypeAlias = Literal["ok", "new", "near", "differs"]
 
 VERDICTS: Final[tuple[Verdict, ...]] = ("ok", "new", "near", "differs")
 """From best to worst."""
-MEASURED: Final = '# Measured; "tosloc reproduce TABLE --update" writes what follows.'
+MEASURED: Final = '# Measured; "tosloc lab reproduce TABLE --update" writes what follows.'
 ROUNDING: Final = 1e-9
 _KEYS: Final = (
     "title", "command", "source", "projects", "split", "space", "left_out", "second", "tolerance", "paper", "ours",
@@ -57,15 +57,15 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
-    """``[second]``: what an experiment with the second stage is made with."""
+class RerankerExperiments:
+    """``[second]``: what an experiment with the encoder reranker is made with."""
 
     config: Path | None = None
     """Its settings, for projects whose own name no encoder."""
     train_reports: int = 0
     """How many of the training reports, the newest, it learns from; 0 for all."""
     candidates: tuple[int, ...] = (10, 20, 50)
-    """Numbers of files that are read again, ascending, where they are varied."""
+    """Numbers of files that are reranked, ascending, where they are varied."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Expected:
     tolerance: Tolerance
     paper: Mapping[Key, float]
     ours: Mapping[Key, float]
-    second: Second = field(default_factory=Second)
+    reranker: RerankerExperiments = field(default_factory=RerankerExperiments)
 
     def check(self, measured: Mapping[Key, float]) -> list[Check]:
         """Every measured number beside the paper's and the expected one."""
@@ -136,7 +136,7 @@ def read_expected(path: Path) -> Expected:
         tolerance=_tolerance(values.get("tolerance", {}), where),
         paper=dict(_numbers(values.get("paper", {}), (), f"{where} [paper]")),
         ours=dict(_numbers(values.get("ours", {}), (), f"{where} [ours]")),
-        second=_second(values.get("second", {}), path),
+        reranker=_reranker(values.get("second", {}), path),
     )
 
 
@@ -149,18 +149,20 @@ def worst(verdicts: Iterator[Verdict]) -> Verdict | None:
     return max(verdicts, key=VERDICTS.index, default=None)
 
 
-def _second(values: Any, path: Path) -> Second:
-    where = f"{path} [second]"
+def _reranker(values: Any, path: Path) -> RerankerExperiments:
+    where, default = f"{path} [second]", RerankerExperiments()
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: second is a section, [second]")
     check_keys(values, ("config", "train_reports", "candidates"), where)
     config = text_of(values, "config", where, "")
-    reports, candidates = values.get("train_reports", 0), values.get("candidates", list(Second().candidates))
+    reports = values.get("train_reports", default.train_reports)
+    candidates = values.get("candidates", list(default.candidates))
     if not _is_whole(reports, 0):
         raise ConfigError(f"{where}: train_reports should be a whole number, 0 for all, not {reports!r}")
     if not isinstance(candidates, list) or not candidates or not all(_is_whole(one, 1) for one in candidates):
         raise ConfigError(f"{where}: candidates should be a list of whole numbers, 1 or more, not {candidates!r}")
-    return Second(path.absolute().parent / config if config else None, reports, tuple(sorted(set(candidates))))
+    file = path.absolute().parent / config if config else None
+    return RerankerExperiments(file, reports, tuple(sorted(set(candidates))))
 
 
 def _is_whole(value: Any, least: int) -> bool:

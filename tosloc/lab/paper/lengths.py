@@ -6,7 +6,6 @@ taken, and averaged over the versions, as in the paper. Each text is counted onc
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.errors import CheckpointError
+from tosloc.files import key_of
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
-from tosloc.lab.paper.workspace import Workspace, by_project, told
+from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
@@ -33,9 +33,9 @@ WORDS: Final = "words"
 LIMIT: Final = 512
 """Tokens that the paper's encoders read at once."""
 LEVELS: Final = np.linspace(0, 1, 101)
-PARCEL = 256
-KEPT_EVERY = 16
-"""Parcels after which the lengths are written."""
+BATCH = 256
+STORED_EVERY = 16
+"""Batches after which the lengths are written."""
 PAPER_UNIT: Final = "codebert-base"
 """Encoder whose tokens the paper counts."""
 QUANTITIES: Final[Mapping[str, Form]] = {
@@ -92,19 +92,13 @@ def counter_of(encoder: str) -> tuple[str, Counter]:
 def plan(work: Workspace) -> list[Step]:
     """What table 2 needs."""
     unit = Path(work.encoder).name if work.encoder else WORDS
-    steps = []
-    for project in work.projects:
-        place = place_of(project, work.out, unit)
-        steps.append(
-            Step(f"{project.name}: count {unit} of files", place, "finished" if place.exists() else "to be made")
-        )
-    return steps
+    paths = {project.name: lengths_path(project, work.out, unit) for project in work.projects}
+    return [Step.of(f"{name}: count {unit} of files", path, path.exists()) for name, path in paths.items()]
 
 
-def place_of(project: Project, out: Path, unit: str) -> Path:
+def lengths_path(project: Project, out: Path, unit: str) -> Path:
     """Where the lengths of a project's files are kept."""
-    where = hashlib.sha256(str(project.repo.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return out / "lengths" / f"{project.name}-{where}-{unit}.npz"
+    return out / "lengths" / f"{project.name}-{key_of(str(project.repo.resolve()))[:8]}-{unit}.npz"
 
 
 def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
@@ -139,34 +133,33 @@ def lengths(
     project: Project, out: Path, unit: str, count: Counter, versions: int = 0, progress: Progress = silent
 ) -> Lengths:
     """Lengths of a project's files and reports, of all before-fix versions or of so many, spread over time."""
-    data, tell = project.settings.data, told(progress, project)
+    data, progress = project.settings.data, named(progress, project)
     suffixes = frozenset(data.suffixes)
     with Repository(project.repo) as repo:
-        cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=tell).cases
+        cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress).cases
         names = spread(list(dict.fromkeys(case.version for case in cases)), versions)
         snapshots = [repo.snapshot(name, suffixes) for name in names]
-        of_blob = _of_blobs(repo, snapshots, place_of(project, out, unit), count, tell)
-    made = np.array([_of_version(of_blob[snapshot.blob_ids]) for snapshot in snapshots if len(snapshot)])
-    levels, mean, over = made[:, : len(LEVELS)].mean(0), made[:, -2].mean(), made[:, -1].mean()
-    whole = np.array(_counted(count, (f"{case.report.summary}\n{case.report.description}" for case in cases)))
-    bare = np.array(
-        _counted(count, (f"{case.report.summary}\n{without_frames(case.report.description)}" for case in cases))
-    )
-    values = (
-        mean,
-        levels[50],
-        levels[100],
-        levels[25],
-        levels[75],
-        levels[90],
-        over,
-        whole.mean(),
-        np.median(whole),
-        np.quantile(whole, 0.9),
-        bare.mean(),
-        (bare > LIMIT).mean(),
-    )
-    return Lengths(dict(zip(QUANTITIES, map(float, values), strict=True)), levels, len(names))
+        of_blob = _of_blobs(repo, snapshots, lengths_path(project, out, unit), count, progress)
+    of_versions = np.array([_of_version(of_blob[snapshot.blob_ids]) for snapshot in snapshots if len(snapshot)])
+    levels = of_versions[:, : len(LEVELS)].mean(0)
+    reports = [case.report for case in cases]
+    whole = np.array(_counted(count, (f"{one.summary}\n{one.description}" for one in reports)))
+    bare = np.array(_counted(count, (f"{one.summary}\n{without_frames(one.description)}" for one in reports)))
+    values = {
+        "file, mean": of_versions[:, -2].mean(),
+        "file, median": levels[50],
+        "file, longest": levels[100],
+        "file, first quartile": levels[25],
+        "file, third quartile": levels[75],
+        "file, ninth decile": levels[90],
+        f"files over {LIMIT}": of_versions[:, -1].mean(),
+        "report, mean": whole.mean(),
+        "report, median": np.median(whole),
+        "report, ninth decile": np.quantile(whole, 0.9),
+        "report without stack traces, mean": bare.mean(),
+        f"reports without stack traces over {LIMIT}": (bare > LIMIT).mean(),
+    }
+    return Lengths({name: float(value) for name, value in values.items()}, levels, len(names))
 
 
 def spread(names: Sequence[str], number: int) -> list[str]:
@@ -188,8 +181,8 @@ def _of_version(sizes: IntArray) -> FloatArray:
 
 def _counted(count: Counter, texts: Iterable[str]) -> list[int]:
     rest, made = iter(texts), list[int]()
-    while parcel := list(islice(rest, PARCEL)):
-        made += count(parcel)
+    while batch := list(islice(rest, BATCH)):
+        made += count(batch)
     return made
 
 
@@ -199,35 +192,35 @@ def _of_blobs(
     """Length of every blob by its number, -1 where it is not wanted or not in the repository."""
     names = repo.blob_names.names
     wanted = np.unique(np.concatenate([snapshot.blob_ids for snapshot in snapshots])).tolist()
-    known = _kept(path)
+    known = _stored(path)
     missing = [names[number] for number in wanted if names[number] not in known]
     try:
-        for number, parcel in enumerate(_parcels(missing), start=1):
-            texts = [(blob, decode(data)) for blob, data in repo.texts(parcel) if data is not None]
+        for number, batch in enumerate(_batches(missing), start=1):
+            texts = [(blob, decode(data)) for blob, data in repo.texts(batch) if data is not None]
             known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
-            progress("counting files", min(number * PARCEL, len(missing)), len(missing))
-            if number % KEPT_EVERY == 0:
-                _keep(path, known)
+            progress("counting files", min(number * BATCH, len(missing)), len(missing))
+            if number % STORED_EVERY == 0:
+                _store(path, known)
     finally:  # an interruption loses nothing
         if missing:
-            _keep(path, known)
+            _store(path, known)
     of_blob = np.full(len(names), -1, dtype=np.int32)
     of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
     return of_blob
 
 
-def _parcels(blobs: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (blobs[start : start + PARCEL] for start in range(0, len(blobs), PARCEL))
+def _batches(blobs: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (blobs[start : start + BATCH] for start in range(0, len(blobs), BATCH))
 
 
-def _kept(path: Path) -> dict[str, int]:
+def _stored(path: Path) -> dict[str, int]:
     if not path.exists():
         return {}
     stored = load_arrays(path)
     return dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=True))
 
 
-def _keep(path: Path, known: Mapping[str, int]) -> None:
+def _store(path: Path, known: Mapping[str, int]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lengths = np.array(list(known.values()), dtype=np.int32)
     save_arrays(path, {"blobs": pack_words(known), "lengths": lengths}, level=1)

@@ -1,15 +1,16 @@
-"""Table 6 and figures 5 and 6: what the parts of the second stage are worth, and how many files it should read.
+"""Table 6 and figures 5 and 6: what the parts of the encoder reranker are worth, and how many files it should read.
 
-The models of table 6 and figure 6 are trained from a pack of a training that keeps its features; both lie under
-``OUT/second``, with the results as ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``. The same files, printed with
-``--json`` by ``tosloc lab`` (ablate, sweep) away from the repository, are read with ``--from``. Figure 5 needs
-stage one alone, so that it is made of the finished runs.
+The models of table 6 and figure 6 are trained from a bundle of a training that keeps its features; both lie under
+``OUT/second``, with the results as ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``, which are read where nothing is
+to be made. Figure 5 needs stage one alone, so that it is made of the finished runs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -18,316 +19,288 @@ from tosloc.errors import CheckpointError, ConfigError, RunError, ToslocError
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import Measure
 from tosloc.files import write_text
-from tosloc.lab.bundle import origin_of
-from tosloc.lab.paper.accuracy import place_of_run
+from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
+from tosloc.lab.paper.accuracy import run_folder
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
-from tosloc.lab.paper.workspace import Workspace, by_project, told
+from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
 if TYPE_CHECKING:
-    from tosloc.lab.ablation import AblationRunner, BundleSettings  # torch, only where something is trained
+    from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
 
 Kind: TypeAlias = Literal["ablate", "sweep"]
+Row: TypeAlias = Mapping[str, Any]
+Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
+"""Numbers of candidates, and what it is called -> a value for each."""
 
-ABLATE: Final = "ablate"
-SWEEP: Final = "sweep"
 MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
 """Candidates of figure 5."""
 
 
-def result_path(work: Workspace, kind: Kind, project: str) -> Path:
-    """Where the results of an experiment with the second stage are looked for."""
-    return (work.source or work.out / "second") / f"{kind}-{project}.json"
+@dataclass(frozen=True)
+class Experiment:
+    """The models of table 6 (ablate) or of figure 6 (sweep) on one project."""
 
+    work: Workspace
+    project: Project
+    kind: Kind
 
-def read_results(path: Path) -> list[dict[str, Any]]:
-    """Rows that ``tosloc lab --json`` printed. Raises RunError for anything else."""
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        kind, _, project = path.stem.partition("-")
-        raise RunError(
-            f"{path}: cannot read it ({error.strerror or error}); make it with: tosloc lab {kind}"
-            f" {project}.pack two.toml --out FOLDER --json > {path}, and name its folder with --from"
-        ) from None
-    except ValueError:
-        raise RunError(f"{path}: not JSON; it is what tosloc lab prints with --json") from None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "test" in row for row in rows):
-        raise RunError(f"{path}: not a list of results on test; it is what tosloc lab prints with --json")
-    return rows
+    @cached_property
+    def config(self) -> Config:
+        """The project's own settings, if they name an encoder, else the table's.
 
+        An encoder that the command names takes the place of the configured one. Raises ConfigError.
+        """
+        config, file = self.project.settings, self.work.reranker.config
+        if file is not None and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
+            if not file.is_file():
+                raise ConfigError(
+                    f"{file}: the settings of the second stage are not there; run it in TosLoc's own folder, or name"
+                    " the file in [second] of the expected numbers"
+                )
+            config = load_config(file)
+        folder = Path(self.work.encoder).expanduser()
+        encoder = str(folder.resolve()) if folder.is_dir() else self.work.encoder  # the same from wherever it is named
+        changes = {"reranker": "encoder"} | ({"code_encoder": encoder} if self.work.encoder else {})
+        return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
 
-# The experiments
+    @property
+    def is_made(self) -> bool:
+        """Whether the models are trained here; without an encoder finished results are read."""
+        return self.work.make and bool(self.config.stage_two.code_encoder)
 
+    @property
+    def result_path(self) -> Path:
+        """Where the results are kept."""
+        return self.work.out / "second" / f"{self.kind}-{self.project.name}.json"
 
-def is_made(work: Workspace, project: Project) -> bool:
-    """Whether the project's experiments are made here; without an encoder finished results are read."""
-    return work.make and work.source is None and bool(settings_of(work, project).stage_two.code_encoder)
+    @property
+    def bundle_settings(self) -> BundleSettings:
+        """What the experiment's bundle holds."""
+        depths, configured = self.work.reranker.candidates, self.config.stage_two.candidates
+        candidates = max(depths) if self.kind == "sweep" else configured
+        return BundleSettings(candidates=candidates, train_reports=self.work.reranker.train_reports)
 
+    def runner(self, progress: Progress = silent) -> AblationRunner:
+        """What trains the models, from a bundle that may not be there yet."""
+        from tosloc.lab.ablation import AblationRunner
 
-def settings_of(work: Workspace, project: Project) -> Config:
-    """With what the project's second stages are trained: its own settings, if they name an encoder, else the table's.
+        folder, depth = self.work.out / "second", self.bundle_settings.candidates
+        name = self.project.name if depth == self.config.stage_two.candidates else f"{self.project.name}-{depth}"
+        vectors = folder / f"{self.project.name}.vectors.sqlite"
+        progress = named(progress, self.project)
+        return AblationRunner(folder / f"{name}.pack", self.config, folder / name, vectors, progress)
 
-    An encoder that the command names takes the place of the configured one. Raises ConfigError.
-    """
-    config, file = project.settings, work.second.config
-    if file is not None and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
-        if not file.is_file():
-            raise ConfigError(
-                f"{file}: the settings of the second stage are not there; run it in TosLoc's own folder, or name the"
-                " file in [second] of the expected numbers"
-            )
-        config = load_config(file)
-    place = Path(work.encoder).expanduser()
-    named = str(place.resolve()) if place.is_dir() else work.encoder  # the same folder, from wherever it is named
-    changes = {"reranker": "encoder"} | ({"code_encoder": named} if work.encoder else {})
-    return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
+    def is_bundled(self, run: Path, bundle: Path) -> bool:
+        """Whether a file is the bundle that the experiment needs, of this training."""
+        return origin_of(bundle) == bundle_key(run, self.project.reports, self.bundle_settings)
 
+    def results(self, progress: Progress = silent) -> list[dict[str, Any]]:
+        """The experiment's results, of which what is missing is made now.
 
-def depth_of(work: Workspace, project: Project, kind: Kind) -> int:
-    """Candidates that the experiment's pack holds of a report."""
-    return max(work.second.candidates) if kind == SWEEP else settings_of(work, project).stage_two.candidates
+        Raises ToslocError where that cannot be: no encoder, or a training that keeps no features.
+        """
+        if not self.is_made:
+            return self._stored_results()
+        runner, project = self.runner(progress), self.project
+        _ = runner.encoders  # a wrong one is said before hours of work
+        run = self._training(progress)
+        if not self.is_bundled(run, runner.path):
+            settings, progress = self.bundle_settings, named(progress, project)
+            bundle_training(run, project.repo, project.reports, runner.path, settings, progress)
+        rows = runner.ablation() if self.kind == "ablate" else runner.sweep(self.work.reranker.candidates)
+        write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
+        return rows
 
+    def plan(self) -> list[Step]:
+        """What the experiment needs, and whether it is there."""
+        project = self.project
+        if not self.is_made:
+            if self.result_path.exists():
+                return [Step(f"{project.name}: results of {self.kind}", self.result_path, "finished")]
+            return [Step(self._without_encoder(), self.result_path, "missing")]
+        from tosloc.lab.ablation import CONFIGURED, VARIANTS
 
-def ablation_runner(work: Workspace, project: Project, kind: Kind, progress: Progress = silent) -> AblationRunner:
-    """Where the experiment is made, with a pack that may not be there yet."""
-    from tosloc.lab.ablation import AblationRunner
+        runner, steps = self.runner(), list[Step]()
+        try:
+            _ = runner.encoders
+        except CheckpointError as error:
+            steps.append(Step(f"{project.name}: {error}", Path(self.config.stage_two.code_encoder), "missing"))
+        run, trained = self.work.with_features(project), self.work.trained(project)
+        if run is None and trained is not None:
+            steps.append(Step(f"{project.name}: {self._without_features(trained)}", trained, "missing"))
+        else:
+            steps.append(self.work.step(f"{project.name}: TosLoc, stage one", run, self.work.out / project.name))
+        bundled = run is not None and self.is_bundled(run, runner.path)
+        steps.append(Step.of(f"{project.name}: pack candidates", runner.path, bundled))
+        known = bundled and all(step.state != "missing" for step in steps)
+        for variant in VARIANTS if self.kind == "ablate" else [CONFIGURED]:
+            trained_before = known and runner.stored(variant) is not None
+            steps.append(Step.of(f"{project.name}: train {variant.name}", runner.folder_of(variant), trained_before))
+        return steps
 
-    config, depth, folder = settings_of(work, project), depth_of(work, project, kind), work.out / "second"
-    name = project.name if depth == config.stage_two.candidates else f"{project.name}-{depth}"
-    vectors = folder / f"{project.name}.vectors.sqlite"
-    return AblationRunner(folder / f"{name}.pack", config, folder / name, vectors, told(progress, project))
+    def made_with(self) -> str:
+        """What the models that are trained here learn with, as a note."""
+        number = self.work.reranker.train_reports
+        learned = f"the {number:,} newest training reports" if number else "all training reports"
+        return f"{self.project.name}: encoder {Path(self.config.stage_two.code_encoder).name}, trained on {learned}"
 
+    def _training(self, progress: Progress) -> Path:
+        """The folder of a training that keeps its features; made now if there is no training. Raises RunError."""
+        folder = self.work.with_features(self.project)
+        if folder is None:
+            trained = self.work.trained(self.project)
+            if trained is not None:
+                raise RunError(self._without_features(trained))
+            folder = self.work.train(self.project, progress)
+        self.work.scored(self.project, folder)  # of the same reports
+        return folder
 
-def packing_of(work: Workspace, project: Project, kind: Kind) -> BundleSettings:
-    """What the experiment's pack holds."""
-    from tosloc.lab.ablation import BundleSettings
+    def _stored_results(self) -> list[dict[str, Any]]:
+        path = self.result_path
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except OSError:
+            raise RunError(self._without_encoder()) from None
+        except ValueError:
+            raise RunError(f"{path}: not JSON; delete it and make it again") from None
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "test" in row for row in rows):
+            raise RunError(f"{path}: not a list of results on test; delete it and make it again")
+        return rows
 
-    return BundleSettings(candidates=depth_of(work, project, kind), train_reports=work.second.train_reports)
-
-
-def is_packed(work: Workspace, project: Project, kind: Kind, run: Path, pack: Path) -> bool:
-    """Whether a file is the pack that the experiment needs, of this training."""
-    from tosloc.lab.ablation import bundle_key
-
-    return origin_of(pack) == bundle_key(run, project.reports, packing_of(work, project, kind))
-
-
-def results(work: Workspace, project: Project, kind: Kind, progress: Progress = silent) -> list[dict[str, Any]]:
-    """The experiment's results, of which what is missing is made now.
-
-    Raises ToslocError where that cannot be: no encoder, or a training that keeps no features.
-    """
-    path = result_path(work, kind, project.name)
-    if not is_made(work, project):
-        if work.make and work.source is None and not path.exists():
-            raise RunError(without_encoder(project, kind, path))
-        return read_results(path)
-    from tosloc.lab.ablation import bundle_training
-
-    bench = ablation_runner(work, project, kind, progress)
-    _ = bench.encoders  # a wrong one is said before hours of work
-    run = training_of(work, project, progress)
-    if not is_packed(work, project, kind, run, bench.pack):
-        bundle_training(
-            run, project.repo, project.reports, bench.pack, packing_of(work, project, kind), told(progress, project)
+    def _without_encoder(self) -> str:
+        """What to do where neither an encoder is named nor results are there, in a sentence."""
+        if not self.work.make:
+            return f"{self.project.name}: no results in {self.result_path}; leave out --finished to make them"
+        return (
+            f"{self.project.name}: no encoder to train on is named; name a folder, or a name on the hub, with"
+            f" --encoder, or put finished results to {self.result_path}"
         )
-    rows = bench.ablation() if kind == ABLATE else bench.sweep(work.second.candidates)
-    write_text(path, json.dumps(rows, indent=1) + "\n")
-    return rows
+
+    def _without_features(self, trained: Path) -> str:
+        """What to do about a training that keeps no features, in a sentence."""
+        elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
+        return (
+            f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
+            f"{elsewhere if self.work.runs is not None else ''}"
+        )
 
 
-def training_of(work: Workspace, project: Project, progress: Progress = silent) -> Path:
-    """The folder of a training that keeps its features; made now if there is no training. Raises RunError."""
-    place = work.with_features(project)
-    if place is None:
-        trained = work.trained(project)
-        if trained is not None:
-            raise RunError(without_features(work, project, trained))
-        place = work.train(project, progress)
-    work.judged(project, place)  # of the same reports
-    return place
+def experiments(work: Workspace, kind: Kind) -> list[Experiment]:
+    """The experiment on every project."""
+    return [Experiment(work, project, kind) for project in work.projects]
 
 
-def without_encoder(project: Project, kind: Kind, path: Path) -> str:
-    """What to do where neither an encoder is named nor results are there, in a sentence."""
-    return (
-        f"{project.name}: no encoder to train on is named; name a folder, or a name on the hub, with --encoder, or"
-        f" with --from a folder of {path.name}, which tosloc lab {kind} prints with --json"
-    )
+def plan_ablation(work: Workspace) -> list[Step]:
+    """What table 6 needs."""
+    return [step for one in experiments(work, "ablate") for step in one.plan()]
 
 
-def without_features(work: Workspace, project: Project, trained: Path) -> str:
-    """What to do about a training that keeps no features, in a sentence."""
-    elsewhere = (
-        f", or leave out --runs to have it trained in {work.out / project.name}" if work.runs is not None else ""
-    )
-    return (
-        f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features{elsewhere}"
-    )
+def plan_sweep(work: Workspace) -> list[Step]:
+    """What figure 6 needs."""
+    return [step for one in experiments(work, "sweep") for step in one.plan()]
 
 
-def _plan(kind: Kind) -> Callable[[Workspace], list[Step]]:
-    def plan(work: Workspace) -> list[Step]:
-        return [step for project in work.projects for step in _steps(work, project, kind)]
-
-    return plan
-
-
-plan_ablation = _plan(ABLATE)
-plan_sweep = _plan(SWEEP)
-
-
-def _steps(work: Workspace, project: Project, kind: Kind) -> list[Step]:
-    place = result_path(work, kind, project.name)
-    if not is_made(work, project):
-        if place.exists():
-            return [Step(f"{project.name}: results of tosloc lab {kind}", place, "finished")]
-        if work.make and work.source is None:
-            return [Step(without_encoder(project, kind, place), place, "missing")]
-        how = f"tosloc lab {kind} {project.name}.pack two.toml --out FOLDER --json > {place}"
-        return [Step(f"{project.name}: {how}", place, "missing")]
-    from tosloc.lab.ablation import CONFIGURED, VARIANTS
-
-    bench = ablation_runner(work, project, kind)
-    steps = []
-    try:
-        _ = bench.encoders
-    except CheckpointError as error:
-        steps.append(Step(f"{project.name}: {error}", Path(bench.config.stage_two.code_encoder), "missing"))
-    run, trained = work.with_features(project), work.trained(project)
-    if run is None and trained is not None:
-        steps.append(Step(f"{project.name}: {without_features(work, project, trained)}", trained, "missing"))
-    else:
-        made: Literal["finished", "to be made"] = "to be made" if run is None else "finished"
-        steps.append(Step(f"{project.name}: TosLoc, stage one", run or work.out / project.name, made))
-    packed = run is not None and is_packed(work, project, kind, run, bench.pack)
-    steps.append(Step(f"{project.name}: pack candidates", bench.pack, "finished" if packed else "to be made"))
-    known = packed and all(step.state != "missing" for step in steps)
-    for variant in VARIANTS if kind == ABLATE else [CONFIGURED]:
-        found = known and bench.kept(variant) is not None
-        what = f"{project.name}: train {variant.name}"
-        steps.append(Step(what, bench.place(variant), "finished" if found else "to be made"))
-    return steps
-
-
-def _made_with(work: Workspace) -> list[str]:
-    """What the experiments that are made here were made with, as notes."""
-    said = []
-    for project in work.projects:
-        if is_made(work, project):
-            encoder = Path(settings_of(work, project).stage_two.code_encoder).name
-            number = work.second.train_reports
-            learned = f"the {number:,} newest training reports" if number else "all training reports"
-            said.append(f"{project.name}: encoder {encoder}, trained on {learned}")
-    return said
-
-
-# The tables
+def plan_coverage(work: Workspace) -> list[Step]:
+    """What figure 5 needs."""
+    return [
+        work.step(f"{project.name}: TosLoc, stage one", run_folder(work, project, "stage-one"), work.out / project.name)
+        for project in work.projects
+    ]
 
 
 def ablation(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Table 6."""
     tables = []
-    for project in by_project(work.projects, "projects", progress):
-        rows = results(work, project, ABLATE, progress)
-        for order, said in ORDERS.items():
-            lines: list[list[str | Cell]] = []
+    made = experiments(work, "ablate")
+    for one in by_project(made, "projects", progress):
+        rows, project = one.results(progress), one.project.name
+        for order, title in ORDERS.items():
+            lines = [_ablation_row(row, str(row.get("name")), order, project, title, expected) for row in rows]
             if order == "fused":
-                lines.append(_line(rows[0], "stage one", "stage one", (project.name, said), expected))
-            for row in rows:
-                lines.append(_line(row, str(row.get("name")), order, (project.name, said), expected))
-            tables.append(PaperTable([f"{project.name}, {said}", *MEASURES], lines))
+                lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, expected))
+            tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
     note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
-    return Outcome(tables, [note, *_made_with(work)])
+    return Outcome(tables, [note, *(one.made_with() for one in made if one.is_made)])
 
 
-def _line(
-    row: Mapping[str, Any], name: str, order: str, above: tuple[str, str], expected: Expected
-) -> list[str | Cell]:
-    line: list[str | Cell] = [name]
-    for measure, short in MEASURES.items():
-        key = (*above, name, measure)
-        line.append(
-            Cell(_value(row, "test", order, short), "share", key, expected.paper.get((above[0], name, measure)))
+def _ablation_row(row: Row, name: str, order: str, project: str, title: str, expected: Expected) -> list[str | Cell]:
+    cells = (
+        Cell(
+            _number(row, "test", order, short),
+            "share",
+            (project, title, name, measure),
+            expected.paper.get((project, name, measure)),
         )
-    return line
+        for measure, short in MEASURES.items()
+    )
+    return [name, *cells]
 
 
 def sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Figure 6."""
-    tables = []
-    drawn: dict[str, tuple[list[int], dict[str, list[float]]]] = {}
-    for project in by_project(work.projects, "projects", progress):
-        rows = results(work, project, SWEEP, progress)
+    made = experiments(work, "sweep")
+    tables, curves = [], dict[str, Curves]()
+    for one in by_project(made, "projects", progress):
+        rows, project = one.results(progress), one.project.name
+        depths = [int(str(row.get("candidates"))) for row in rows]
+        values = {
+            (measure, title): [_number(row, "test", order, short) for row in rows]
+            for measure, short in MEASURES.items()
+            for order, title in ORDERS.items()
+        }
+        columns = [(measure, title) for title in ORDERS.values() for measure in MEASURES]
         lines: list[list[str | Cell]] = []
-        series: dict[str, list[float]] = {f"{name}, {said}": [] for name in MEASURES for said in ORDERS.values()}
-        for row in rows:
-            depth = str(row.get("candidates"))
-            line: list[str | Cell] = [depth]
-            for order, said in ORDERS.items():
-                for name, short in MEASURES.items():
-                    value = _value(row, "test", order, short)
-                    series[f"{name}, {said}"].append(value)
-                    line.append(Cell(value, "share", (project.name, said, depth, name)))
-            lines.append(line)
-        heads = [f"{name}, {said}" for said in ORDERS.values() for name in MEASURES]
-        tables.append(PaperTable([f"{project.name}: files read again", *heads], lines))
-        drawn[project.name] = [int(str(row.get("candidates"))) for row in rows], series
-    return Outcome(tables, _made_with(work), {"figure-6": _figure(drawn, "test reports, mean")})
-
-
-def plan_coverage(work: Workspace) -> list[Step]:
-    """What figure 5 needs."""
-    steps = []
-    for project in work.projects:
-        place = place_of_run(work, project, "stage-one")
-        missing: Any = "to be made" if work.make else "missing"
-        steps.append(
-            Step(
-                f"{project.name}: TosLoc, stage one", place or work.out / project.name, "finished" if place else missing
-            )
-        )
-    return steps
+        for number, depth in enumerate(map(str, depths)):
+            cells = (Cell(values[m, title][number], "share", (project, title, depth, m)) for m, title in columns)
+            lines.append([depth, *cells])
+        heads = [f"{measure}, {title}" for measure, title in columns]
+        tables.append(PaperTable([f"{project}: files read again", *heads], lines))
+        curves[project] = depths, {f"{measure}, {title}": row for (measure, title), row in values.items()}
+    notes = [one.made_with() for one in made if one.is_made]
+    return Outcome(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
 
 
 def coverage(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Figure 5."""
-    found: dict[str, Evaluation] = {}
-    for project in by_project(work.projects, "projects", progress):
-        found[project.name] = _stage_one(work, project, progress)
-    rows: list[list[str | Cell]] = []
+    found = {
+        project.name: _stage_one(work, project, progress) for project in by_project(work.projects, "projects", progress)
+    }
     shares: dict[str, Callable[[Evaluation, int], float]] = {
         "fixed files": lambda one, depth: one.coverage(depth),
         "reports with any": lambda one, depth: one.mean(Measure("Hit", depth)),
     }
+    rows: list[list[str | Cell]] = []
     for depth in DEPTHS:
-        line: list[str | Cell] = [str(depth)]
-        for name_of, one in found.items():
-            line += [Cell(share(one, depth), "share", (name, str(depth), name_of)) for name, share in shares.items()]
-        rows.append(line)
+        cells = (
+            Cell(share(one, depth), "share", (name, str(depth), project))
+            for project, one in found.items()
+            for name, share in shares.items()
+        )
+        rows.append([str(depth), *cells])
     heads = [f"{project}: {name}" for project in found for name in shares]
-    drawn = {
-        project: (list(DEPTHS), {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
+    curves: dict[str, Curves] = {
+        project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
         for project, one in found.items()
     }
-    return Outcome([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(drawn, "share, on test")})
+    return Outcome([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(curves, "share, on test")})
 
 
 def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluation:
     if work.make:
         work.train(project, progress)
-    place = place_of_run(work, project, "stage-one")
-    if place is None:
+    folder = run_folder(work, project, "stage-one")
+    if folder is None:
         raise ToslocError(f"{project.name}: no finished training; name its folder with --runs, or leave out --finished")
-    return work.judged(project, place).evaluation()
+    return work.scored(project, folder).evaluation()
 
 
-def _value(row: Mapping[str, Any], *keys: str) -> float:
+def _number(row: Row, *keys: str) -> float:
+    """The number at nested keys of a row. Raises RunError when there is none."""
     value: Any = row
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -336,10 +309,10 @@ def _value(row: Mapping[str, Any], *keys: str) -> float:
     return float(value)
 
 
-def _figure(drawn: Mapping[str, tuple[Sequence[int], Mapping[str, Sequence[float]]]], said: str) -> Callable[[], Any]:
+def _figure(curves: Mapping[str, Curves], what: str) -> Callable[[], Any]:
     def draw() -> Any:
         from tosloc.lab.paper.depth_figure import Panel, candidates_figure
 
-        return candidates_figure([Panel(depths, series, project, said) for project, (depths, series) in drawn.items()])
+        return candidates_figure([Panel(depths, series, project, what) for project, (depths, series) in curves.items()])
 
     return draw

@@ -9,7 +9,6 @@ first, since what it has learned does not change what an answer costs.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import shutil
@@ -18,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,14 +25,14 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.data.splits import Splits
 from tosloc.experiment import ExperimentContext, fingerprint
-from tosloc.files import write_text
+from tosloc.files import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.lengths import spread
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
-from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, told
+from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
 
@@ -54,7 +53,7 @@ GROWTH: Final = "growth"
 DRAWN: Final = (*DEFAULT[:1], STAGE_ONE, BOTH_STAGES)
 """Systems of the figure, as in the paper's table, where there are too many for one."""
 FEW: Final = 4
-POOLED: Final = "all"
+ALL_PROJECTS: Final = "all"
 """In the place of a project: the versions of all of them."""
 
 Answer = Callable[[BugReport], object]
@@ -80,10 +79,8 @@ class Timed:
         return self.median(system) / self.median(STAGE_ONE)
 
 
-def techniques(work: Workspace) -> list[str]:
-    """The techniques that are timed beside stage one."""
-    wanted = work.systems or DEFAULT
-    return [name for name in wanted if name not in (STAGE_ONE, BOTH_STAGES)]
+Times = Mapping[str, Sequence[Timed]]
+"""Project -> its versions."""
 
 
 def without_memory(one: Chosen) -> Chosen:
@@ -93,32 +90,22 @@ def without_memory(one: Chosen) -> Chosen:
     return replace(one, settings=one.settings.model_copy(update={MEMORY: 0}))
 
 
-def choice(work: Workspace) -> list[Chosen]:
-    """The techniques that are timed, with their settings."""
-    wanted = techniques(work)
-    return [without_memory(one) for one in choose(wanted, folder=work.settings)] if wanted else []
+def timed_techniques(work: Workspace) -> list[Chosen]:
+    """The techniques that are timed beside stage one, with their settings."""
+    names = [name for name in work.systems or DEFAULT if name not in (STAGE_ONE, BOTH_STAGES)]
+    return [without_memory(one) for one in choose(names)] if names else []
 
 
 def plan(work: Workspace) -> list[Step]:
     """What table 5 needs."""
-    steps = []
-    chosen = choice(work)
+    steps, techniques = [], timed_techniques(work)
     for project in work.projects:
-        trained = checkpoint_of(work, project)
-        missing: Literal["to be made", "missing"] = "to be made" if work.make else "missing"
-        steps.append(
-            Step(
-                f"{project.name}: {title_of(STAGE_ONE)}",
-                trained or work.out / project.name,
-                "finished" if trained else missing,
-            )
-        )
-        number = work.versions or VERSIONS
-        whole = None if trained is None else whole_path(work, project, trained, chosen)
-        place, done = whole or folder_of(project, work.out), whole is not None and whole.exists()
-        steps.append(
-            Step(f"{project.name}: time reports on {number} versions", place, "finished" if done else "to be made")
-        )
+        checkpoint = checkpoint_of(work, project)
+        steps.append(work.step(f"{project.name}: {title_of(STAGE_ONE)}", checkpoint, work.out / project.name))
+        path = None if checkpoint is None else times_path(work, project, checkpoint, techniques)
+        finished = path is not None and path.exists()
+        what = f"{project.name}: time reports on {work.versions or VERSIONS} versions"
+        steps.append(Step.of(what, path or folder_of(project, work.out), finished))
     return steps
 
 
@@ -132,90 +119,92 @@ def folder_of(project: Project, out: Path) -> Path:
     return out / "speed" / project.name
 
 
-def whole_path(work: Workspace, project: Project, checkpoint: Path, chosen: Sequence[Chosen]) -> Path:
+def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
     """The file of a project's finished times: another one for other weights, techniques, reports or versions."""
     trained = checkpoint / "checkpoint"
-    told = [
+    key = key_of(
         fingerprint(trained / "weights.json"),
         [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
-        [[one.name, one.settings.model_dump(mode="json")] for one in chosen],
+        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
         fingerprint(project.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
-    ]
-    return folder_of(project, work.out) / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]}.json"
+    )
+    return folder_of(project, work.out) / f"{key[:12]}.json"
 
 
 def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
     """Table 5."""
-    chosen = choice(work)
+    techniques = timed_techniques(work)
     found: dict[str, list[Timed]] = {}
     for project in by_project(work.projects, "projects", progress):
         checkpoint = checkpoint_of(work, project)
         if checkpoint is None and work.make:
             checkpoint = work.train(project, progress)
         if checkpoint is not None:
-            found[project.name] = time_project(work, project, checkpoint, chosen, progress)
-    return table(found, [one.name for one in chosen], expected)
+            found[project.name] = time_project(work, project, checkpoint, techniques, progress)
+    return table(found, [one.name for one in techniques], expected)
 
 
-def table(found: Mapping[str, Sequence[Timed]], techniques: Sequence[str], expected: Expected) -> Outcome:
+def table(found: Times, techniques: Sequence[str], expected: Expected) -> Outcome:
     """Table 5 from what was measured."""
-    present = {system for timed in found.values() for one in timed for system in one.seconds}
+    every = [one for timed in found.values() for one in timed]
+    present = {system for one in every for system in one.seconds}
     systems = [name for name in (*techniques, STAGE_ONE, BOTH_STAGES) if name in present]
     beside = [name for name in systems if name != STAGE_ONE]
+    tables = [_growth_table(found, systems, expected.paper), _version_table(found, beside)]
+    if beside:
+        tables.insert(0, _ratio_table(found, beside, expected.paper))
     drawn = systems if len(systems) <= FEW else [name for name in systems if name in DRAWN]
-    paper = expected.paper
-    ratios: list[list[str | Cell]] = []
-    for system in beside:
+    times = {
+        project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
+        for project, timed in found.items()
+    }
+    return Outcome(tables, _notes(every), {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
+
+
+def _ratio_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
+    rows: list[list[str | Cell]] = []
+    for system in systems:
         row: list[str | Cell] = [title_of(system)]
         for project, timed in found.items():
             key = (RATIO, title_of(system), project)
             values = [one.ratio(system) for one in timed if system in one.seconds]
             row.append(Cell(float(np.median(values)) if values else None, "ratio", key, paper.get(key)))
-        ratios.append(row)
-    pooled = [one for timed in found.values() for one in timed]
-    growth: list[list[str | Cell]] = [
-        [
-            title_of(system),
-            *(_slope(timed, system, project, paper) for project, timed in found.items()),
-            _slope(pooled, system, POOLED, paper),
-        ]
-        for system in systems
-    ]
-    detail: list[list[str | Cell]] = []
+        rows.append(row)
+    return PaperTable([f"{RATIO}, median", *found], rows)
+
+
+def _growth_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
+    columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
+    rows: list[list[str | Cell]] = []
+    for system in systems:
+        row: list[str | Cell] = [title_of(system)]
+        for project, timed in columns.items():
+            key = (GROWTH, title_of(system), project)
+            there = [one for one in timed if system in one.seconds]
+            growth = slope([one.files for one in there], [one.median(system) for one in there])
+            row.append(Cell(growth, "ratio", key, paper.get(key)))
+        rows.append(row)
+    return PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows)
+
+
+def _version_table(found: Times, systems: Sequence[str]) -> PaperTable:
+    rows: list[list[str | Cell]] = []
     for project, timed in found.items():
         for one in timed:
-            cells = [Cell(one.ratio(name) if name in one.seconds else None, "ratio") for name in beside]
-            detail.append([f"{project} {one.version[:10]}", Cell(one.files, "count"), *cells])
-    tables = [
-        PaperTable([f"{RATIO}, median", *found], ratios),
-        PaperTable([f"{GROWTH}: slope of log time on log files", *found, POOLED], growth),
-        PaperTable([RATIO, "files searched", *map(title_of, beside)], detail),
-    ]
-    return Outcome(
-        tables if ratios else tables[1:],
-        _notes(pooled),
-        {"table-5": _figure(found, drawn)} if pooled else {},
-        {
-            "times": {
-                project: [
-                    {"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)}
-                    for one in timed
-                ]
-                for project, timed in found.items()
-            }
-        },
-    )
+            cells = (Cell(one.ratio(name) if name in one.seconds else None, "ratio") for name in systems)
+            rows.append([f"{project} {one.version[:10]}", Cell(one.files, "count"), *cells])
+    return PaperTable([RATIO, "files searched", *map(title_of, systems)], rows)
 
 
-def _notes(pooled: Sequence[Timed]) -> list[str]:
+def _notes(timed: Sequence[Timed]) -> list[str]:
     notes = [
         "processor time from a report to the ranking of all files, version and facts in memory; medians over reports"
         " that every system answers in turns. Times are of one shared machine: the ratios are the result",
         "a slope of 1 is growth in proportion to the files",
         "what is known of files is kept between reports, but nothing that an earlier report's answer left",
     ]
-    if len({one.session for one in pooled}) > 1:
+    if len({one.session for one in timed}) > 1:
         notes.append("the versions were measured in several calls: ratios are of one call each, slopes go across them")
     return notes
 
@@ -232,54 +221,50 @@ def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
     return float(np.polynomial.polynomial.polyfit(x, y, 1)[1])
 
 
-def _slope(timed: Sequence[Timed], system: str, project: str, paper: Mapping[Key, float]) -> Cell:
-    has = [one for one in timed if system in one.seconds]
-    key = (GROWTH, title_of(system), project)
-    return Cell(slope([one.files for one in has], [one.median(system) for one in has]), "ratio", key, paper.get(key))
-
-
 # Measuring
 
 
 def time_project(
-    work: Workspace, project: Project, checkpoint: Path, chosen: Sequence[Chosen], progress: Progress = silent
+    work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
     """Times on the versions of a project; each is kept when it is done, and all of them together at the end."""
-    whole = whole_path(work, project, checkpoint, chosen)
-    if whole.exists():
-        return [Timed(**one) for one in json.loads(whole.read_text(encoding="utf-8"))]
-    folder, tell, config = folder_of(project, work.out), told(progress, project), project.settings
-    localizer, session = Localizer.load(checkpoint), secrets.token_hex(4)
-    made = []
+    path = times_path(work, project, checkpoint, techniques)
+    if path.exists():
+        return [Timed(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    progress, localizer, session = named(progress, project), Localizer.load(checkpoint), secrets.token_hex(4)
+    timed = []
     with Repository(project.repo) as repo:
-        experiment = ExperimentContext.set_up(config, repo, project.reports, project.store, tell, facts=False)
+        context = ExperimentContext.set_up(
+            project.settings, repo, project.reports, project.store, progress, facts=False
+        )
         try:
-            cases = spread_cases(experiment.dataset.cases, work.versions or VERSIONS)
-            known = known_later(localizer, [case.report for case in experiment.part("test")])
-            reports = [known[place] for place in _places(len(known), REPORTS)]
+            cases = spread_cases(context.dataset.cases, work.versions or VERSIONS)
+            reports = _some_reports(localizer, [case.report for case in context.part("test")])
             for number, case in enumerate(cases):
-                tell("versions timed", number, len(cases))
-                path = whole.with_name(f"{whole.stem}-{case.version[:12]}.json")
-                timed = _read(path)
-                if timed is None:
-                    timed = _time(
-                        localizer, config, experiment, case, chosen, reports, folder / "work" / path.stem, session, tell
-                    )
-                    write_text(path, json.dumps(asdict(timed), indent=1) + "\n")
-                made.append(timed)
-            tell("versions timed", len(cases), len(cases))
+                progress("versions timed", number, len(cases))
+                of_version = path.with_name(f"{path.stem}-{case.version[:12]}.json")
+                one = _read(of_version)
+                if one is None:
+                    folder = path.parent / "work" / of_version.stem
+                    clock = VersionClock(localizer, project.settings, context, case, techniques, folder, progress)
+                    one = clock.time(reports, session)
+                    write_text(of_version, json.dumps(asdict(one), indent=1) + "\n")
+                timed.append(one)
+            progress("versions timed", len(cases), len(cases))
         finally:
-            experiment.indexed.close()
-    made.sort(key=lambda one: (one.files, one.version))
-    write_text(whole, json.dumps([asdict(one) for one in made], indent=1) + "\n")
-    shutil.rmtree(folder / "work", ignore_errors=True)
-    return made
+            context.indexed.close()
+    timed.sort(key=lambda one: (one.files, one.version))
+    write_text(path, json.dumps([asdict(one) for one in timed], indent=1) + "\n")
+    shutil.rmtree(path.parent / "work", ignore_errors=True)
+    return timed
 
 
-def known_later(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
-    """The reports opened after the last fix that term vectors learned from, which both stages answer; else all."""
+def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
+    """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
     reranker = localizer.reranker_
-    return [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
+    later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
+    places = np.linspace(0, len(later) - 1, min(REPORTS, len(later))).tolist()
+    return [later[place] for place in sorted({round(place) for place in places})]
 
 
 def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
@@ -288,65 +273,62 @@ def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
     return [by_version[version] for version in spread(list(by_version), number)]
 
 
-def _places(length: int, number: int) -> list[int]:
-    return sorted({round(place) for place in np.linspace(0, length - 1, min(number, length)).tolist()})
+@dataclass(frozen=True)
+class VersionClock:
+    """Every system on one version of a project, with nothing but that version in memory."""
 
+    localizer: Localizer
+    config: Config
+    context: ExperimentContext
+    case: Case
+    """Whose before-fix version is searched."""
+    techniques: Sequence[Chosen]
+    folder: Path
+    """For what techniques learn."""
+    progress: Progress = silent
 
-def _time(
-    localizer: Localizer,
-    config: Config,
-    experiment: ExperimentContext,
-    case: Case,
-    chosen: Sequence[Chosen],
-    reports: Sequence[BugReport],
-    work: Path,
-    session: str,
-    progress: Progress,
-) -> Timed:
-    project = experiment.indexed
-    snapshot = project.snapshot(case.version)
-    localizer.open(project, case.version, progress)
-    context = localizer.version_
-    assert context is not None
-    alone = replace(context, reranking=None)
-    answers: dict[str, Answer] = {STAGE_ONE: lambda report: localizer.answer(report, alone)}
-    if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
-        answers[BOTH_STAGES] = lambda report: localizer.answer(report, context)
-    answers |= techniques_on(chosen, config, experiment, case, snapshot, work, progress)
-    seconds = {name: list[float]() for name in answers}
-    last: dict[str, float] = {}
-    for place, report in enumerate(reports):
-        for name, median in in_turns(answers, report, last).items():
-            seconds[name].append(median)
-        progress(f"reports of version {case.version[:10]}", place + 1, len(reports))
-    return Timed(case.version, len(snapshot), seconds, session)
+    def time(self, reports: Sequence[BugReport], session: str) -> Timed:
+        """Processor seconds of each report, in one session."""
+        snapshot = self.context.indexed.snapshot(self.case.version)
+        answers = {**self._own_answers(), **self._techniques_answers(snapshot)}
+        seconds = {name: list[float]() for name in answers}
+        last: dict[str, float] = {}
+        for number, report in enumerate(reports, start=1):
+            for name, median in in_turns(answers, report, last).items():
+                seconds[name].append(median)
+            self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
+        return Timed(self.case.version, len(snapshot), seconds, session)
 
+    def _own_answers(self) -> dict[str, Answer]:
+        """Stage one, and both stages where the checkpoint has two."""
+        localizer = self.localizer
+        localizer.open(self.context.indexed, self.case.version, self.progress)
+        version = localizer.version_
+        assert version is not None
+        alone = replace(version, reranking=None)
+        answers: dict[str, Answer] = {STAGE_ONE: lambda report: localizer.answer(report, alone)}
+        if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
+            answers[BOTH_STAGES] = lambda report: localizer.answer(report, version)
+        return answers
 
-def techniques_on(
-    chosen: Sequence[Chosen],
-    config: Config,
-    experiment: ExperimentContext,
-    case: Case,
-    snapshot: Snapshot,
-    work: Path,
-    progress: Progress = silent,
-) -> dict[str, Answer]:
-    """Techniques, ready to rank the files of one version, with nothing but that version in memory.
+    def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
+        """Techniques, ready to rank the version's files.
 
-    Those that learn are fitted on the reports fixed next, as if they had been asked of this version.
-    """
-    if not chosen:
-        return {}
-    near = _as_if(experiment.dataset.cases, case, frozenset(snapshot.paths), sum(FITTED))
-    few = replace(experiment, splits=Splits(near[: FITTED[0]], near[FITTED[0] :], (case,)))
-    contexts = BaselineContexts(few, config, chosen, ("test",), progress)
-    answers: dict[str, Answer] = {}
-    for one in chosen:
-        system = one.kind(one.settings, contexts.context(one), config.run.seed)
-        if one.kind.learned:
-            system.fit(few.splits.train, few.splits.validation, work / one.name, progress)
-        answers[one.name] = partial(system.rank, snapshot=snapshot)
-    return answers
+        Those that learn are fitted on the reports fixed next, as if they had been asked of this version.
+        """
+        if not self.techniques:
+            return {}
+        next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))
+        train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
+        few = replace(self.context, splits=Splits(train, validation, (self.case,)))
+        contexts = BaselineContexts(few, self.config, self.techniques, ("test",), self.progress)
+        answers: dict[str, Answer] = {}
+        for one in self.techniques:
+            system = one.kind(one.settings, contexts.context(one), self.config.run.seed)
+            if one.kind.learned:
+                system.fit(train, validation, self.folder / one.name, self.progress)
+            answers[one.name] = partial(system.rank, snapshot=snapshot)
+        return answers
 
 
 def _as_if(cases: Sequence[Case], case: Case, paths: frozenset[str], number: int) -> tuple[Case, ...]:
@@ -395,7 +377,7 @@ def _read(path: Path) -> Timed | None:
         return None
 
 
-def _figure(found: Mapping[str, Sequence[Timed]], systems: Sequence[str]) -> Callable[[], Any]:
+def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:
     def draw() -> Any:
         from tosloc.lab.paper.growth_figure import growth_figure
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
+from tosloc.evaluation.statistics import Interval
 from tosloc.lab.paper.expected import Expected, Key, worst
 
 Form: TypeAlias = Literal["share", "change", "count", "one", "ratio", "p"]
@@ -22,7 +23,7 @@ class Cell:
     key: Key | None = None
     paper: float | None = None
     """What the paper prints in its place."""
-    interval: tuple[float, float] | None = None
+    interval: Interval | None = None
     mark: str = ""
     """Stands behind the number."""
 
@@ -45,8 +46,13 @@ class Step:
     """One piece of work that a table needs."""
 
     what: str
-    place: Path
+    path: Path | None
     state: Literal["finished", "to be made", "missing"]
+
+    @classmethod
+    def of(cls, what: str, path: Path, finished: bool) -> Self:
+        """Work that is finished, or else can be made."""
+        return cls(what, path, "finished" if finished else "to be made")
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from tosloc import training
 from tosloc.errors import RunError, ToslocError
 from tosloc.evaluation.run_paths import ScoredRun, read_scored
 from tosloc.experiment import fingerprint
-from tosloc.lab import baseline_runs as systems
-from tosloc.lab.paper.expected import Second
+from tosloc.lab import baseline_runs
+from tosloc.lab.paper.expected import RerankerExperiments
 from tosloc.lab.paper.projects import Project
+from tosloc.lab.paper.tables import Step
 from tosloc.records import Progress, silent
 from tosloc.retrieval.stored_tables import keeps_tables
 from tosloc.training import STAGE_ONE
@@ -25,10 +27,12 @@ TWO = "-two"
 """Behind a project's name: the folder of both stages, where that of stage one is another."""
 SPLIT = "test"
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Workspace:
-    """Projects, and the folders of their runs."""
+    """Projects, the folders of their runs, and how those that are missing are made."""
 
     projects: Sequence[Project]
     out: Path
@@ -37,20 +41,19 @@ class Workspace:
     """Where finished runs are looked for first."""
     make: bool = True
     """Whether missing runs are made; else they are left out."""
-    settings: Path | None = None
-    """Folder of the techniques' settings."""
     systems: tuple[str, ...] = ()
+    """Of tables 4 and 5; all, or the default ones, without any."""
     encoder: str = ""
-    source: Path | None = None
-    """Finished results of the second stage's experiments."""
-    second: Second = field(default_factory=Second)
-    """What those experiments are made with."""
+    """Whose tokens table 2 counts, and that table 6 and figure 6 train on: a folder, or a name on the hub."""
     versions: int = 0
+    """Of tables 2 and 5; 0 for all, or the default number."""
+    reranker: RerankerExperiments = field(default_factory=RerankerExperiments)
+    """What table 6 and figure 6 are made with."""
 
     def find(self, name: Path, ready: Callable[[Path], bool]) -> Path | None:
         """The first folder of that name that is ready, of the given runs or of our own."""
-        places = (folder / name for folder in (self.runs, self.out) if folder is not None)
-        return next((place for place in places if ready(place)), None)
+        folders = (folder / name for folder in (self.runs, self.out) if folder is not None)
+        return next((folder for folder in folders if ready(folder)), None)
 
     def trained(self, project: Project) -> Path | None:
         """The folder of a finished training of the project."""
@@ -58,87 +61,74 @@ class Workspace:
 
     def with_features(self, project: Project) -> Path | None:
         """The folder of a finished training of the project that keeps its feature tables."""
-        return self.find(Path(project.name), lambda place: is_trained(place) and keeps_tables(place))
+        return self.find(Path(project.name), lambda folder: is_trained(folder) and keeps_tables(folder))
 
     def both_stages(self, project: Project, ready: Callable[[Path], bool]) -> Path | None:
         """The folder of both stages: the training's, if it has two, or one of its own."""
-        trained = self.find(Path(project.name), lambda place: ready(place) and is_ranked(place / STAGE_ONE))
+        trained = self.find(Path(project.name), lambda folder: ready(folder) and is_ranked(folder / STAGE_ONE))
         return trained or self.find(Path(f"{project.name}{TWO}"), ready)
 
     def ranked(self, project: Project, name: str) -> Path | None:
         """The folder of a technique's finished run on the project."""
         return self.find(Path(BASELINES) / project.name / name, is_ranked)
 
+    def step(self, what: str, found: Path | None, made_at: Path) -> Step:
+        """A run that a table needs: finished, or to be made, if missing runs are made."""
+        if found is not None:
+            return Step(what, found, "finished")
+        return Step(what, made_at, "to be made" if self.make else "missing")
+
     def train(self, project: Project, progress: Progress = silent) -> Path:
         """The folder of a training; made now if there is none."""
-        place = self.trained(project)
-        if place is None:
-            place = self.out / project.name
+        folder = self.trained(project)
+        if folder is None:
+            folder, tell = self.out / project.name, named(progress, project)
             training.train(
-                project.settings,
-                project.repo,
-                project.reports,
-                place,
-                project.store,
-                told(progress, project),
-                keep_features=True,
+                project.settings, project.repo, project.reports, folder, project.store, tell, keep_features=True
             )
-        return place
+        return folder
 
     def rank(self, project: Project, names: Sequence[str], progress: Progress = silent) -> None:
         """Make the techniques' runs that are missing."""
         missing = [name for name in names if self.ranked(project, name) is None]
         if missing:
-            chosen = systems.choose(missing, folder=self.settings)
-            out = self.out / BASELINES / project.name
-            systems.rank_with(
-                chosen,
-                project.settings,
-                project.repo,
-                project.reports,
-                out,
-                project.store,
-                (SPLIT,),
-                told(progress, project),
-            )
+            chosen, out = baseline_runs.choose(missing), self.out / BASELINES / project.name
+            where = project.repo, project.reports, out, project.store
+            baseline_runs.rank_with(chosen, project.settings, *where, (SPLIT,), named(progress, project))
 
-    def judged(self, project: Project, place: Path) -> ScoredRun:
+    def scored(self, project: Project, folder: Path) -> ScoredRun:
         """A finished run. Raises RunError when it is of other reports than the project's file holds."""
-        judged = read_scored(place, SPLIT)
-        reports = judged.run.header.get("reports")
+        scored = read_scored(folder, SPLIT)
+        reports = scored.run.header.get("reports")
         if isinstance(reports, dict) and reports.get("sha256") not in (None, fingerprint(project.reports)):
             raise RunError(
-                f"{place}: a run on other reports ({reports.get('name')}) than {project.reports}; name another folder"
+                f"{folder}: a run on other reports ({reports.get('name')}) than {project.reports}; name another folder"
                 " with --runs, or move it away"
             )
-        return judged
+        return scored
 
 
-def is_ranked(place: Path) -> bool:
+def is_ranked(folder: Path) -> bool:
     """Whether a folder holds a finished run of the test reports."""
-    return systems.finished(place, SPLIT)
+    return baseline_runs.finished(folder, SPLIT)
 
 
-def is_trained(place: Path) -> bool:
+def is_trained(folder: Path) -> bool:
     """Whether a folder holds a finished training: its runs, and the checkpoint, which is written last."""
-    return is_ranked(place) and (place / "checkpoint" / "weights.json").is_file()
+    return is_ranked(folder) and (folder / "checkpoint" / "weights.json").is_file()
 
 
-def told(progress: Progress, project: Project) -> Progress:
+def named(progress: Progress, project: Project) -> Progress:
     """Progress that names the project."""
-
-    def tell(what: str, done: int, total: int) -> None:
-        progress(f"{project.name}: {what}", done, total)
-
-    return tell
+    return lambda what, done, total: progress(f"{project.name}: {what}", done, total)
 
 
-def by_project(projects: Sequence[Project], what: str, progress: Progress) -> Iterator[Project]:
-    """The projects one after the other, with progress."""
-    for number, project in enumerate(projects):
-        progress(what, number, len(projects))
-        yield project
-    progress(what, len(projects), len(projects))
+def by_project(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+    """Projects, or what belongs to one each, one after the other, with progress."""
+    for number, item in enumerate(items):
+        progress(what, number, len(items))
+        yield item
+    progress(what, len(items), len(items))
 
 
 def some(names: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -1,0 +1,65 @@
+"""``tosloc lab``: loaded when it is asked for, with its extra, and where its commands stood before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tosloc.cli import main
+from tosloc.errors import MissingExtra, require
+
+COMMANDS = (
+    "baselines restrict reproduce reproduce-check truncation feature-ablation pool study pack train-encoder".split()
+)
+LOADED = "import sys; print(*sorted(name for name in sys.modules if name.startswith(('tosloc.lab', 'tosloc.cli.lab'))))"
+
+
+def test_the_group_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "--help"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert [name for name in listed if name in COMMANDS] == COMMANDS
+    assert main(["--help"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert "lab" in listed
+    assert not set(COMMANDS) & set(listed)
+
+
+@pytest.mark.parametrize("command", ["--help", "localize --help", "lab -h"])
+def test_nothing_of_it_loads_for_other_commands(command: str) -> None:
+    program = f"from tosloc.cli import main\nmain({command.split()!r})\n{LOADED}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    if "lab" in command:
+        assert not [name for name in loaded if name.startswith("tosloc.lab")]
+    else:
+        assert loaded == []
+
+
+@pytest.mark.parametrize("name", ["baselines", "reproduce", "reproduce-check", "restrict", "truncation"])
+def test_a_command_that_moved_says_where_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 2
+    assert capsys.readouterr().err == f"tosloc: tosloc {name} is now: tosloc lab {name}\n"
+
+
+def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "nothing"]) == 2
+    assert "No such command 'nothing'" in capsys.readouterr().err
+
+
+def test_without_its_extra_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[:2] == ["tosloc", "lab"]]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("tosloc.lab")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["lab", "pool", "runs/none"]) == 2
+    assert capsys.readouterr().err == "tosloc: the laboratory needs matplotlib; run: pip install 'tosloc[lab]'\n"
+
+
+def test_what_is_there_is_not_missing() -> None:
+    require("this", "lab", "json", "pathlib")
+    with pytest.raises(MissingExtra, match=r"this needs nothing_such; run: pip install 'tosloc\[lab\]'"):
+        require("this", "lab", "json", "nothing_such")

@@ -1,0 +1,135 @@
+"""Every table and figure that can be made again, and what a request for one comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tosloc.errors import ConfigError, ToslocError
+from tosloc.lab.paper import accuracy, contents, lengths, reranking, speed
+from tosloc.lab.paper.expected import Check, Expected, read_expected
+from tosloc.lab.paper.projects import Project, chosen, lacking, missing_file, read_projects
+from tosloc.lab.paper.tables import Outcome, Step
+from tosloc.lab.paper.workspace import Workspace
+from tosloc.records import Progress, silent
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """How a table is made: what it needs, and the measuring, which makes what is missing."""
+
+    plan: Callable[[Workspace], Sequence[Step]]
+    measure: Callable[[Workspace, Expected, Progress], Outcome]
+
+
+TABLES: Final[Mapping[str, Reproduction]] = {
+    "table-2": Reproduction(lengths.plan, lengths.measure),
+    "table-3": Reproduction(contents.plan, contents.measure),
+    "table-4": Reproduction(accuracy.plan, accuracy.measure),
+    "table-5": Reproduction(speed.plan, speed.measure),
+    "table-6": Reproduction(reranking.plan_ablation, reranking.ablation),
+    "figure-5": Reproduction(reranking.plan_coverage, reranking.coverage),
+    "figure-6": Reproduction(reranking.plan_sweep, reranking.sweep),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which table to make again, of which projects, and from what."""
+
+    table: str
+    out: Path
+    projects: Path | None
+    """File of projects."""
+    expected: Path
+    """Folder of expected numbers."""
+    only: tuple[str, ...] = ()
+    """Of the table's projects; all of them without any."""
+    systems: tuple[str, ...] = ()
+    runs: Path | None = None
+    make: bool = True
+    encoder: str = ""
+    versions: int = 0
+
+    @property
+    def reproduction(self) -> Reproduction:
+        """How the table is made. Raises ToslocError for a name that is none."""
+        if self.table not in TABLES:
+            raise ToslocError(f"no table of the paper is called {self.table!r} here; there are {', '.join(TABLES)}")
+        return TABLES[self.table]
+
+    def read_expected(self) -> Expected:
+        """The table's expected numbers. Raises ConfigError."""
+        if not self.expected.is_dir():
+            raise ConfigError(
+                f"{self.expected} is no folder; run it in TosLoc's own folder, or name its numbers with --expected"
+            )
+        return read_expected(self.expected / f"{self.table}.toml")
+
+    def read_projects(self, expected: Expected) -> dict[str, Project]:
+        """All known projects. Raises ToslocError without a file of them."""
+        if self.projects is None:
+            raise missing_file(expected.projects)
+        return read_projects(self.projects)
+
+    def workspace(self, projects: Sequence[Project], expected: Expected) -> Workspace:
+        """Where the table's runs lie."""
+        return Workspace(
+            projects, self.out, self.runs, self.make, self.systems, self.encoder, self.versions, expected.reranker
+        )
+
+    def command(self, expected: Expected) -> str:
+        """The command as a reader would type it."""
+        options: dict[str, Any] = {
+            "--only": ",".join(self.only),
+            "--systems": ",".join(self.systems),
+            "--encoder": self.encoder and Path(self.encoder).name,
+            "--versions": self.versions,
+        }
+        return " ".join([expected.command, *(f"{option} {value}" for option, value in options.items() if value)])
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A table as it was measured, beside what was expected of it."""
+
+    request: Request
+    expected: Expected
+    outcome: Outcome
+
+    @property
+    def checks(self) -> list[Check]:
+        """Every measured number beside the expected one."""
+        return self.expected.check(self.outcome.numbers)
+
+    @property
+    def label(self) -> str:
+        """What the paper calls it."""
+        return self.request.table.replace("-", " ").capitalize()
+
+    def draw(self, folder: Path) -> None:
+        """Write its figures to a folder, as SVG and PNG."""
+        from tosloc.plots.drawing import save
+
+        for name, figure in self.outcome.figures.items():
+            save(figure(), folder / name)
+
+
+def plan(request: Request) -> list[Step]:
+    """What the table needs, and whether it is there; nothing is made."""
+    reproduction, expected = request.reproduction, request.read_expected()
+    known = request.read_projects(expected)
+    asked = request.only or expected.projects or tuple(known)
+    lack = lacking(known, asked)
+    work = request.workspace([known[name] for name in asked if name not in lack], expected)
+    return [*reproduction.plan(work), *(Step(sentence, None, "missing") for sentence in lack.values())]
+
+
+def reproduce(request: Request, progress: Progress = silent) -> Reproduced:
+    """Make the table. Raises ToslocError where something is missing that cannot be made."""
+    reproduction, expected = request.reproduction, request.read_expected()
+    projects = chosen(request.read_projects(expected), expected.projects, request.only)
+    work = request.workspace(projects, expected)
+    return Reproduced(request, expected, reproduction.measure(work, expected, progress))
