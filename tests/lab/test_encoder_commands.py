@@ -48,8 +48,8 @@ def config(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("two")
     encoder = write_encoder(folder / "encoder", words=WORDS)
     (folder / "two.toml").write_text(
-        f'[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\nadapter_rank = 4\n'
-        'precision = "float32"\n[stage_two.training]\nepochs = 2\npairs = 16\n'
+        f'[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n'
+        'adapter_rank = 4\nprecision = "float32"\n[stage_two.training]\nlearning_rate = 0.02\nepochs = 2\npairs = 16\n'
         'pairs_at_once = 16\ndevice = "cpu"\n'
     )
     return folder / "two.toml"
