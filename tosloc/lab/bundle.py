@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.facts import SOURCE_SUFFIXES
+from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.arrays import load_arrays
 from tosloc.candidates import LabelledCandidates
 from tosloc.data.datasets import load_dataset
@@ -97,8 +97,8 @@ def bundle_training(
         training_set = LabelledCandidates(labelled, localizer.stage_one, tables.tables)
         depth, parts = settings.candidates, {}
         for part in PARTS:
-            of_part = training_set.train(depth) if part == "train" else training_set.of(tables.tables(part), depth)
-            parts[part] = list(of_part)[-settings.reports(part) :]
+            candidates = training_set.candidates(part, depth, for_training=part == "train")
+            parts[part] = list(candidates)[-settings.reports(part) :]
         key = bundle_key(run, reports, settings)
         write_bundle(out, parts, texts_of(named), settings.letters, progress, made_of=key)
     return {part: len(made) for part, made in parts.items()}
