@@ -427,7 +427,9 @@ def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
 
 
 def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatch):
-    monkeypatch.setattr("tosloc.reranking.encoder.reranker.WEIGHTS", (1000.0,))  # whatever validation says
+    monkeypatch.setattr(
+        "tosloc.reranking.encoder.reranker.choose_weight", lambda *_: (1000.0, {})
+    )  # whatever validation says
     words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
     encoder = write_encoder(tmp_path / "encoder", words=words)
     (place / "two.toml").write_text(
