@@ -56,12 +56,12 @@ class Learner(Baseline):
     learned: ClassVar[bool] = True
 
     @classmethod
-    def wanted(cls, settings, train):
+    def training_cases(cls, settings, train):
         return train
 
     def fit(self, train, validation, folder, progress=None) -> None:
         for case in (*train, *validation):
-            self.context.asked(case.report, case.version)  # the files are on the files
+            self.context.query(case.report, case.version)  # the files are on the files
             assert (self.context.version(case.version).rows >= 0).all()
         self.seen_ = {path for case in train for path in case.fixed}
 

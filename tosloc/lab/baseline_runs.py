@@ -1,7 +1,7 @@
-"""The published techniques at work: rank labelled reports of a project with each of them, as ``train`` does with ours.
+"""Runs of the published techniques: rank labelled reports of a project with each of them, as ``train`` does with ours.
 
-What they share on a project, the readings of its files, is made once for all that are query for. Finished systems are
-skipped, and blocks of finished rankings are kept, so that an interrupted call goes on where it was.
+The parsed sources of a project's files are made once for all techniques. Finished ones are skipped, and blocks of
+finished rankings are kept, so that an interrupted call goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import Arrays, load_arrays, save_arrays
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
@@ -29,7 +29,7 @@ from tosloc.files import write_text
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
-from tosloc.lab.baselines.settings import Profile, Settings, load
+from tosloc.lab.baselines.settings import Profile, Settings, load_settings
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
 
 SYSTEMS: Final[Mapping[str, str]] = {
@@ -43,12 +43,12 @@ SYSTEMS: Final[Mapping[str, str]] = {
 }
 """Module under ``tosloc.lab.baselines`` of each technique, and its class; in the order of their publication."""
 BLOCK = 32
-"""Reports whose scores are kept together while a system is at work."""
+"""Reports whose scores are kept together while a technique is running."""
 SPLITS = ("validation", "test")
 
 
 def technique(name: str) -> type[Baseline]:
-    """The class of a technique. Raises ToslocError for a name that is none."""
+    """The class of a technique. Raises ToslocError for an unknown name."""
     if name not in SYSTEMS:
         raise ToslocError(f"no technique is called {name!r}; there are {', '.join(SYSTEMS)}")
     found: type[Baseline] = getattr(importlib.import_module(f"tosloc.lab.baselines.{name}"), SYSTEMS[name])
@@ -78,9 +78,9 @@ def choose(names: Sequence[str], profile: Profile = "clean", folder: Path | None
     for name in names or SYSTEMS:
         kind = technique(name)
         path = None if folder is None else folder / f"{name}.toml"
-        settings = load(kind.Settings, path if path is not None and path.exists() else None)
+        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None)
         if profile != settings.profile:
-            settings = settings.under(profile)
+            settings = settings.with_profile(profile)
         chosen.append(Chosen(name if profile == "clean" else f"{name}-{profile}", kind, settings))
     return chosen
 
@@ -97,38 +97,37 @@ def rank_with(
 ) -> list[Path]:
     """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``.
 
-    Systems whose runs are all there are skipped. Facts are made only for a technique that needs complexity.
+    Techniques whose runs are all there are skipped. Facts are made only for one that needs complexity.
     """
     folder = Path(out).expanduser()
-    places = [folder / one.name for one in chosen]
-    waiting = [
-        one for one, place in zip(chosen, places, strict=True) if not all(finished(place, split) for split in splits)
-    ]
-    if not waiting:
-        return places
+    folders = [folder / one.name for one in chosen]
+    missing = [one for one in chosen if not all(finished(folder / one.name, split) for split in splits)]
+    if not missing:
+        return folders
     with results_folder(folder), Repository(repo_path) as repo:
         experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False)
         try:
-            contexts = BaselineContexts(experiment, config, waiting, splits, progress)
-            for one in waiting:
-                _rank(
-                    one,
-                    contexts.context(one),
-                    experiment,
-                    config,
-                    Path(reports_path),
-                    folder / one.name,
-                    splits,
-                    progress,
-                )
+            contexts = BaselineContexts(experiment, missing, splits, progress)
+            for one in missing:
+                began = time.monotonic()
+                system = one.kind(one.settings, contexts.context(one), config.run.seed)
+                run = _BaselineRun(one, system, experiment, folder / one.name, progress)
+                run.fit()
+                seconds = {"fit": _seconds_since(began)}
+                for split in splits:
+                    if not finished(run.folder, split):
+                        began = time.monotonic()
+                        run.rank(split)
+                        seconds[split] = _seconds_since(began)
+                run.finish(seconds)
         finally:
             experiment.indexed.close()
-    return places
+    return folders
 
 
-def finished(place: Path, split: str) -> bool:
+def finished(folder: Path, split: str) -> bool:
     """Whether a split's run is there with its judgements."""
-    return (place / split / RUN_FILE).is_file() and (place / split / JUDGEMENTS_FILE).is_file()
+    return (folder / split / RUN_FILE).is_file() and (folder / split / JUDGEMENTS_FILE).is_file()
 
 
 class BaselineContexts:
@@ -137,31 +136,31 @@ class BaselineContexts:
     def __init__(
         self,
         experiment: ExperimentContext,
-        config: Config,
         chosen: Sequence[Chosen],
         splits: Sequence[str],
         progress: Progress = silent,
     ) -> None:
         self.experiment, self.progress = experiment, progress
-        project = experiment.indexed
+        indexed = experiment.indexed
         cases = [case for split in splits for case in experiment.part(split)]
         if any(one.kind.learned for one in chosen):
             cases += experiment.part("validation")
         for one in chosen:
-            cases += one.kind.wanted(one.settings, experiment.part("train"))
+            cases += one.kind.training_cases(one.settings, experiment.part("train"))
         versions = list(dict.fromkeys(case.version for case in cases))
-        snapshots = [project.snapshot(version) for version in versions]
-        self._complexities = self._measured(snapshots) if any(one.kind.needs_complexity for one in chosen) else {}
-        self._files = ParsedFiles.of(project.repo, snapshots, config.run.jobs, progress)
-        names = project.repo.path_names
-        self._archive = FixHistory(experiment.dataset.cases, experiment.history, names.ids, len(names))
+        snapshots = [indexed.snapshot(version) for version in versions]
+        complexity = any(one.kind.needs_complexity for one in chosen)
+        self._complexities = self._complexities_of(snapshots) if complexity else {}
+        self._files = ParsedFiles.of(indexed.repo, snapshots, experiment.config.run.jobs, progress)
+        names = indexed.repo.path_names
+        self._fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids, len(names))
         self._table = PathTable(names.names)
 
-    def _measured(self, snapshots: Sequence[Snapshot]) -> dict[str, int]:
-        project = self.experiment.indexed
-        project.index(snapshots, self.progress)
-        blobs = blobs_of(snapshots, project.suffixes)
-        table = project.corpus(snapshots).table
+    def _complexities_of(self, snapshots: Sequence[Snapshot]) -> dict[str, int]:
+        indexed = self.experiment.indexed
+        indexed.index(snapshots, self.progress)
+        blobs = blobs_of(snapshots, indexed.suffixes)
+        table = indexed.corpus(snapshots).table
         return {
             blob: int(number)
             for blob, number in zip(table.blobs, table.complexity.tolist(), strict=True)
@@ -170,11 +169,11 @@ class BaselineContexts:
 
     def context(self, one: Chosen) -> BaselineContext:
         """The context of one technique."""
-        project = self.experiment.indexed
+        indexed = self.experiment.indexed
         return BaselineContext(
-            project.repo,
-            project.suffixes,
-            self._archive,
+            indexed.repo,
+            indexed.suffixes,
+            self._fix_history,
             self._files,
             self._table,
             one.cutoff,
@@ -182,87 +181,83 @@ class BaselineContexts:
         )
 
 
-def _rank(
-    one: Chosen,
-    context: BaselineContext,
-    experiment: ExperimentContext,
-    config: Config,
-    reports: Path,
-    place: Path,
-    splits: Sequence[str],
-    progress: Progress,
-) -> None:
-    began = time.monotonic()
-    seconds: dict[str, float] = {}
-    work = place / "work"
-    work.mkdir(parents=True, exist_ok=True)
-    key = _key(one, experiment, config)
-    system = one.kind(one.settings, context, config.run.seed)
-    system.fit(experiment.part("train"), experiment.part("validation"), work / f"fit-{key}", progress)
-    seconds["fit"] = round(time.monotonic() - began, 1)
-    header = experiment.run_header("tosloc baselines") | {
-        "system": one.name,
-        "settings": one.settings.model_dump(mode="json"),
-        "cutoff": one.cutoff,
-    }
-    for split in splits:
-        if finished(place, split):
-            continue
-        cases = experiment.part(split)
-        began = time.monotonic()
-        left_out = list[int]()
-        told = partial(_tell, progress, f"{one.name} {split}", len(cases))
-        rankings = _rankings(system, cases, work / f"{key}-{split}", left_out, told)
-        experiment.write_part(place / split, header | {"split": split}, rankings, cases)
-        seconds[split] = round(time.monotonic() - began, 1)
-        said = {"reports": len(cases), "files left out by the published system, a report": _mean(left_out)}
-        write_text(place / split / "left_out.json", json.dumps(said, indent=1) + "\n")
-    write_text(place / "seconds.json", json.dumps(seconds, indent=1) + "\n")
-    record = experiment.provenance() | {"system": one.name, "settings": header["settings"]}
-    write_text(place / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
-    shutil.rmtree(work)
+@dataclass(eq=False)
+class _BaselineRun:
+    """One technique and the folder of its results; what an interruption leaves stands under ``work``."""
 
+    chosen: Chosen
+    system: Baseline
+    experiment: ExperimentContext
+    folder: Path
+    progress: Progress
 
-def _rankings(
-    system: Baseline, cases: Sequence[Case], work: Path, left_out: list[int], progress: Callable[[int], None]
-) -> Iterator[Ranking]:
-    """Rankings of the cases; the scores of finished blocks are kept until all are done."""
-    context = system.context
-    for start in range(0, len(cases), BLOCK):
-        block = cases[start : start + BLOCK]
-        path = work / f"{start}.npz"
-        if path.exists():
+    @property
+    def work(self) -> Path:
+        return self.folder / "work"
+
+    @cached_property
+    def key(self) -> str:
+        """Names what is kept: of other settings or reports it does not count."""
+        parts = [self.chosen.name, self.settings, self.chosen.cutoff, self.experiment.config.run.seed]
+        parts += [[case.report.id, case.version] for case in self.experiment.dataset.cases]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.chosen.settings.model_dump(mode="json")
+
+    def fit(self) -> None:
+        self.work.mkdir(parents=True, exist_ok=True)
+        train, validation = self.experiment.part("train"), self.experiment.part("validation")
+        self.system.fit(train, validation, self.work / f"fit-{self.key}", self.progress)
+
+    def rank(self, split: str) -> None:
+        cases = self.experiment.part(split)
+        left_out: list[int] = []
+        header = self.experiment.run_header("tosloc baselines") | {
+            "system": self.chosen.name,
+            "settings": self.settings,
+            "cutoff": self.chosen.cutoff,
+            "split": split,
+        }
+        self.experiment.write_part(self.folder / split, header, self._rankings(split, cases, left_out), cases)
+        mean = round(sum(left_out) / max(len(left_out), 1), 1)
+        record = {"reports": len(cases), "files left out by the published system, a report": mean}
+        write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
+
+    def finish(self, seconds: Mapping[str, float]) -> None:
+        write_text(self.folder / "seconds.json", json.dumps(seconds, indent=1) + "\n")
+        record = self.experiment.provenance() | {"system": self.chosen.name, "settings": self.settings}
+        write_text(self.folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+        shutil.rmtree(self.work)
+
+    def _rankings(self, split: str, cases: Sequence[Case], left_out: list[int]) -> Iterator[Ranking]:
+        """Rankings of the cases, and into ``left_out`` the files that the published system would not have ranked."""
+        context = self.system.context
+        for start in range(0, len(cases), BLOCK):
+            block = cases[start : start + BLOCK]
+            path = self.work / f"{self.key}-{split}" / f"{start}.npz"
+            if not path.exists():
+                save_arrays(path, self._scored(block, split, start, len(cases)), level=1)
             stored = load_arrays(path)
-            scores, missing = stored["scores"], stored["left_out"].tolist()
-        else:
-            made: list[FloatArray] = []
-            missing = []
-            for case in block:
-                query = context.asked(case.report, case.version)
-                made.append(system.scores(query))
-                missing.append(system.left_out(query))
-                progress(start + len(made))
-            scores = np.concatenate(made)
-            work.mkdir(parents=True, exist_ok=True)
-            save_arrays(path, {"scores": scores, "left_out": np.array(missing, dtype=np.int64)}, level=1)
-        left_out += missing
-        at = 0
+            left_out += stored["left_out"].tolist()
+            snapshots = [context.repo.snapshot(case.version, context.suffixes) for case in block]
+            ends = np.cumsum([len(snapshot) for snapshot in snapshots])
+            for case, snapshot, scores in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
+                yield Ranking.from_scores(case.report.id, snapshot.paths, scores)
+            self.progress(f"{self.chosen.name} {split}", start + len(block), len(cases))
+
+    def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
+        """The scores of a block's reports one after the other, and how many files are left out for each."""
+        scores: list[FloatArray] = []
+        left_out: list[int] = []
         for case in block:
-            paths = context.repo.snapshot(case.version, context.suffixes).paths
-            yield Ranking.from_scores(case.report.id, paths, scores[at : at + len(paths)])
-            at += len(paths)
-        progress(start + len(block))
+            query = self.system.context.query(case.report, case.version)
+            scores.append(self.system.scores(query))
+            left_out.append(self.system.left_out(query))
+            self.progress(f"{self.chosen.name} {split}", start + len(scores), total)
+        return {"scores": np.concatenate(scores), "left_out": np.array(left_out, dtype=np.int64)}
 
 
-def _tell(progress: Progress, what: str, total: int, done: int) -> None:
-    progress(what, done, total)
-
-
-def _key(one: Chosen, experiment: ExperimentContext, config: Config) -> str:
-    told = [one.name, one.settings.model_dump(mode="json"), one.cutoff, config.run.seed]
-    told += [[case.report.id, case.version] for case in experiment.dataset.cases]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-
-
-def _mean(values: Sequence[int]) -> float:
-    return round(sum(values) / max(len(values), 1), 1)
+def _seconds_since(began: float) -> float:
+    return round(time.monotonic() - began, 1)

@@ -12,9 +12,19 @@ from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD,
 from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.analysis.traces import frames
-from tosloc.lab.baselines.blia import BLIA, PARTS, BLIASettings, Cutter, candidates, files_of_frame, fused, trace_scores
+from tosloc.index.rvsm import min_max
+from tosloc.lab.baselines.blia import (
+    BLIA,
+    PARTS,
+    BLIASettings,
+    BLIATokenizer,
+    files_of_frame,
+    listed_by_text,
+    trace_scores,
+    with_commits,
+)
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.vsm import Counts, min_max, step_length_score
+from tosloc.lab.baselines.vsm import Counts, step_length_score
 
 
 def blia(made: BaselineContext, **values: Any) -> BLIA:
@@ -62,17 +72,17 @@ def slow_text(terms: Sequence[Sequence[Sequence[str]]], place: int, weight: str)
 
 def test_parts_hold_what_they_should() -> None:
     technique = blia(context(SMALL, [REPORT]))
-    cutter = technique.cutter
+    tokenizer = technique.tokenizer
     for text, (types, methods, variables, comments) in zip(SMALL.values(), TERMS, strict=True):
         source = parse_source(text)
-        assert cutter.names(source.outer) == types
-        assert cutter.names(source.methods) == methods
-        assert cutter.variables(source.variables) == variables
-        assert cutter.comments(source) == comments
+        assert tokenizer.names(source.outer) == types
+        assert tokenizer.names(source.methods) == methods
+        assert tokenizer.variables(source.variables) == variables
+        assert tokenizer.comments(source) == comments
 
 
 def test_stop_words_differ_between_reports_and_files() -> None:
-    clean, upstream = Cutter(["main"]), Cutter(["main", "eclipse"])
+    clean, upstream = BLIATokenizer(["main"]), BLIATokenizer(["main", "eclipse"])
     assert clean.report("new Eclipse main loop's the") == ["new", "eclips", "loop"]
     assert upstream.report("new Eclipse main loop") == ["new", "loop"]
     assert clean.names(["newLoop_old$3", "main"]) == ["newloop", "loop", "old", "3"]
@@ -147,16 +157,16 @@ def test_a_frame_means_its_class_or_its_file() -> None:
 
 
 def test_golden_fusion() -> None:
-    assert fused(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).tolist() == pytest.approx([0.0, 0.6])
+    assert with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).tolist() == pytest.approx([0.0, 0.6])
 
 
 def test_golden_candidates() -> None:
     values = np.repeat(np.arange(1.0, 41.0), 2)  # 40 distinct values above 0
     text = np.concatenate((np.zeros(20), values))
-    kept = candidates(text, 0.1)
+    kept = listed_by_text(text, 0.1)
     assert text[kept].tolist() == np.repeat(np.arange(31.0, 41.0), 2).tolist()
-    assert candidates(text, 0.5).tolist() == (text > 0).tolist()
-    assert candidates(text, 1.0).all()
+    assert listed_by_text(text, 0.5).tolist() == (text > 0).tolist()
+    assert listed_by_text(text, 1.0).all()
 
 
 def test_it_is_made_of_its_four_parts() -> None:
@@ -164,7 +174,7 @@ def test_it_is_made_of_its_four_parts() -> None:
     made = context(FILES, [*OLD, bug], COMMITS)
     query = ask(made, "3")
     technique = blia(made)
-    text, similar = technique.text(query), technique.reports.simi(query)
+    text, similar = technique.text(query), technique.similar_reports.simi_scores(query)
     assert text.max() > 0
     assert similar.max() > 0
     # the table is named, and imports the version and the color

@@ -10,10 +10,8 @@ import pytest
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.lab.baselines.toy import Bug, Commit, ask, context, report, scores
 from tosloc.analysis.parsed_source import parse_source
-from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, asked_often, names_of, rareness, saturated
-from tosloc.lab.baselines.buglocator import Reports, report_terms
+from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifiers, query_tf, saturated_tf
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.vsm import min_max
 
 
 def bluir(made: BaselineContext, **values: Any) -> BLUiR:
@@ -21,7 +19,7 @@ def bluir(made: BaselineContext, **values: Any) -> BLUiR:
 
 
 def slow_score(fields: list[list[str]], place: int, queries: list[list[str]], linear: bool = False) -> float:
-    """Section 5.4 word by word: of one field, file ``place``."""
+    """Section B.5.4 word by word: of one field, file ``place``."""
     average = sum(map(len, fields)) / len(fields)
     counts = Counter(fields[place])
     total = 0.0
@@ -37,9 +35,9 @@ def slow_score(fields: list[list[str]], place: int, queries: list[list[str]], li
 
 
 def test_the_golden_term() -> None:
-    idf = rareness(100, np.array(9.0))
-    tf = saturated(np.array(3.0), np.array(20 / 40), 1.0, 0.3)
-    often = asked_often(np.array(2.0), 1000.0)
+    idf = bluir_idf(100, np.array(9.0))
+    tf = saturated_tf(np.array(3.0), np.array(20 / 40), 1.0, 0.3)
+    often = query_tf(np.array(2.0), 1000.0)
     assert [round(float(value), 6) for value in (idf, tf, often)] == [2.363829, 0.779221, 1.996008]
     assert float(tf * often * idf**2) == pytest.approx(8.690701, abs=1e-6)
 
@@ -88,7 +86,7 @@ def test_all_eight_scores_against_a_slow_one() -> None:
     raw = [["treeview", "tree"], ["tabl", "tabl", "expandal", "colour"]]
     both = [split[0] + raw[0], split[1] + raw[1]]
     for forms, upstream in (("whole", False), ("split", True)):
-        technique = bluir(made, imports=False, profile="upstream" if upstream else "clean")
+        technique = bluir(made, profile="upstream" if upstream else "clean")
         # "all" of expandAll is a stop word; the package line holds no identifier here
         wanted = [
             sum(
@@ -111,8 +109,7 @@ def test_a_plain_word_asks_names_twice_and_comments_once() -> None:
 
 def test_identifiers_are_no_keywords_and_come_from_imports_too() -> None:
     source = parse_source('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
-    assert names_of(source, imports=False) == ["E", "x1", "String", "s"]
-    assert names_of(source, imports=True) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
+    assert identifiers(source) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
 
 
 def test_whole_names_find_what_the_report_spells_whole() -> None:
@@ -141,21 +138,6 @@ def test_files_without_a_word_of_the_report_are_left_out_upstream_only() -> None
 def test_a_report_without_known_words_gives_zeros() -> None:
     made = context(TWO, [Bug("1", "Bug 1 the", 1, 2, ["A.java"]), Bug("2", "zzz", 1, 3, ["A.java"])])
     assert set(scores(bluir(made), "1").values()) == set(scores(bluir(made), "2").values()) == {0.0}
-
-
-def test_similar_bugs_are_mixed_in_if_wanted() -> None:
-    made = context(FILES, [*OLD, ASKED], COMMITS)
-    query = ask(made, "3")
-    similar = Reports(made.fix_history, report_terms).simi(query)
-    assert similar.max() > 0
-    wanted = 0.8 * min_max(bluir(made).scores(query)) + 0.2 * min_max(similar)
-    assert bluir(made, similar_bugs=True).scores(query) == pytest.approx(wanted)
-
-
-def test_without_a_stemmer_forms_stay_apart() -> None:
-    made = context({"A.java": "class Parsers { }", "B.java": "class Bee { }"}, [Bug("1", "parser", 1, 2, ["A.java"])])
-    assert scores(bluir(made), "1")["A.java"] > 0
-    assert scores(bluir(made, stemmer="none"), "1")["A.java"] == 0
 
 
 def test_cookies_are_found_by_their_plural() -> None:

@@ -100,8 +100,8 @@ class TestBefore:
     def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does(self, made: BaselineContext) -> None:
         report = Bug("new", "x", opened=13)
         labelled = context(FILES, [*self.BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
-        query = made.asked(case(labelled, "new").report, "fix-asked")
-        assert report.id not in made.fix_history.place
+        query = made.query(case(labelled, "new").report, "fix-asked")
+        assert report.id not in made.fix_history.row_of_report
         ids = [made.fix_history.cases[place].report.id for place in query.history.reports.tolist()]
         assert ids == ["early", "at the opening", "between"]
         assert set(ids) == known(labelled, "new", "fix-asked")
@@ -110,10 +110,10 @@ class TestBefore:
         made = context(FILES, self.BUGS, cutoff="fix_order")
         stranger = case(context(FILES, [Bug("new", "x", opened=13, fixed_at=30, paths=[C])]), "new").report
         with pytest.raises(KeyError):
-            made.asked(stranger, "root")
+            made.query(stranger, "root")
 
 
-class TestKnown:
+class TestFixHistoryAsOf:
     """What the past says."""
 
     BUGS = (
@@ -132,7 +132,7 @@ class TestKnown:
 
     def test_sizes_count_files_that_are_gone(self) -> None:
         fix_history = context(FILES, self.BUGS).fix_history
-        assert dict(zip(fix_history.place, fix_history.sizes.tolist(), strict=True)) == {
+        assert dict(zip(fix_history.row_of_report, fix_history.sizes.tolist(), strict=True)) == {
             "1": 2,
             "2": 2,
             "3": 3,
@@ -157,24 +157,11 @@ class TestKnown:
         assert straight.last_fix.tolist() == other.last_fix.tolist()
         assert straight.fixes.tolist() == other.fixes.tolist()
 
-    def test_recent_commits_and_their_age(self) -> None:
-        commits = [
-            Commit("old", 2.9, {A: "class A { }"}, "too old"),
-            Commit("edge", 3, {A: "class A { int a; }"}, "seven days"),
-            Commit("side", 8, {B: "class B { }"}, "side", parents=("root",)),
-            Commit("merge", 9, {B: "class B { }"}, "merge", parents=("edge", "side")),
-        ]
-        made = context(FILES, [Bug("asked", "x", opened=10, fixed_at=40, paths=[C])], commits)
-        found = [
-            (round(age, 6), said, files.tolist()) for age, said, files in ask(made, "asked").history.recent_commits(7)
-        ]
-        assert found == [(7.0, "seven days", [at(made, A)]), (2.0, "side", [at(made, B)]), (1.0, "merge", [])]
 
-
-class TestTree:
+class TestParsedVersion:
     """One version of the files."""
 
-    def test_equal_texts_stand_on_the_shelf_once(self) -> None:
+    def test_equal_texts_are_parsed_once(self) -> None:
         made = context({"x/One.java": "class T { }", "y/Two.java": "class T { }", "z/Three.java": "class U { }"})
         version = made.version("root")
         assert len(made.files) == 2
@@ -204,7 +191,7 @@ class TestTree:
         assert version.snapshot.paths == (A, "src/a/New.java", C)
         assert version.from_paths(of_paths).tolist() == [at(made, path) for path in version.snapshot.paths]
 
-    def test_files_of_a_class_and_of_a_package(self) -> None:
+    def test_files_of_a_class(self) -> None:
         moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
         version = context({**FILES, **moved}).version("root")
 
@@ -215,8 +202,6 @@ class TestTree:
         assert paths(version.files_of_class("z.a.A")) == ["other/z/a/A.java"]
         assert paths(version.files_of_class("a.A$Inner")) == paths(version.files_of_class("a.A"))
         assert version.files_of_class("a.Missing") == []
-        assert paths(version.files_of_package("a")) == [A, "test/a/A.java"]
-        assert version.files_of_package("nowhere") == []
 
     def test_a_class_of_another_version_is_not_found(self) -> None:
         made = context(FILES, commits=[Commit("less", 1, {B: None})])
@@ -230,8 +215,8 @@ class TestTree:
         assert made.version("root") is not first
 
 
-class TestShelf:
-    """Readings of real blobs, and counts that are made once."""
+class TestParsedFiles:
+    """Parsed sources of real blobs, and counts that are made once."""
 
     def test_blobs_of_versions_are_read_once(self, repository: GitRepository) -> None:
         first = repository.commit({A: FILES[A], "b.txt": "text"})
@@ -252,10 +237,10 @@ class TestShelf:
     def test_fields_share_their_columns(self) -> None:
         files = context(FILES).files
         made = files.fields("all", {"type": lambda one: one.types, "variable": lambda one: one.variables})
-        assert made["type"].numbers == made["variable"].numbers
+        assert made["type"].vocabulary == made["variable"].vocabulary
         shapes = {one.matrix.shape for one in made.values()}
         assert shapes == {(3, 7)}
-        column = made["type"].numbers["cherry"]
+        column = made["type"].vocabulary["cherry"]
         assert made["variable"].matrix.toarray()[:, column].tolist() == [0, 0, 1]
         assert made["type"].matrix.toarray()[:, column].tolist() == [0, 0, 0]
 

@@ -14,19 +14,14 @@ from tests.lab.baselines.techniques import SMALL, fitted, parts, project
 from tests.lab.baselines.toy import Bug, ask, case, context, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError
-from tosloc.lab.baselines.dnnloc import (
-    ClassNames,
-    Dnnloc,
-    DnnlocSettings,
-    Terms,
-    Weights,
-    hardest,
-    length_score,
-    months,
-    recency,
-)
-from tosloc.lab.baselines.settings import of
-from tosloc.lab.baselines.vsm import count
+from tosloc.lab.baselines.dnnloc import Dnnloc
+from tosloc.lab.baselines.dnnloc.features import ClassNames, DnnlocFeatures, month_recency, months
+from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
+from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
+from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
+from tosloc.lab.baselines.settings import validated
+from tosloc.lab.baselines.training import evenly_spaced
+from tosloc.lab.baselines.vsm import count, length_score
 
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
 FILES = {
@@ -37,18 +32,18 @@ FILES = {
 
 
 def settings(**values: object) -> DnnlocSettings:
-    return of(DnnlocSettings, {**SMALL["dnnloc"], **values}, "test")
+    return validated(DnnlocSettings, {**SMALL["dnnloc"], **values}, "test")
 
 
 def test_there_is_no_upstream_profile() -> None:
     with pytest.raises(ConfigError, match="no public code"):
-        of(DnnlocSettings, {"profile": "upstream"}, "test")
+        validated(DnnlocSettings, {"profile": "upstream"}, "test")
     with pytest.raises(ConfigError, match="no public code"):
-        DnnlocSettings().under("upstream")
+        DnnlocSettings().with_profile("upstream")
 
 
 def test_terms_are_stems_of_words_and_of_their_parts() -> None:
-    assert Terms()("The getURLFor of HTMLParser_2 (x) are Parsing; null") == (
+    assert DnnlocTokenizer()("The getURLFor of HTMLParser_2 (x) are Parsing; null") == (
         ["geturlfor", "url", "htmlparser_2", "html", "parser", "pars"]
     )
 
@@ -61,11 +56,11 @@ def test_length_score_is_the_papers() -> None:
 def test_recency_counts_absolute_months() -> None:
     moments = [datetime(2010, 1, 3, tzinfo=UTC), datetime(2009, 12, 30, tzinfo=UTC), datetime(2010, 1, 1, tzinfo=UTC)]
     query, *last = months(np.array([moment.timestamp() for moment in moments])).tolist()
-    assert recency(query, np.array([*last, -np.inf])).tolist() == [0.5, 1.0, 0.0]
+    assert month_recency(query, np.array([*last, -np.inf])).tolist() == [0.5, 1.0, 0.0]
 
 
 def test_recency_of_a_report_dated_before_the_one_that_was_fixed() -> None:
-    assert recency(10.0, np.array([12.0])).tolist() == [1.0]
+    assert month_recency(10.0, np.array([12.0])).tolist() == [1.0]
 
 
 def test_features_by_hand() -> None:
@@ -76,7 +71,7 @@ def test_features_by_hand() -> None:
         Bug("3", "Bug 3 BananaPeel seed", opened=80, fixed_at=90, paths=[C], description="rots"),
     ]
     made = context(FILES, bugs)
-    features = Dnnloc(settings(), made).features(ask(made, "3"))
+    features = DnnlocFeatures(made).of(ask(made, "3"))
     idf = math.log(3 / 2)  # of seed; the terms of BananaPeel: ln 3, the stem of "rots" stands in no file
     # files: Apple = apple seed; Banana = bananapeel banana peel apple seed peel; Cherry = cherry
     first = idf**2 / math.sqrt(2 * idf**2) / math.sqrt(3 * math.log(3) ** 2 + idf**2)
@@ -98,7 +93,9 @@ def test_features_by_hand() -> None:
 
 
 def test_class_names_count_only_where_the_version_has_them() -> None:
-    names = ClassNames([parse_source("class TreeViewer { } class Tree { }"), parse_source("class ItemViewer { }")])
+    names = ClassNames(
+        [parse_source("class TreeViewer { } class Tree { }"), parse_source("class ItemViewer { }")], DnnlocTokenizer()
+    )
     both = names.cosine("Tree and TreeViewer", np.array([1, 1]))
     # said: treeviewer version viewer; declared: the same three, and itemviewer item viewer
     assert both == pytest.approx([1.0, 1 / 3])
@@ -108,7 +105,7 @@ def test_class_names_count_only_where_the_version_has_them() -> None:
 
 def test_weights_take_frequent_terms_and_give_vectors_of_one_length() -> None:
     counts = count([["a", "b", "b"], ["a", "b", "c"], ["a", "c"], ["d"]])
-    weights = Weights.of(counts, np.ones(4, dtype=np.bool_), 2, 0.5)
+    weights = TermWeighting.of(counts, np.arange(4), 2, 0.5)
     assert weights.terms == ("b", "c")  # a stands in more than half of them, d in only one
     matrix = weights.matrix(counts).toarray()
     assert (matrix**2).sum(axis=1) == pytest.approx([2, 2, 2, 0])
@@ -117,28 +114,22 @@ def test_weights_take_frequent_terms_and_give_vectors_of_one_length() -> None:
 
 
 def test_hardest_files_are_the_most_similar_wrong_ones() -> None:
-    assert hardest(np.array([0.1, 0.9, 0.9, 0.3]), np.array([1]), 2).tolist() == [2, 3]
+    assert hardest_negatives(np.array([0.1, 0.9, 0.9, 0.3]), np.array([1]), 2).tolist() == [2, 3]
 
 
 def test_the_newest_reports_are_wanted() -> None:
     made = context(FILES, [Bug(str(n), "seed", opened=n, fixed_at=n + 0.5, paths=[A]) for n in range(1, 9)])
     cases = list(reversed(made.fix_history.cases))
-    newest = Dnnloc.wanted(settings(train_reports=3), cases)
+    newest = Dnnloc.training_cases(settings(train_reports=3), cases)
     assert [one.report.id for one in newest] == ["6", "7", "8"]
-    spread = Dnnloc.wanted(settings(train_reports=4, choose="spread"), cases)
-    assert [one.report.id for one in spread] == ["2", "4", "6", "8"]
+    assert [one.report.id for one in Dnnloc.training_cases(settings(train_reports=0), cases)] == list("12345678")
+    assert [one.report.id for one in evenly_spaced(newest, 2)] == ["6", "8"]
 
 
-def test_every_file_gets_a_finite_score_and_the_relevancy_can_be_left_out(tmp_path: Path) -> None:
-    made = project()
-    for relevancy, features in ((True, 6), (False, 5)):
-        technique = fitted("dnnloc", made, tmp_path / str(relevancy), relevancy=relevancy)
-        assert isinstance(technique, Dnnloc)
-        found = scores(technique, "3")
-        assert set(found) == set(leaks.FILES)
-        assert np.isfinite(list(found.values())).all()
-        assert technique._fitted is not None
-        assert len(technique._fitted.low) == features
+def test_every_file_gets_a_finite_score(tmp_path: Path) -> None:
+    found = scores(fitted("dnnloc", project(), tmp_path), "3")
+    assert set(found) == set(leaks.FILES)
+    assert np.isfinite(list(found.values())).all()
 
 
 def test_another_seed_gives_another_network(tmp_path: Path) -> None:

@@ -8,15 +8,13 @@ import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.techniques import CONFIGS, KINDS, maker
-from tosloc.lab.baselines.settings import load
+from tosloc.lab.baselines.settings import load_settings
 
 FAIR = [
     pytest.param(name, values, id=" ".join([name, *(str(value) for value in values.values())]))
     for name, values in [
         *((name, {}) for name in KINDS),
-        ("bluir", {"profile": "clean", "similar_bugs": True}),
-        ("bluir", {"profile": "upstream", "similar_bugs": False}),
-        ("bluir", {"profile": "upstream", "similar_bugs": True}),
+        ("bluir", {"profile": "upstream"}),
     ]
 ]
 """Those that see nothing they should not."""
@@ -62,10 +60,12 @@ class TestUpstream:
 @pytest.mark.parametrize("name", KINDS)
 def test_the_file_of_settings_holds_every_key_and_the_defaults(name: str) -> None:
     model, file = KINDS[name].Settings, CONFIGS / f"{name}.toml"
-    assert load(model, file) == model() == leaks.every_key(model, file)
+    assert load_settings(model, file) == model() == leaks.every_key(model, file)
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name != "dnnloc"])
+@pytest.mark.parametrize("name", [name for name in KINDS if not KINDS[name].Settings.NO_UPSTREAM])
 def test_the_file_of_settings_under_the_other_profile(name: str) -> None:
     model = KINDS[name].Settings
-    assert load(model, CONFIGS / f"{name}.toml").under("upstream") == model.model_validate({"profile": "upstream"})
+    assert load_settings(model, CONFIGS / f"{name}.toml").with_profile("upstream") == model.model_validate(
+        {"profile": "upstream"}
+    )

@@ -12,14 +12,14 @@ import pytest
 from tests.lab.baselines.techniques import KINDS, build, fitted, parts, project
 from tests.lab.baselines.toy import case, scores
 from tosloc.errors import ToslocError
-from tosloc.lab.baselines import training as learning
 from tosloc.lab.baselines.context import ParsedFiles
+from tosloc.lab.baselines.training import Training
 
 LEARNED = [name for name, kind in KINDS.items() if kind.learned]
 
 
 @pytest.mark.parametrize("name", LEARNED)
-def test_the_order_on_the_shelf_does_not_matter(name: str, tmp_path: Path) -> None:
+def test_the_order_of_reading_does_not_matter(name: str, tmp_path: Path) -> None:
     made = project()
     sources = made.files.sources[::-1]
     rows = {blob: len(sources) - 1 - row for blob, row in made.files.row_of_blob.items()}
@@ -34,7 +34,7 @@ def test_a_finished_folder_is_only_read(
 ) -> None:
     made = project()
     first = scores(fitted(name, made, tmp_path), "3")
-    monkeypatch.setattr(learning, "train", None)
+    monkeypatch.setattr(Training, "learn", None)
     assert scores(fitted(name, made, tmp_path), "3") == first
     with pytest.raises(TypeError):  # other settings: what is there does not count
         fitted(name, made, tmp_path, **other)

@@ -176,13 +176,13 @@ def _history(
 
 def case(made: BaselineContext, bug: str) -> Case:
     """The labelled report called ``bug``."""
-    return made.fix_history.cases[made.fix_history.place[bug]]
+    return made.fix_history.cases[made.fix_history.row_of_report[bug]]
 
 
 def ask(made: BaselineContext, bug: str, version: str | None = None) -> BaselineQuery:
     """The query of a labelled report to its before-fix version, or to another one."""
     one = case(made, bug)
-    return made.asked(one.report, version or one.version)
+    return made.query(one.report, version or one.version)
 
 
 def scores(technique: Baseline, bug: str, version: str | None = None) -> dict[str, float]:

@@ -22,12 +22,12 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from tosloc.config import Share
+from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
-from tosloc.lab.baselines.buglocator import Reports, report_terms
+from tosloc.lab.baselines.buglocator import SimilarReports, report_terms
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff
 from tosloc.lab.baselines.history import FixCommits, FixWords
 from tosloc.lab.baselines.settings import Settings
-from tosloc.lab.baselines.vsm import min_max
 from tosloc.records import FloatArray
 
 
@@ -47,8 +47,6 @@ class AmaLgamSettings(Settings):
     """Share of similar bugs in SR."""
     b: Share = 0.3
     """Share of history."""
-    normalise: Literal["minmax", "none"] = "minmax"
-    """How S and R are brought to one scale."""
     days: PositiveFloat = 15.0
     """k, days of history that count."""
     fix_words: FixWords = "contains"
@@ -60,14 +58,14 @@ class AmaLgamSettings(Settings):
     """Whether files with a score of 0 count as not ranked."""
 
 
-def fused(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:
+def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:
     """(F,) AmaLgam from S, R and H.
 
-    >>> fused(np.array([0.5, 0.0]), np.array([1.0, 0.0]), np.array([0.1, 2.0]), 0.2, 0.3).round(6).tolist()
+    >>> amalgam_score(np.array([0.5, 0.0]), np.array([1.0, 0.0]), np.array([0.1, 2.0]), 0.2, 0.3).round(6).tolist()
     [0.66, 0.0]
     """
-    both = a * similar + (1 - a) * structured
-    score: FloatArray = np.where(both > 0, (1 - b) * both + b * history, 0.0)
+    text = a * similar + (1 - a) * structured
+    score: FloatArray = np.where(text > 0, (1 - b) * text + b * history, 0.0)
     return score
 
 
@@ -81,24 +79,21 @@ class AmaLgam(Baseline):
 
     def __init__(self, settings: AmaLgamSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
-        self.structured = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
-        self.reports = Reports(context.fix_history, report_terms)
+        self.bluir = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
+        self.similar_reports = SimilarReports(context.fix_history, report_terms)
         fix_history = context.fix_history
         self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1], settings.fix_words)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more."""
         settings = self.settings
-        structured = self.structured.text(query)
-        history = self.history(query)
+        structured, history = self.bluir.scores(query), self.history(query)
         if settings.fusion == "weighted":
-            words = self.structured.query_length(query.report)
+            words = self.bluir.query_length(query.report)
             weighted: FloatArray = settings.text_weight * structured / max(words, 1) + settings.history_weight * history
             return weighted
-        similar = self.reports.simi(query)
-        if settings.normalise == "minmax":
-            similar, structured = min_max(similar), min_max(structured)
-        return fused(similar, structured, history, settings.a, settings.b)
+        similar = self.similar_reports.simi_scores(query)
+        return amalgam_score(min_max(similar), min_max(structured), history, settings.a, settings.b)
 
     def left_out(self, query: BaselineQuery) -> int:
         """Files with a score of 0, which the public code does not write."""
@@ -106,7 +101,5 @@ class AmaLgam(Baseline):
 
     def history(self, query: BaselineQuery) -> FloatArray:
         """(F,) H."""
-        days: float = self.settings.days
-        if self.settings.ages == "fix":
-            return self.commits.scores_at_fix(query, days)
-        return self.commits.scores(query, days)
+        scores = self.commits.scores_at_fix if self.settings.ages == "fix" else self.commits.scores
+        return scores(query, self.settings.days)

@@ -13,7 +13,7 @@ many, project names among the stop words, report vectors over all reports; it wa
 comments of reports (the data has none), the last word of a text left whole, the second stemmer of report vectors
 (Lovins), a commit log that ends at the first odd date. In both profiles methods are those of nested types, too.
 
-Shapes: B blobs on the files, F files of a version, V terms, T terms of a report.
+Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from scipy import sparse
 from tosloc.analysis.parsed_source import ParsedSource, PieceKind
 from tosloc.analysis.traces import Frame, frames
 from tosloc.config import Share, Words
-from tosloc.lab.baselines.brtracer import imported
-from tosloc.lab.baselines.buglocator import Reports, Weighting
+from tosloc.index.rvsm import min_max
+from tosloc.lab.baselines.brtracer import imported_files
+from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedFiles, ParsedVersion
-from tosloc.lab.baselines.history import FixCommits, FixWords
+from tosloc.lab.baselines.history import FixCommits
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
@@ -43,7 +44,7 @@ from tosloc.lab.baselines.texts import (
     without_doc_tags,
     without_prefix,
 )
-from tosloc.lab.baselines.vsm import Counts, Space, min_max, step_length_score
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, step_length_score
 from tosloc.records import BoolArray, BugReport, FloatArray
 
 SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
@@ -51,9 +52,9 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
-TOP_RANKS: Final = 10
-"""Frames that count by their place."""
-FAR: Final = 0.1
+LAST_RANK: Final = 10
+"""Frames that count by their rank."""
+LOW_RANK_BOOST: Final = 0.1
 """What a frame farther down counts."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
@@ -89,15 +90,14 @@ class BLIASettings(Settings):
     """What a class counts that a file of the trace imports."""
     guess_files: bool = True
     """Whether a frame whose class is not found means the file of that name, if there is but one."""
-    fix_words: FixWords = "contains"
     weighting: Weighting = "published"
     """Of terms in reports, to compare them."""
     stops: Words = ("args", "main", "string")
     """Stop words beside English ones; in files beside Java's keywords, too."""
 
 
-class Cutter:
-    """How BLIA cuts names, comments and reports into terms."""
+class BLIATokenizer:
+    """How BLIA tokenises names, comments and reports."""
 
     def __init__(self, stops: Iterable[str]) -> None:
         self.report_stops = STOP_WORDS | frozenset(stops)
@@ -111,11 +111,11 @@ class Cutter:
 
     def names(self, names: Iterable[str]) -> list[str]:
         """Terms of names of types or methods, whole and in parts."""
-        return [term for name in names for term in self._cut(name, self._names, 0)]
+        return [term for name in names for term in self._name_terms(name, self._names, whole=True)]
 
     def variables(self, names: Iterable[str]) -> list[str]:
         """Terms of names of variables, in parts."""
-        return [term for name in names for term in self._cut(name, self._parts, 1)]
+        return [term for name in names for term in self._name_terms(name, self._parts, whole=False)]
 
     def comments(self, source: ParsedSource) -> list[str]:
         """Terms of the comments but for those that speak of a copyright."""
@@ -124,51 +124,47 @@ class Cutter:
             term for text in texts for term in stemmed(stopped(blia_words(without_doc_tags(text)), self.source_stops))
         ]
 
-    def _cut(self, name: str, known: dict[str, list[str]], first: int) -> list[str]:
+    def _name_terms(self, name: str, known: dict[str, list[str]], whole: bool) -> list[str]:
         if name not in known:
-            words = [word for run in _RUN.findall(name) for word in _forms(run, first)]
+            words: list[str] = []
+            for run in _RUN.findall(name):
+                forms = blia_words(run)
+                words += forms if whole or len(forms) == 1 else forms[1:]
             known[name] = stemmed(stopped(words, self.source_stops))
         return known[name]
 
 
-def _forms(run: str, first: int) -> list[str]:
-    words = blia_words(run)
-    return words[first:] if len(words) > 1 else words
-
-
 class Parts:
-    """The four parts of every blob of a files; weights come from whole files (docs/method.md, section B.7.3)."""
+    """The four parts of every blob; weights come from whole files (docs/method.md, section B.7.3)."""
 
-    def __init__(self, files: ParsedFiles, cutter: Cutter, weight: SourceWeight) -> None:
-        cut: dict[str, Callable[[ParsedSource], Sequence[str]]] = {
-            "class": lambda source: cutter.names(source.outer),
-            "method": lambda source: cutter.names(source.methods),
-            "variable": lambda source: cutter.variables(source.variables),
-            "comment": cutter.comments,
+    def __init__(self, files: ParsedFiles, tokenizer: BLIATokenizer, weight: SourceWeight) -> None:
+        terms: dict[str, Callable[[ParsedSource], Sequence[str]]] = {
+            "class": lambda source: tokenizer.names(source.outer),
+            "method": lambda source: tokenizer.names(source.methods),
+            "variable": lambda source: tokenizer.variables(source.variables),
+            "comment": tokenizer.comments,
         }
-        fields = files.fields(f"blia {sorted(cutter.report_stops)}", cut)
-        numbers = fields["class"].numbers
+        fields = files.fields(f"blia {sorted(tokenizer.report_stops)}", terms)
         total = sum((fields[part].matrix for part in PARTS[1:]), start=fields["class"].matrix)
-        self.whole = Counts(sparse.csr_array(total), numbers)
+        self.whole = Counts(sparse.csr_array(total), fields["class"].vocabulary)
         """Counts of whole files, all parts together."""
         self.squares: dict[str, sparse.csr_array] = {}
         """Part -> (B, V) squared tf of the whole file where the part holds the term."""
         self.by_term: dict[str, sparse.csr_array] = {}
         """Part -> (V, B) what the part gives to a product with a report, to be multiplied by the weights."""
         for part, counts in fields.items():
-            tf = sparse.csr_array(self.whole.log_counts.multiply(counts.held))
+            tf = sparse.csr_array(self.whole.log_tf.multiply(counts.presence))
             self.squares[part] = tf.power(2)
             self.by_term[part] = sparse.csr_array((tf if weight == "tf_idf" else counts.matrix).T)
         self.weight = weight
 
-    def cosines(self, space: Space, summary: Sequence[str], description: Sequence[str]) -> dict[str, FloatArray]:
+    def cosines(self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]) -> dict[str, FloatArray]:
         """Part -> (B,) sum of its cosines with the summary and with the description; 0/0 is 0."""
-        columns, numbers = self.whole.query([*summary, *description])
-        weights = (np.log(numbers) + 1.0) * space.idf[columns]
         # the weight of a term is that of the whole report, in whichever of its texts it stands
+        columns, weights = space.query_weights([*summary, *description])
         shares = np.zeros(len(columns))
         for text in (summary, description):
-            inside = np.isin(columns, self.whole.query(text)[0])
+            inside = np.isin(columns, self.whole.query_counts(text)[0])
             norm = float(np.sqrt((weights[inside] ** 2).sum()))
             if norm > 0:
                 shares += inside * weights / norm
@@ -183,9 +179,9 @@ class Parts:
 
 
 def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
-    """File -> 1 / its first place among the frames, .1 from the 11th on.
+    """File -> 1 / its first rank among the frames, .1 from the 11th on.
 
-    ``trace`` holds the files that each frame means: none for a class of another project, which has its place all the
+    ``trace`` holds the files that each frame means: none for a class of another project, which has its rank all the
     same, as has a class that is named again.
 
     >>> trace_scores([[7], [8], [7], [9]])
@@ -194,12 +190,12 @@ def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
     boosts: dict[int, float] = {}
     for rank, files in enumerate(trace, start=1):
         for file in files:
-            boosts.setdefault(file, 1.0 / rank if rank <= TOP_RANKS else FAR)
+            boosts.setdefault(file, 1.0 / rank if rank <= LAST_RANK else LOW_RANK_BOOST)
     return boosts
 
 
 def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[int]:
-    """Places of the files that a frame can mean: by class, then by package and file, then by file name alone.
+    """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone.
 
     The last, which takes ``guess``, only when there is one such file and the class is not the Java platform's.
     """
@@ -214,12 +210,12 @@ def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[in
     return found
 
 
-def candidates(text: FloatArray, rate: float) -> BoolArray:
-    """(F,) the files that the public code ranks by text: the values that are among its first different ones.
+def listed_by_text(text: FloatArray, rate: float) -> BoolArray:
+    """(F,) which files the public code ranks by text: those whose score is among the highest distinct ones.
 
     ``rate`` x F of them, rounded down, at least one; all that are above 0 if there are fewer; with rate 1 all files.
 
-    >>> candidates(np.array([0.0, 3.0, 1.0, 3.0, 2.0]), 0.4).tolist()
+    >>> listed_by_text(np.array([0.0, 3.0, 1.0, 3.0, 2.0]), 0.4).tolist()
     [False, True, False, True, True]
     """
     if rate >= 1.0:
@@ -230,10 +226,10 @@ def candidates(text: FloatArray, rate: float) -> BoolArray:
     return (text > 0) & (text >= least)
 
 
-def fused(base: FloatArray, commits: FloatArray, beta: float) -> FloatArray:
+def with_commits(base: FloatArray, commits: FloatArray, beta: float) -> FloatArray:
     """(F,) (1 - beta) base + beta Comm where base is above 0, else 0.
 
-    >>> fused(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
+    >>> with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
     [0.0, 0.6]
     """
     score: FloatArray = np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
@@ -249,67 +245,66 @@ class BLIA(Baseline):
 
     def __init__(self, settings: BLIASettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
-        self.cutter = Cutter(settings.stops)
-        self.parts = Parts(context.files, self.cutter, settings.source_weight)
-        self.reports = Reports(context.fix_history, self._report_terms, settings.weighting)
+        self.tokenizer = BLIATokenizer(settings.stops)
+        self.parts = Parts(context.files, self.tokenizer, settings.source_weight)
+        self.similar_reports = SimilarReports(
+            context.fix_history, lambda report: [*self._summary(report), *self._description(report)], settings.weighting
+        )
         fix_history = context.fix_history
-        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1], settings.fix_words)
+        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1])
         self._last: tuple[BaselineQuery, FloatArray, FloatArray, BoolArray] | None = None
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more; -1 for files that are not ranked."""
         settings = self.settings
-        text, similar, ranked = self._listed(query)
+        text, similar, ranked = self._candidates(query)
         base = np.zeros(len(text))
         base[ranked] = (1 - settings.alpha) * min_max(text[ranked]) + settings.alpha * min_max(similar[ranked])
         base += self.trace(query)
-        score: FloatArray = fused(base, self.commits.scores(query, settings.days), settings.beta)
+        score = with_commits(base, self.commits.scores(query, settings.days), settings.beta)
         return np.where(ranked, score, -1.0)
 
     def left_out(self, query: BaselineQuery) -> int:
         """Files that are neither among the first by text nor fixed with a similar bug."""
-        return int((~self._listed(query)[2]).sum())
+        return int((~self._candidates(query)[2]).sum())
 
-    def _listed(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
+    def _candidates(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
         """(F,) VSM, Simi, and which files are ranked."""
         if self._last is None or self._last[0] is not query:
             settings = self.settings
-            text, similar = self.text(query), self.reports.simi(query)
-            chosen = candidates(text, settings.candidate_rate)
-            if settings.lose_similar:
-                limit = int(settings.candidate_rate * len(text))
-                # the public code compares the wrong column with its limit, and so loses them all
-                if len(np.unique(similar[similar > 0])) > limit:
-                    similar = np.zeros_like(similar)
+            text, similar = self.text(query), self.similar_reports.simi_scores(query)
+            chosen = listed_by_text(text, settings.candidate_rate)
+            # the public code compares the wrong column with its limit, and so loses all similar bugs
+            limit = int(settings.candidate_rate * len(text))
+            if settings.lose_similar and len(np.unique(similar[similar > 0])) > limit:
+                similar = np.zeros_like(similar)
             # files of similar bugs come in as new rows, without a score by text
             self._last = (query, np.where(chosen, text, 0.0), similar, chosen | (similar > 0))
         return self._last[1:]
 
     def text(self, query: BaselineQuery) -> FloatArray:
         """(F,) VSM."""
-        version = query.version
-        report = query.report
-        space = Space(self.parts.whole, version.multiplicity)
-        summary = self.cutter.report(without_prefix(report.summary))
-        cosines = self.parts.cosines(space, summary, self.cutter.report(report.description))
-        weights = dict.fromkeys(PARTS, 1.0) | {"comment": self.settings.comment_weight}
+        version, report = query.version, query.report
+        space = VectorSpace(self.parts.whole, version.multiplicity)
+        cosines = self.parts.cosines(space, self._summary(report), self._description(report))
         total = np.zeros(len(version.files))
         for part in PARTS:
-            total += weights[part] * cosines[part]
+            total += (self.settings.comment_weight if part == "comment" else 1.0) * cosines[part]
         score: FloatArray = step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
         return score
 
     def trace(self, query: BaselineQuery) -> FloatArray:
         """(F,) Trace."""
-        version, settings = query.version, self.settings
-        report = query.report
+        version, settings, report = query.version, self.settings, query.report
         trace = [frame for frame in frames(f"{report.summary}\n{report.description}") if frame.type]
         named = trace_scores(files_of_frame(version, frame, settings.guess_files) for frame in trace)
         boost = np.zeros(len(version))
-        if settings.import_boost:
-            boost[list(imported(version, list(named)))] = settings.import_boost
+        boost[list(imported_files(version, named))] = settings.import_boost
         boost[list(named)] = list(named.values())
         return boost
 
-    def _report_terms(self, report: BugReport) -> list[str]:
-        return self.cutter.report(without_prefix(report.summary)) + self.cutter.report(report.description)
+    def _summary(self, report: BugReport) -> list[str]:
+        return self.tokenizer.report(without_prefix(report.summary))
+
+    def _description(self, report: BugReport) -> list[str]:
+        return self.tokenizer.report(report.description)

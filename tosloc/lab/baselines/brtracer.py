@@ -12,40 +12,38 @@ version. boost is 1 / rank of a class in the stack traces, .1 from rank 11 on an
 description, .2 for files whose qualified name holds one of their imports; and what BugLocator's has. Not imitated: what
 is not of BugLocator, and the end of the program when a version has one file.
 
-Shapes: B blobs on the files, G segments of all blobs, F files of a version.
+Shapes: B blobs, G segments of all blobs, F files of a version.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.analysis.traces import frames
 from tosloc.config import Share
-from tosloc.lab.baselines.buglocator import Reports, TextSettings, code_terms, name_terms, report_terms
+from tosloc.index.rvsm import min_max
+from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_terms
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
-from tosloc.lab.baselines.vsm import Counts, Space, count, min_max
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count
 from tosloc.records import FloatArray, LongArray
 
-Boost: TypeAlias = Literal["rank", "flat", "none"]
-"""``rank``: the paper's, by place in the traces; ``flat``: the public code's, by mention."""
-Namesakes: TypeAlias = Literal["unique", "all", "never"]
-"""What a frame whose class no path fits means: the only class of its simple name, all such classes, or nothing."""
+Boost: TypeAlias = Literal["rank", "flat"]
+"""``rank``: the paper's, by rank in the traces; ``flat``: the public code's, by mention."""
 Median: TypeAlias = Literal["true", "upper"]
 
 LAST_RANK: Final = 10
 """Ranks beyond it are worth as little as an import."""
-IMPORTED: Final = 0.1
-NAMED_FLAT: Final = 0.5
-IMPORTED_FLAT: Final = 0.2
-DEEPER: Final = 2
+IMPORT_BOOST: Final = 0.1
+FLAT_BOOST: Final = 0.5
+FLAT_IMPORT_BOOST: Final = 0.2
+EXTRA_PARTS: Final = 2
 """By how many parts a name may be longer than the import that it holds, in the public code."""
 
 _FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.java")
@@ -63,9 +61,6 @@ class BRTracerSettings(TextSettings):
     segment_terms: Annotated[int, Field(ge=1)] = 800
     median: Median = "true"
     boost: Boost = "rank"
-    namesakes: Namesakes = "unique"
-    wildcards: bool = False
-    """Whether ``import a.b.*`` stands for all files of the package a.b."""
 
 
 def segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list[str]]:
@@ -81,14 +76,15 @@ def segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list
 def median_length_score(lengths: FloatArray, beta: float = 50.0, median: Median = "true") -> FloatArray:
     """(F,) 1 / (1 + exp(-beta (x - median) / (max - min))); 0 for an empty file (docs/method.md, section B.4.3).
 
-    ``upper`` takes the place after the middle, as the public code does.
+    ``upper`` takes the length after the middle one, as the public code does.
     """
     if not len(lengths):
         return lengths
     if median == "upper":
         ordered = np.sort(lengths)
-        places = [len(lengths) // 2 + 1] if len(lengths) % 2 else [len(lengths) // 2, len(lengths) // 2 + 1]
-        middle = float(ordered[np.minimum(places, len(lengths) - 1)].sum() // len(places))
+        half = len(lengths) // 2
+        middles = [half + 1] if len(lengths) % 2 else [half, half + 1]
+        middle = float(ordered[np.minimum(middles, len(lengths) - 1)].sum() // len(middles))
     else:
         middle = float(np.median(lengths))
     span = float(lengths.max() - lengths.min())
@@ -107,30 +103,31 @@ class BRTracer(Baseline):
 
     def __init__(self, settings: BRTracerSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
-        self.reports = Reports(
+        self.similar_reports = SimilarReports(
             context.fix_history, lambda report: report_terms(report, settings.stopping), settings.weighting
         )
-        self.lengths: FloatArray = np.zeros(len(context.files))
-        """(B,) terms of each blob."""
-        starts: list[int] = []
+        lengths: list[int] = []
         parts: list[list[str]] = []
+        owners: list[int] = []
         for row, source in enumerate(context.files.sources):
             terms = code_terms(source, settings)
-            self.lengths[row] = len(terms)
-            starts.append(len(parts))
-            parts += segments(terms, name_terms(source, settings), settings.segment_terms)
-        self.starts: LongArray = np.array(starts, dtype=np.int64)
+            own = segments(terms, name_terms(source, settings), settings.segment_terms)
+            lengths.append(len(terms))
+            parts += own
+            owners += [row] * len(own)
+        self.lengths: FloatArray = np.array(lengths, dtype=np.float64)
+        """(B,) terms of each blob."""
+        self.blob_of_segment: LongArray = np.array(owners, dtype=np.int64)
+        """(G,) rising."""
+        self.starts: LongArray = np.searchsorted(self.blob_of_segment, np.arange(len(lengths)))
         """(B,) first segment of each blob."""
-        self.blob_of_segment: LongArray = np.repeat(
-            np.arange(len(starts), dtype=np.int64), np.diff([*starts, len(parts)])
-        )
-        """(G,)"""
         self.counts: Counts = count(parts)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) the best segment of each file, and what the traces add."""
         alpha = self.settings.alpha
-        similar = min_max(self.reports.simi(query))  # all segments of a file have its value: the same extremes
+        # all segments of a file have its value: the same extremes
+        similar = min_max(self.similar_reports.simi_scores(query))
         base = (1 - alpha) * self.best_segments(query) + alpha * similar
         score: FloatArray = base + self.boost(query)
         return score
@@ -140,7 +137,7 @@ class BRTracer(Baseline):
         version = query.version
         if not len(self.starts) or not len(version):
             return np.zeros(len(version))
-        space = Space(self.counts, version.multiplicity[self.blob_of_segment])
+        space = VectorSpace(self.counts, version.multiplicity[self.blob_of_segment])
         cosine = space.cosine(report_terms(query.report, self.settings.stopping))
         length = median_length_score(version.to_files(self.lengths), self.settings.beta, self.settings.median)
         best = length * version.to_files(np.maximum.reduceat(cosine, self.starts))
@@ -150,66 +147,62 @@ class BRTracer(Baseline):
 
     def boost(self, query: BaselineQuery) -> FloatArray:
         """(F,) what the stack traces of the report add."""
-        settings: BRTracerSettings = self.settings
-        description = query.report.description
-        if settings.boost == "rank":
-            return rank_boost(query.version, description, settings.namesakes, settings.wildcards)
-        return flat_boost(query.version, description) if settings.boost == "flat" else np.zeros(len(query.version))
+        boost = rank_boost if self.settings.boost == "rank" else flat_boost
+        return boost(query.version, query.report.description)
 
 
-def traced(version: ParsedVersion, text: str, namesakes: Namesakes = "unique") -> list[list[int]]:
-    """Places of the files of each class in a text's frames, in their order; a class stands once, and has some file.
+def files_of_frames(version: ParsedVersion, text: str) -> list[list[int]]:
+    """Positions of the files of each class in a text's frames, in their order; each file once, no class without one.
 
     One class can stand in several files, such as one for each platform.
     """
     found: list[list[int]] = []
     seen: set[int] = set()
-    for name in dict.fromkeys((frame.type, frame.file, frame.path) for frame in frames(text)):
-        if fresh := [place for place in _files_of_frame(version, *name, namesakes) if place not in seen]:
-            seen.update(fresh)
-            found.append(fresh)
+    for frame in dict.fromkeys((frame.type, frame.file, frame.path) for frame in frames(text)):
+        if new := [position for position in _files_of_frame(version, *frame) if position not in seen]:
+            seen.update(new)
+            found.append(new)
     return found
 
 
-def _files_of_frame(version: ParsedVersion, kind: str, file: str, path: str, namesakes: Namesakes) -> list[int]:
+def _files_of_frame(version: ParsedVersion, type_name: str, file: str, path: str) -> list[int]:
     if path:  # languages whose frames give one
-        return [version.row_of_path[row] for row in version.paths.rows_of_file(path)]
-    package, dot, _ = kind.rpartition(".")
+        return [version.position_of_path[row] for row in version.paths.rows_of_file(path)]
+    package, dot, _ = type_name.rpartition(".")
     stem = file.rpartition(".")[0]
     # the file's name first: a class beside the one that a file is called after stands in that file
-    places = (version.files_of_class(f"{package}.{stem}") or version.files_of_class(kind)) if dot else []
-    if places or namesakes == "never":
-        return places
-    same = [version.row_of_path[row] for row in version.paths.rows_of_stem(stem)]
-    # copies of one class, such as one for each platform, are one name
-    packages = {source.package if source else "" for source in map(version.source, same)}
-    return same if namesakes == "all" or len(packages) == 1 else []
+    found = (version.files_of_class(f"{package}.{stem}") or version.files_of_class(type_name)) if dot else []
+    if found:
+        return found
+    # no path fits: the only class of that simple name; its copies, such as one for each platform, are one
+    same_name = _files_of_stem(version, stem)
+    packages = {source.package if source else "" for source in map(version.source, same_name)}
+    return same_name if len(packages) == 1 else []
 
 
-def imported(version: ParsedVersion, places: Sequence[int], wildcards: bool = False) -> set[int]:
-    """Places of the files that these files import."""
-    names: set[str] = set()
-    for place in places:
-        source = version.source(place)
-        names.update(() if source is None else source.imports)
-    found: set[int] = set()
-    for name in names:
-        if not name.endswith(".*"):
-            found.update(version.files_of_class(name))
-        elif wildcards:
-            found.update(version.files_of_package(name.removesuffix(".*")))
-    return found
+def _files_of_stem(version: ParsedVersion, stem: str) -> list[int]:
+    return [version.position_of_path[path] for path in version.paths.rows_of_stem(stem)]
 
 
-def rank_boost(
-    version: ParsedVersion, text: str, namesakes: Namesakes = "unique", wildcards: bool = False
-) -> FloatArray:
+def imports_of(version: ParsedVersion, positions: Iterable[int]) -> set[str]:
+    """Names that these files import, ``.*`` for all of a package."""
+    sources = map(version.source, positions)
+    return {name for source in sources if source is not None for name in source.imports}
+
+
+def imported_files(version: ParsedVersion, positions: Iterable[int]) -> set[int]:
+    """Positions of the files that these files import by name; an import of a whole package is no relation."""
+    names = (name for name in imports_of(version, positions) if not name.endswith(".*"))
+    return {position for name in names for position in version.files_of_class(name)}
+
+
+def rank_boost(version: ParsedVersion, text: str) -> FloatArray:
     """(F,) 1 / rank of the classes in a text's frames up to rank 10, then .1; .1 for what their files import."""
     boost = np.zeros(len(version))
-    named = traced(version, text, namesakes)
-    boost[list(imported(version, [place for places in named for place in places], wildcards))] = IMPORTED
-    for rank, places in enumerate(named, start=1):
-        boost[places] = 1.0 / rank if rank <= LAST_RANK else IMPORTED
+    named = files_of_frames(version, text)
+    boost[list(imported_files(version, chain.from_iterable(named)))] = IMPORT_BOOST
+    for rank, positions in enumerate(named, start=1):
+        boost[positions] = 1.0 / rank if rank <= LAST_RANK else IMPORT_BOOST
     return boost
 
 
@@ -220,29 +213,27 @@ def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
     """
     boost = np.zeros(len(version))
     stems = dict.fromkeys(name.removesuffix(".java") for name in _FILE.findall(text))
-    named = [version.row_of_path[path] for stem in stems for path in version.paths.rows_of_stem(stem)]
+    named = [position for stem in stems for position in _files_of_stem(version, stem)]
     if not named:
         return boost
     names = qualified_names(version)
     starts = list(accumulate((len(name) + 1 for name in names), initial=0))
     joined = "\n".join(names)
-    imports: set[str] = set()
-    for place in named:
-        source = version.source(place)
-        imports.update(() if source is None else (name.removesuffix(".*") for name in source.imports))
-    for name in imports:
-        at = joined.find(name)
+    for imported in {name.removesuffix(".*") for name in imports_of(version, named)}:
+        at = joined.find(imported)
         while at >= 0:
-            place = bisect_right(starts, at) - 1
-            if names[place].count(".") - name.count(".") <= DEEPER:
-                boost[place] = IMPORTED_FLAT
-            at = joined.find(name, starts[place + 1])
-    boost[named] = NAMED_FLAT
+            position = bisect_right(starts, at) - 1
+            if names[position].count(".") - imported.count(".") <= EXTRA_PARTS:
+                boost[position] = FLAT_IMPORT_BOOST
+            at = joined.find(imported, starts[position + 1])
+    boost[named] = FLAT_BOOST
     return boost
 
 
 def qualified_names(version: ParsedVersion) -> list[str]:
     """(F,) package and file name without suffix of every file."""
-    sources: list[ParsedSource | None] = [version.source(place) for place in range(len(version))]
-    stems = [version.paths.table.stems[path] for path in version.snapshot.path_ids.tolist()]
-    return [f"{one.package}.{stem}" if one and one.package else stem for one, stem in zip(sources, stems, strict=True)]
+    names: list[str] = []
+    for position, path in enumerate(version.snapshot.path_ids.tolist()):
+        source, stem = version.source(position), version.paths.table.stems[path]
+        names.append(f"{source.package}.{stem}" if source and source.package else stem)
+    return names

@@ -18,21 +18,18 @@ from tosloc.data.history import History
 from tosloc.lab.baselines.context import BaselineQuery
 from tosloc.records import BoolArray, FloatArray
 
-FixWords: TypeAlias = Literal["contains", "words", "subject"]
-"""How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``words``: as words;
-``subject``: anywhere in the first line, in lower case only, as public code has it."""
+FixWords: TypeAlias = Literal["contains", "subject"]
+"""How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``subject``: anywhere
+in the first line, in lower case only, as public code has it."""
 
 DAY: Final = 86_400.0
-_CONTAINS = re.compile(r"bug|fix", re.I)
-_WORDS = re.compile(r"\b(?:bug|fix(?:es|ed)?)\b", re.I)
-_SUBJECT = re.compile(r"\A[^\n]*(?:bug|fix)")
-_PATTERNS: Final = {"contains": _CONTAINS, "words": _WORDS, "subject": _SUBJECT}
+_PATTERNS: Final = {"contains": re.compile(r"bug|fix", re.I), "subject": re.compile(r"\A[^\n]*(?:bug|fix)")}
 
 
-def recency(age: FloatArray, days: float) -> FloatArray:
+def commit_recency(age: FloatArray, days: float) -> FloatArray:
     """What a commit of this age in days counts in a window of so many days.
 
-    >>> recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
+    >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
     [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
     """
     value: FloatArray = 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
@@ -45,8 +42,8 @@ class FixCommits:
     Shapes: C commits, X fixing commits, N paths, F files of a version.
     """
 
-    def __init__(self, history: History, paths: int, say: FixWords = "contains") -> None:
-        pattern = _PATTERNS[say]
+    def __init__(self, history: History, paths: int, words: FixWords = "contains") -> None:
+        pattern = _PATTERNS[words]
         changing = np.diff(history.touched_starts) > 0
         self.history = history
         self.numbers = np.array(
@@ -67,30 +64,32 @@ class FixCommits:
 
     def scores(self, query: BaselineQuery, days: float) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
-        return query.version.from_paths(self._sum(query.history.commits, query.history.moment, days))
+        age, usable = self._ages(query.history.commits, query.history.time)
+        chosen = np.flatnonzero(usable & (age <= days))
+        return query.version.from_paths(
+            np.asarray(self.touched[chosen].T @ commit_recency(age[chosen], days), dtype=np.float64)
+        )
 
-    def scores_at_fix(self, query: BaselineQuery, days: float, first_only: bool = True) -> FloatArray:
+    def scores_at_fix(self, query: BaselineQuery, days: float) -> FloatArray:
         """(F,) H as AmaLgam's public code has it: a leak, for its upstream profile only.
 
         Ages are from the report's fix, so commits made while the bug was worked on count; of each file only its first
-        fix of all times is left in the table. A report without a known fix is query at its opening.
+        fix of all times is left. For a report without a known fix ages are from its opening.
         """
         fix_history = query.history.fix_history
-        place = fix_history.place.get(query.report.id)
-        moment = query.history.moment if place is None else float(fix_history.fixed_at[place])
-        known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < moment)
-        return query.version.from_paths(self._sum(known, moment, days, first_only))
-
-    def _sum(self, known: BoolArray, moment: float, days: float, first_only: bool = False) -> FloatArray:
-        """(N,) H over the known commits of the window."""
-        age = (moment - self.times) / DAY
-        usable = known[self.numbers] & (age > 0)
-        chosen = np.flatnonzero(usable & (age <= days))
-        if not first_only:
-            return np.asarray(self.touched[chosen].T @ recency(age[chosen], days), dtype=np.float64)
-        before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
+        row = fix_history.row_of_report.get(query.report.id)
+        time = query.history.time if row is None else float(fix_history.fixed_at[row])
+        known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < time)
+        age, usable = self._ages(known, time)
+        fixed_before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
         score = np.zeros(self.touched.shape[1])
-        for place in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
-            paths = self.touched.indices[self.touched.indptr[place] : self.touched.indptr[place + 1]]
-            score[paths] = recency(age[place], days)
-        return np.where(before > 0, 0.0, score)
+        chosen = np.flatnonzero(usable & (age <= days))
+        for commit in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
+            paths = self.touched.indices[self.touched.indptr[commit] : self.touched.indptr[commit + 1]]
+            score[paths] = commit_recency(age[commit], days)
+        return query.version.from_paths(np.where(fixed_before > 0, 0.0, score))
+
+    def _ages(self, known: BoolArray, time: float) -> tuple[FloatArray, BoolArray]:
+        """(X,) ages in days, and which commits are ``known`` (C,) and were made before ``time``."""
+        age: FloatArray = (time - self.times) / DAY
+        return age, known[self.numbers] & (age > 0)

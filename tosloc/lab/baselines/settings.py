@@ -24,16 +24,21 @@ class Settings(Section):
     UPSTREAM: ClassVar[Mapping[str, Any]] = {}
     """Defaults that are others under ``profile = "upstream"``; a value that is given counts in either profile."""
 
+    NO_UPSTREAM: ClassVar[str] = ""
+    """Why there is no upstream profile, for a technique without one."""
+
     profile: Profile = "clean"
 
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_profile(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("profile") == "upstream":
-            return {**cls.UPSTREAM, **values}
-        return values
+        if not isinstance(values, dict) or values.get("profile") != "upstream":
+            return values
+        if cls.NO_UPSTREAM:
+            raise ConfigError(cls.NO_UPSTREAM)
+        return {**cls.UPSTREAM, **values}
 
-    def under(self, profile: Profile) -> Self:
+    def with_profile(self, profile: Profile) -> Self:
         """The same values that were given, with the defaults of another profile."""
         given = self.model_dump(exclude_unset=True)
         if self.profile == "upstream":
@@ -41,15 +46,15 @@ class Settings(Section):
         return type(self).model_validate({**given, "profile": profile})
 
 
-def load(model: type[S], path: Path | None) -> S:
+def load_settings(model: type[S], path: Path | None) -> S:
     """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
     if path is None:
         return model()
-    return of(model, read_toml(path, "settings"), str(path))
+    return validated(model, read_toml(path, "settings"), str(path))
 
 
-def of(model: type[S], values: dict[str, Any], where: str) -> S:
-    """Settings from values; ``where`` they stand is said if they are wrong."""
+def validated(model: type[S], values: dict[str, Any], where: str) -> S:
+    """Settings from values. Raises ConfigError that says ``where`` they stand and which key is wrong."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -1,6 +1,6 @@
-"""Words as the published techniques cut them, each its own way; the names are those of docs/method.md, section B.1.4.
+"""How the published techniques tokenise, each its own way; the names are those of docs/method.md, section B.1.4.
 
-Stop words are tested in lower case before stemming, by one list of the project's own.
+Stop words are tested in lower case before stemming, by one list for all techniques.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ KEYWORDS: Final[frozenset[str]] = frozenset(
     true false null""".split()
 )
 """Java's reserved words and literals."""
-CODE_STOPS: Final = KEYWORDS | {"string", "main", "args"}
-"""What code says everywhere; the public code of BugLocator and BRTracer drops the last three too."""
 STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
     "don doesn didn isn wasn aren won wouldn couldn shouldn hasn haven hadn ll ve re".split()
 )
@@ -128,10 +126,8 @@ def blia_words(text: str) -> list[str]:
         if not word:
             continue
         parts = _BLUIR_PARTS.findall(word)
-        found.append(word)
-        if len(parts) > 1:
-            found += parts
-    return [word for word in found if word != "'"]
+        found += [word, *parts] if len(parts) > 1 else [word]
+    return found
 
 
 def without_doc_tags(comment: str) -> str:

@@ -1,10 +1,7 @@
-"""What the learned techniques share: which reports they learn from, trainings that can be killed, weights on disk.
+"""What the learned techniques share: which reports they learn from, and trainings that survive an interruption.
 
-``Learned`` is the base of such a technique. Its ``fit`` asks for a ``Training``, which knows the reports, the folder
-and how to learn; ``in_batches`` makes an epoch of a loss.
-
-Everything is kept in safetensors files whose header holds a JSON record: nothing that is read can run code. torch loads
-inside the functions that need it.
+``LearnedBaseline`` is the base of such a technique. Its ``fit`` asks for a ``Training``, which knows the reports and
+the folder, and how to learn; ``in_batches`` makes an epoch of a loss. torch loads inside the functions that need it.
 """
 
 from __future__ import annotations
@@ -13,256 +10,95 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
+from tosloc.arrays import Array, Arrays, load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.data.splits import fix_order
-from tosloc.errors import ToslocError
-from tosloc.files import write_text, written_whole
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
+from tosloc.lab.baselines.settings import Settings
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
-from tosloc.reranking.encoder.state import State
 
 if TYPE_CHECKING:
     import torch
 
-Choice: TypeAlias = Literal["newest", "spread"]
-"""Which training reports are learned from when not all are: the last ones, or some over the whole time."""
-Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
-Float16Array: TypeAlias = npt.NDArray[np.float32]
+RECORD = "record"
+"""Name of the array that holds a key and a record, as JSON."""
 
 
-class LearningSettings(Protocol):
-    """Settings that every learned technique has, each with a default of its own.
+class LearningSettings(Settings):
+    """Settings that every learned technique has."""
 
-    They are declared where the technique's file has them and not inherited: what an interrupted run has kept is found
-    by the settings in the order of their declaration.
-    """
-
-    train_reports: int
-    """Training reports that are learned from; 0 for all."""
-    choose: Choice
-    validation_reports: int
-    """Validation reports, at even distances, whose MAP stops the training."""
-    learning_rate: float
-    patience: int
+    train_reports: NonNegativeInt = 600
+    """Training reports that are learned from, the newest; 0 for all."""
+    validation_reports: PositiveInt = 100
+    """Validation reports, evenly spaced, whose MAP stops the training."""
+    learning_rate: PositiveFloat = 1e-3
+    patience: NonNegativeInt = 3
     """Epochs without a better MAP after which a training stops; 0: never."""
-    device: Literal["auto", "cpu"]
-    threads: int
+    device: Literal["auto", "cpu"] = "auto"
+    threads: NonNegativeInt = 0
     """Threads of torch; 0: as many as it likes."""
 
 
-def chosen(cases: Sequence[Case], number: int, how: Choice = "newest") -> list[Case]:
-    """At most ``number`` (0: all) of the cases with a fixed file, in the order of their fixes."""
-    usable = sorted((case for case in cases if case.fixed), key=fix_order)
-    if how == "spread":
-        return spread(usable, number)
-    return usable[-number:] if number else usable
-
-
-def spread(cases: Sequence[Case], number: int) -> list[Case]:
-    """At most ``number`` (0: all) of the cases, at even distances, the last one among them."""
-    if not number or number >= len(cases):
+def evenly_spaced(cases: Sequence[Case], number: int) -> list[Case]:
+    """At most ``number`` of the cases, the last one among them."""
+    if number >= len(cases):
         return list(cases)
-    return [cases[(place + 1) * len(cases) // number - 1] for place in range(number)]
+    return [cases[(chosen + 1) * len(cases) // number - 1] for chosen in range(number)]
 
 
-def places_of(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
-    """Places in the version of those of the paths that it has and that could be read, rising."""
-    names, places = query.version.snapshot.path_names.ids, query.version.row_of_path
-    found = {places[names[path]] for path in paths if path in names and names[path] in places}
-    return np.array(sorted(place for place in found if query.version.rows[place] >= 0), dtype=np.int64)
+def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
+    """Positions, rising, of those of the paths that the version has and that could be read."""
+    ids, positions = query.version.snapshot.path_names.ids, query.version.position_of_path
+    found = {positions[ids[path]] for path in paths if path in ids and ids[path] in positions}
+    return np.array(sorted(position for position in found if query.version.rows[position] >= 0), dtype=np.int64)
 
 
-class ScoredRun(Protocol):
-    """A report whose files have been scored, as far as measures go."""
+def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
+    """MAP over all files; of each report the files' scores, the fixed files' positions and their number.
 
-    @property
-    def fixed(self) -> LongArray:
-        """Places of the fixed files."""
-
-    @property
-    def relevant(self) -> int:
-        """Fixed files of the report, those that have no place too."""
-
-
-def mean_average_precision(reports: Sequence[ScoredRun], found: Iterable[FloatArray]) -> float:
-    """MAP over the full rankings of some reports by their files' scores, given in the same order; 0 of no report."""
+    The number also counts fixed files that have no position; without reports the MAP is 0.
+    """
     values = [
-        average_precision(fixed_ranks(scores, one.fixed).tolist(), one.relevant, add=np.sum)
-        for one, scores in zip(reports, found, strict=True)
+        average_precision(fixed_ranks(scores, fixed).tolist(), relevant, add=np.sum)
+        for scores, fixed, relevant in rankings
     ]
     return float(np.mean(values)) if values else 0.0
-
-
-def key_of(name: str, settings: Any, seed: int, cutoff: str, train: Sequence[Case], validation: Sequence[Case]) -> str:
-    """What a training is of: weights of another key are not gone on with."""
-    told = settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
-    cases = [
-        [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in part]
-        for part in (sorted(train, key=fix_order), sorted(validation, key=fix_order))
-    ]
-    text = json.dumps([name, told, seed, cutoff, cases], sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def device_of(name: Literal["auto", "cpu"], threads: int) -> torch.device:
-    """Where the networks live; ``threads`` above 0 limits what torch uses of the processor."""
-    import torch
-
-    if threads:
-        torch.set_num_threads(threads)
-    return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else "cpu")
-
-
-def save(path: Path, arrays: Arrays, key: str, record: Mapping[str, Any]) -> None:
-    """Write arrays and a record whole or not at all."""
-    import safetensors.numpy
-
-    with written_whole(path) as temporary:
-        safetensors.numpy.save_file(
-            {name: np.ascontiguousarray(values) for name, values in arrays.items()},
-            temporary,
-            {"key": key, "record": json.dumps(record)},
-        )
-
-
-def load(path: Path, key: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
-    """What was saved with this key; None if there is nothing, something else, or half a file."""
-    import safetensors
-
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            told = file.metadata() or {}
-            if told.get("key") != key:
-                return None
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
-            return arrays, json.loads(told["record"])
-    except (OSError, ValueError, KeyError, safetensors.SafetensorError):
-        return None
 
 
 Epoch: TypeAlias = Callable[["torch.optim.Optimizer", np.random.Generator], float]
 """One pass over the training data with randomness of its own; its mean loss."""
 
 
-def train(
-    model: torch.nn.Module,
-    path: Path,
-    epoch: Epoch,
-    validate: Callable[[], float] | None,
-    *,
-    key: str,
-    seed: int,
-    epochs: int,
-    learning_rate: float,
-    weight_decay: float = 0.0,
-    patience: int = 0,
-    what: str = "training",
-    progress: Progress = silent,
-) -> State:
-    """Train by Adam until validation gains nothing for ``patience`` epochs; the model holds the best epoch afterwards.
-
-    Without ``validate`` the last epoch is the best; of equal ones, the later. ``path`` is written after every epoch,
-    and every epoch's randomness depends on nothing before it, so that going on ends where never stopping does.
-    """
-    import torch
-
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
-    state, best = _resumed(path, key, model, optimizer)
-    while state.epoch < epochs and not (patience and state.waited >= patience):
-        model.train()
-        loss = epoch(optimizer, np.random.default_rng([seed, state.epoch]))
-        if not math.isfinite(loss):
-            raise ToslocError(f"{what}: the loss is no longer a number; lower learning_rate")
-        model.eval()
-        score = validate() if validate is not None else -loss
-        state.epoch += 1
-        state.curve.append({"epoch": state.epoch, "loss": loss, **({"map": score} if validate is not None else {})})
-        if validate is None or score >= state.best:
-            state.best, state.best_epoch = score, state.epoch
-            best = weights(model)
-        arrays = weights(model, "now/")
-        arrays |= {f"best/{name}": values for name, values in best.items()}
-        for name, parameter in model.named_parameters():
-            for part, tensor in optimizer.state[parameter].items():
-                arrays[f"adam/{part}/{name}"] = tensor.detach().cpu().numpy()
-        save(path, arrays, key, asdict(state))
-        write_text(path.with_suffix(".json"), json.dumps(state.curve, indent=1) + "\n")
-        told = f", validation MAP {score:.3f}" if validate is not None else ""
-        progress(f"{what}, epoch {state.epoch}: loss {loss:.4f}{told}", state.epoch, epochs)
-    if best:
-        put(model, best)
-    model.eval()
-    return state
-
-
-def put(model: torch.nn.Module, arrays: Arrays, under: str = "") -> None:
-    """Give a model its weights, whose names in ``arrays`` begin with ``under``."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(np.array(arrays[under + name])))
-
-
-def weights(model: torch.nn.Module, under: str = "") -> dict[str, npt.NDArray[Any]]:
-    """Copies of a model's weights by name, with ``under`` in front; ``put`` gives them back."""
-    return {under + name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
-
-
-def _resumed(
-    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[State, dict[str, npt.NDArray[Any]]]:
-    import torch
-
-    found = load(path, key)
-    if found is None:
-        return State(), {}
-    arrays, record = found
-    names = [name for name, _ in model.named_parameters()]
-    put(model, arrays, "now/")
-    told = optimizer.state_dict()
-    told["state"] = {
-        number: {
-            part: torch.from_numpy(np.array(arrays[f"adam/{part}/{name}"]))
-            for part in ("step", "exp_avg", "exp_avg_sq")
-        }
-        for number, name in enumerate(names)
-    }
-    optimizer.load_state_dict(told)
-    return State(**record), {name: arrays[f"best/{name}"] for name in names}
-
-
 def in_batches(
     number: int,
     size: int,
     loss_of: Callable[[LongArray], torch.Tensor],
-    order: LongArray | None = None,
-    told: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Epoch:
-    """One pass over ``number`` examples, ``size`` at a time; ``loss_of`` gives the mean loss of those at some places.
+    """One pass over ``number`` examples in a random order, ``size`` at a time; ``loss_of`` gives the mean loss of some.
 
-    The order is drawn anew for every epoch, unless one is given. ``told`` hears after each batch how many are done.
+    ``progress`` is called after each batch with the number of examples that are done.
     """
 
     def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
         total = 0.0
-        places = rng.permutation(number) if order is None else order
+        order = rng.permutation(number)
         for start in range(0, number, size):
-            batch = places[start : start + size]
+            batch = order[start : start + size]
             optimizer.zero_grad(set_to_none=True)
             loss = loss_of(batch)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             total += float(loss.detach()) * len(batch)
-            if told is not None:
-                told(start + len(batch))
+            progress(start + len(batch))
         return total / max(number, 1)
 
     return epoch
@@ -277,6 +113,38 @@ def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
         return build()
 
 
+def weights_of(model: torch.nn.Module, prefix: str = "") -> Arrays:
+    """Copies of a model's weights by name, with a prefix; ``set_weights`` gives them back."""
+    return {prefix + name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
+
+
+def set_weights(model: torch.nn.Module, arrays: Mapping[str, Array], prefix: str = "") -> None:
+    """Give a model the weights of ``weights_of``."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.from_numpy(np.array(arrays[prefix + name])))
+
+
+@dataclass(slots=True)
+class EarlyStopping:
+    """How far a training has come."""
+
+    epoch: int = 0
+    """Epochs that are finished."""
+    best: float = -math.inf
+    """Best MAP on validation, or least loss, below 0, without validation."""
+    best_epoch: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+    """One entry an epoch: loss, and MAP on validation."""
+
+    @property
+    def epochs_since_best(self) -> int:
+        """Epochs since the best one."""
+        return self.epoch - self.best_epoch
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """What one technique learns from, and where it keeps what it has learned."""
@@ -285,7 +153,7 @@ class Training:
     seed: int
     cases: Sequence[Case]
     """Training reports that are learned from, in the order of their fixes."""
-    judged: Sequence[Case]
+    validation: Sequence[Case]
     """Validation reports whose MAP stops the training."""
     device: torch.device
     folder: Path
@@ -296,40 +164,93 @@ class Training:
     def learn(
         self,
         model: torch.nn.Module,
-        file: str,
+        name: str,
         epoch: Epoch,
         validate: Callable[[], float] | None,
         *,
         epochs: int,
-        what: str,
         weight_decay: float = 0.0,
-    ) -> State:
-        """``train`` with a file of the folder; without ``validate`` all epochs are gone through."""
-        return train(
-            model,
-            self.folder / file,
-            epoch,
-            validate,
-            key=self.key,
-            seed=self.seed,
-            epochs=epochs,
-            learning_rate=self.settings.learning_rate,
-            weight_decay=weight_decay,
-            patience=self.settings.patience,
-            what=what,
-            progress=self.progress,
-        )
+    ) -> None:
+        """Train by Adam until validation gains nothing for ``patience`` epochs; the model then has the best weights.
 
-    def save(self, file: str, arrays: Arrays, record: Mapping[str, Any]) -> None:
+        Without ``validate`` all epochs are gone through. Of equally good epochs the later is the best. Everything is
+        kept after every epoch, and an epoch's randomness depends on nothing before it, so that a training that goes on
+        ends as one that was never stopped.
+        """
+        import torch
+
+        model.to(self.device)
+        settings, file = self.settings, f"{name}.npz"
+        optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=weight_decay)
+        state, best = self._resumed(file, model, optimizer)
+        while state.epoch < epochs and not (settings.patience and state.epochs_since_best >= settings.patience):
+            model.train()
+            loss = epoch(optimizer, np.random.default_rng([self.seed, state.epoch]))
+            if not math.isfinite(loss):
+                raise ToslocError(f"{name}: the loss is no longer a number; lower learning_rate")
+            model.eval()
+            score = -loss if validate is None else validate()
+            state.epoch += 1
+            state.curve.append({"loss": loss} if validate is None else {"loss": loss, "map": score})
+            if validate is None or score >= state.best:
+                state.best, state.best_epoch, best = score, state.epoch, weights_of(model, "best/")
+            self.save(file, best | weights_of(model, "now/") | _adam_arrays(model, optimizer), asdict(state))
+            suffix = "" if validate is None else f", validation MAP {score:.3f}"
+            self.progress(f"{name}, epoch {state.epoch}: loss {loss:.4f}{suffix}", state.epoch, epochs)
+        if best:
+            set_weights(model, best, "best/")
+        model.eval()
+
+    def _resumed(
+        self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[EarlyStopping, Arrays]:
+        """How far an interrupted training came, and its best weights; model and optimizer go on from there."""
+        found = self.load(file)
+        if found is None:
+            return EarlyStopping(), {}
+        arrays, record = found
+        set_weights(model, arrays, "now/")
+        _set_adam(model, optimizer, arrays)
+        return EarlyStopping(**record), {name: values for name, values in arrays.items() if name.startswith("best/")}
+
+    def save(self, file: str, arrays: Mapping[str, Array], record: Mapping[str, Any] | None = None) -> None:
         """Keep arrays and a record, whole or not at all."""
-        save(self.folder / file, arrays, self.key, record)
+        packed = pack_words([json.dumps({"key": self.key, "record": record})], "\n")
+        save_arrays(self.folder / file, {**arrays, RECORD: packed}, level=0)
 
-    def load(self, file: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+    def load(self, file: str) -> tuple[Arrays, dict[str, Any]] | None:
         """What was kept; None if there is nothing, something else, or half a file."""
-        return load(self.folder / file, self.key)
+        try:
+            arrays = load_arrays(self.folder / file)
+        except CheckpointError:
+            return None
+        packed = json.loads(unpack_words(arrays.pop(RECORD), "\n")[0])
+        return (arrays, packed["record"]) if packed["key"] == self.key else None
 
 
-class Learned(Baseline):
+def _adam_arrays(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Arrays:
+    return {
+        f"adam/{part}/{name}": tensor.detach().cpu().numpy()
+        for name, parameter in model.named_parameters()
+        for part, tensor in optimizer.state[parameter].items()
+    }
+
+
+def _set_adam(model: torch.nn.Module, optimizer: torch.optim.Optimizer, arrays: Mapping[str, Array]) -> None:
+    import torch
+
+    state = optimizer.state_dict()
+    state["state"] = {
+        number: {
+            part: torch.from_numpy(np.array(arrays[f"adam/{part}/{name}"]))
+            for part in ("step", "exp_avg", "exp_avg_sq")
+        }
+        for number, (name, _) in enumerate(model.named_parameters())
+    }
+    optimizer.load_state_dict(state)
+
+
+class LearnedBaseline(Baseline):
     """A technique that learns from training reports and stops by validation reports."""
 
     learned: ClassVar[bool] = True
@@ -337,16 +258,31 @@ class Learned(Baseline):
     settings: Any
 
     @classmethod
-    def wanted(cls, settings: LearningSettings, train: Sequence[Case]) -> Sequence[Case]:
-        """The training reports that are learned from: the newest ones, unless the settings say otherwise."""
-        return chosen(train, settings.train_reports, settings.choose)
+    def training_cases(cls, settings: LearningSettings, train: Sequence[Case]) -> Sequence[Case]:
+        """The newest training reports with a fixed file, in the order of their fixes."""
+        usable = sorted((case for case in train if case.fixed), key=fix_order)
+        return usable[-settings.train_reports :] if settings.train_reports else usable
 
     def training(
         self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent
     ) -> Training:
-        """The training that ``fit`` is query for."""
+        """The training that ``fit`` is called for."""
+        import torch
+
         settings = self.settings
-        device = device_of(settings.device, settings.threads)
-        judged = spread([case for case in validation if case.fixed], settings.validation_reports)
-        key = key_of(self.name, settings, self.seed, self.context.cutoff, train, judged)
-        return Training(settings, self.seed, self.wanted(settings, train), judged, device, folder, key, progress)
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        device = torch.device("cuda" if settings.device == "auto" and torch.cuda.is_available() else "cpu")
+        stop_by = evenly_spaced([case for case in validation if case.fixed], settings.validation_reports)
+        cases = self.training_cases(settings, train)
+        return Training(settings, self.seed, cases, stop_by, device, folder, self._key(train, stop_by), progress)
+
+    def _key(self, train: Sequence[Case], validation: Sequence[Case]) -> str:
+        """What a training is of: what was saved with another key is not used."""
+        settings = self.settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
+        cases = [
+            [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in sorted(part, key=fix_order)]
+            for part in (train, validation)
+        ]
+        text = json.dumps([self.name, settings, self.seed, self.context.cutoff, cases], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

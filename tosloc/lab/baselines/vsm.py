@@ -1,12 +1,12 @@
-"""What several techniques compute alike: term counts of blobs, vectors, lengths, min-max (docs/method.md, section B.1).
+"""What several techniques compute alike: term counts of blobs, the vector space, length scores and SimiScore.
 
-Shapes: B blobs on the files, F files of a version, V terms, T terms of a report.
+Shapes: B blobs, F files of a version, V terms, T terms of a report, R labelled reports, N paths.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,8 +16,6 @@ from scipy import sparse
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray, LongArray
 
-__all__ = ["Counts", "Space", "count", "min_max", "simi", "step_length_score", "widened"]
-
 
 @dataclass(eq=False)
 class Counts:
@@ -25,7 +23,7 @@ class Counts:
 
     matrix: sparse.csr_array
     """(B, V) counts."""
-    numbers: Mapping[str, int]
+    vocabulary: Mapping[str, int]
     """Term -> column."""
 
     @cached_property
@@ -33,83 +31,88 @@ class Counts:
         """(B,) terms of each text, repeated ones too."""
         return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
 
-    def _like(self, data: FloatArray) -> sparse.csr_array:
-        """Other values in the same places, whose index arrays are shared."""
+    def _with_values(self, data: FloatArray) -> sparse.csr_array:
+        """A matrix of other values for the same terms, which shares the index arrays."""
         return sparse.csr_array((data, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
 
     @cached_property
-    def held(self) -> sparse.csr_array:
+    def presence(self) -> sparse.csr_array:
         """(B, V) 1 where a text holds a term."""
-        return self._like(np.ones_like(self.matrix.data))
+        return self._with_values(np.ones_like(self.matrix.data))
 
     @cached_property
-    def held_by_term(self) -> sparse.csr_array:
+    def presence_by_term(self) -> sparse.csr_array:
         """(V, B) the same by term."""
-        return sparse.csr_array(self.held.T)
+        return sparse.csr_array(self.presence.T)
 
     @cached_property
-    def log_counts(self) -> sparse.csr_array:
+    def log_tf(self) -> sparse.csr_array:
         """(B, V) ln(f) + 1."""
-        return self._like(np.log(self.matrix.data) + 1.0)
+        return self._with_values(np.log(self.matrix.data) + 1.0)
 
     @cached_property
-    def log_counts_by_term(self) -> sparse.csr_array:
+    def log_tf_by_term(self) -> sparse.csr_array:
         """(V, B) the same by term."""
-        return sparse.csr_array(self.log_counts.T)
+        return sparse.csr_array(self.log_tf.T)
 
     @cached_property
-    def squared_log_counts(self) -> sparse.csr_array:
+    def squared_log_tf(self) -> sparse.csr_array:
         """(B, V) (ln(f) + 1) squared."""
-        return self._like(self.log_counts.data**2)
+        return self._with_values(self.log_tf.data**2)
 
-    def frequencies(self, multiplicity: LongArray) -> FloatArray:
+    def document_frequencies(self, multiplicity: LongArray) -> FloatArray:
         """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
-        found: FloatArray = self.held.T @ multiplicity.astype(np.float64)
+        found: FloatArray = self.presence.T @ multiplicity.astype(np.float64)
         return found
 
-    def query(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
-        """Columns and counts (T,) of those terms that any text holds, columns rising."""
-        counted = Counter(self.numbers[term] for term in terms if term in self.numbers)
+    def query_counts(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
+        """Columns, rising, and counts (T,) of those terms that any text holds."""
+        counted = Counter(self.vocabulary[term] for term in terms if term in self.vocabulary)
         columns = np.array(sorted(counted), dtype=np.int64)
         return columns, np.array([counted[column] for column in columns.tolist()], dtype=np.float64)
 
 
-def count(texts: Iterable[Sequence[str]], numbers: dict[str, int] | None = None) -> Counts:
-    """Counts of texts given as terms; ``numbers`` is a vocabulary to share, and grows.
+def count(texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = None) -> Counts:
+    """Counts of texts given as terms; a ``vocabulary`` that is given is shared, and grows.
 
     >>> made = count([["a", "b", "a"], []])
     >>> made.matrix.toarray().tolist(), made.lengths.tolist()
     ([[2.0, 1.0], [0.0, 0.0]], [3.0, 0.0])
     """
-    numbers = {} if numbers is None else numbers
+    vocabulary = {} if vocabulary is None else vocabulary
     columns: list[int] = []
     values: list[int] = []
     starts = [0]
     for terms in texts:
         counted = Counter(terms)
-        for term, number in counted.items():
-            columns.append(numbers.setdefault(term, len(numbers)))
-            values.append(number)
+        columns += [vocabulary.setdefault(term, len(vocabulary)) for term in counted]
+        values += counted.values()
         starts.append(len(columns))
-    shape = (len(starts) - 1, len(numbers))
-    # indices of 32 bits as long as they do: half the memory, and faster products
+    shape = (len(starts) - 1, len(vocabulary))
+    # indices of 32 bits where they suffice: half the memory, and faster products
     bounds = np.array(starts, dtype=np.int32 if starts[-1] < 2**31 else np.int64)
     matrix = sparse.csr_array(
         (np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds), shape=shape
     )
     matrix.sort_indices()
-    return Counts(matrix, numbers)
+    return Counts(matrix, vocabulary)
 
 
-def widened(counts: Counts, numbers: Mapping[str, int]) -> Counts:
-    """The same counts with a column for every term of a larger vocabulary."""
+def widened(counts: Counts, vocabulary: Mapping[str, int]) -> Counts:
+    """The same counts with a column for every term of a vocabulary that has grown since."""
     old = counts.matrix
-    shape = (old.shape[0], len(numbers))
-    return Counts(sparse.csr_array((old.data, old.indices, old.indptr), shape=shape), numbers)
+    shape = (old.shape[0], len(vocabulary))
+    return Counts(sparse.csr_array((old.data, old.indices, old.indptr), shape=shape), vocabulary)
+
+
+def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
+    """(V,) ln(N / n_t) of terms that n_t of N texts hold; 0 for a term of no text."""
+    found: FloatArray = np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
+    return found
 
 
 @dataclass(eq=False)
-class Space:
+class VectorSpace:
     """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5).
 
     N and n_t are over the ``multiplicity`` of the texts, such as the files of one version; a text that the version does
@@ -121,44 +124,37 @@ class Space:
     """(B,) how often each text stands in the version."""
 
     @cached_property
-    def number(self) -> int:
-        """N."""
-        return int(self.multiplicity.sum())
-
-    @cached_property
     def idf(self) -> FloatArray:
         """(V,) ln(N / n_t); 0 for a term of no text."""
-        frequency = self.counts.frequencies(self.multiplicity)
-        idf: FloatArray = np.where(frequency > 0, np.log(max(self.number, 1) / np.maximum(frequency, 1.0)), 0.0)
-        return idf
+        return textbook_idf(int(self.multiplicity.sum()), self.counts.document_frequencies(self.multiplicity))
 
     @cached_property
     def norms(self) -> FloatArray:
         """(B,) lengths of the vectors."""
-        norm: FloatArray = np.sqrt(self.counts.squared_log_counts @ self.idf**2)
-        return norm
+        norms: FloatArray = np.sqrt(self.counts.squared_log_tf @ self.idf**2)
+        return norms
 
-    def vector(self, terms: Iterable[str]) -> FloatArray:
-        """(V,) weights of a report's terms; those that no text of the version holds are ignored."""
-        columns, values = self._asked(terms)
-        weights = np.zeros(self.counts.matrix.shape[1])
-        weights[columns] = values
-        return weights
-
-    def _asked(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
-        columns, counts = self.counts.query(terms)
+    def query_weights(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
+        """Columns, rising, and weights (T,) of a report's terms; those that no text holds are ignored."""
+        columns, counts = self.counts.query_counts(terms)
         return columns, (np.log(counts) + 1.0) * self.idf[columns]
 
     def cosine(self, terms: Iterable[str]) -> FloatArray:
         """(B,) cosine of each text with the report; 0/0 is 0."""
-        columns, query = self._asked(terms)
+        columns, query = self.query_weights(terms)
         length = float(np.sqrt((query**2).sum()))
         if not length:
             return np.zeros(len(self.multiplicity))
         # the few terms of a report: a product with all of the matrix takes longer
-        product: FloatArray = (query * self.idf[columns]) @ self.counts.log_counts_by_term[columns]
+        product: FloatArray = (query * self.idf[columns]) @ self.counts.log_tf_by_term[columns]
         cosine: FloatArray = product / (np.where(self.norms > 0, self.norms, 1.0) * length)
         return cosine
+
+
+def length_score(lengths: FloatArray) -> FloatArray:
+    """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
+    score: FloatArray = 1.0 / (1.0 + np.exp(-min_max(lengths)))
+    return score
 
 
 def step_length_score(lengths: FloatArray) -> FloatArray:
@@ -180,7 +176,7 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     return lifted
 
 
-def simi(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
+def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
     """(N,) BugLocator's SimiScore of paths: the similarity of each earlier report, shared among all files of its fix.
 
     ``similarities`` (R,), ``touched`` (R, N) 1 where a fix changed a path, ``sizes`` (R,) files of each fix.
@@ -188,7 +184,3 @@ def simi(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray)
     share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
     score: FloatArray = touched.T @ share
     return score
-
-
-Words = Callable[[str], list[str]]
-"""Terms of a text, in order."""

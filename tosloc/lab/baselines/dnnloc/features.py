@@ -1,0 +1,140 @@
+"""DNNLOC's features that are computed and not learned: phi2 to phi6 of every file of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.analysis.parsed_source import ParsedSource
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
+from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, mentioned_words
+from tosloc.lab.baselines.texts import report_text
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, length_score, textbook_idf
+from tosloc.records import BugReport, FloatArray, LongArray
+
+
+def months(times: FloatArray) -> FloatArray:
+    """Absolute months, 12 x year + month, of seconds since 1970 in UTC.
+
+    >>> months(np.array([1262304000.0, 1262303999.0])).tolist()
+    [24121.0, 24120.0]
+    """
+    since: FloatArray = np.floor(times).astype("datetime64[s]").astype("datetime64[M]").astype(np.float64)
+    return since + 12 * 1970 + 1
+
+
+def month_recency(month: float, last: FloatArray) -> FloatArray:
+    """phi5 of the months of a report and of the reports last fixed; 0 where ``last`` is -inf."""
+    # a report can be dated after its fix, hence after a later report
+    gap = np.maximum(month - last, 0.0)
+    value: FloatArray = np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
+    return value
+
+
+class FixedReports:
+    """Term counts and opening months of all labelled reports; none is used for a report opened before its fix."""
+
+    def __init__(self, fix_history: FixHistory, terms: Callable[[BugReport], list[str]]) -> None:
+        self.counts: Counts = count(terms(case.report) for case in fix_history.cases)
+        self.months: FloatArray = months(fix_history.opened)
+
+    def rvsm(self, history: FixHistoryAsOf, terms: Sequence[str]) -> FloatArray:
+        """(N,) phi3: rVSM between a report and, for each path, the known reports that were fixed in it.
+
+        IDF and lengths are over the known reports and over the paths that have any.
+        """
+        touched = history.fix_history.touched
+        value = np.zeros(touched.shape[1])
+        if not len(history.reports):
+            return value
+        known = self.counts.matrix[history.reports]
+        idf = textbook_idf(known.shape[0], np.bincount(known.indices, minlength=known.shape[1]))
+        columns, counts = self.counts.query_counts(terms)
+        query = np.zeros(known.shape[1])
+        query[columns] = (np.log(counts) + 1.0) * idf[columns]
+        length = float(np.sqrt((query**2).sum()))
+        if not length:
+            return value
+        reports_of_path = sparse.csr_array(touched[history.reports].T)
+        paths = np.flatnonzero(np.diff(reports_of_path.indptr))
+        together = sparse.csr_array(reports_of_path[paths] @ known)
+        lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
+        together.data = (np.log(together.data) + 1.0) * idf[together.indices]
+        product = together @ query
+        together.data **= 2
+        norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel())
+        cosine = product / (np.where(norms > 0, norms, 1.0) * length)
+        value[paths] = cosine * length_score(lengths)
+        return value
+
+
+class ClassNames:
+    """Names of the types that blobs declare, of three letters or more."""
+
+    def __init__(self, sources: Sequence[ParsedSource], terms: Callable[[str], list[str]]) -> None:
+        self.declared: Counts = count(sorted({name for name in one.types if len(name) > 2}) for one in sources)
+        names = sorted(self.declared.vocabulary, key=self.declared.vocabulary.__getitem__)
+        self.terms: Counts = count(sorted(set(terms(name))) for name in names)
+        """Terms of each name, each once."""
+        presence = self.declared.matrix @ self.terms.matrix
+        presence.data = np.ones_like(presence.data)
+        self.presence: sparse.csr_array = sparse.csr_array(presence)
+        """(B, T) 1 where a name that the blob declares has a term."""
+        self.sizes: FloatArray = np.asarray(self.presence.sum(axis=1), dtype=np.float64).ravel()
+
+    def cosine(self, text: str, multiplicity: LongArray) -> FloatArray:
+        """(B,) phi4: cosine of the terms of the version's class names that a text mentions with each blob's."""
+        vocabulary = self.declared.vocabulary
+        mentioned = mentioned_words(text)
+        columns = np.array(sorted(vocabulary[word] for word in mentioned if word in vocabulary), dtype=np.int64)
+        in_version = self.declared.presence_by_term[columns] @ multiplicity.astype(np.float64) > 0
+        query = np.zeros(self.presence.shape[1])
+        query[self.terms.matrix[columns[in_version]].indices] = 1.0
+        size = query.sum()
+        if not size:
+            return np.zeros(len(self.sizes))
+        value: FloatArray = (self.presence @ query) / np.sqrt(np.maximum(self.sizes, 1.0) * size)
+        return value
+
+
+class DnnlocFeatures:
+    """phi2 to phi6 on one project."""
+
+    def __init__(self, context: BaselineContext) -> None:
+        tokenizer = self.tokenizer = DnnlocTokenizer()
+        self.counts: Counts = context.files.counts(
+            "dnnloc", lambda source: tokenizer(source.text("code", "javadoc", "comment"))
+        )
+        """(B, V) identifiers and words of comments."""
+        self.reports = FixedReports(context.fix_history, self.terms)
+        self.class_names = ClassNames(context.files.sources, tokenizer)
+        self._last: tuple[ParsedVersion, VectorSpace, FloatArray] | None = None
+
+    def terms(self, report: BugReport) -> list[str]:
+        """Terms of summary and description."""
+        return self.tokenizer(report_text(report))
+
+    def of(self, query: BaselineQuery) -> FloatArray:
+        """(F, 5) phi2 to phi6, not yet scaled."""
+        version, history, report = query.version, query.history, query.report
+        space, length_scores = self._space(version)
+        terms = self.terms(report)
+        month = float(months(np.array([report.opened_seconds]))[0])
+        return np.column_stack(
+            [
+                version.to_files(space.cosine(terms)) * length_scores,
+                version.from_paths(self.reports.rvsm(history, terms)),
+                version.to_files(self.class_names.cosine(report_text(report), version.multiplicity)),
+                month_recency(month, version.from_paths(history.latest(self.reports.months))),
+                np.log1p(version.from_paths(history.fixes)),
+            ]
+        )
+
+    def _space(self, version: ParsedVersion) -> tuple[VectorSpace, FloatArray]:
+        """Vector space and length scores (F,) of a version; those of the last one are kept."""
+        if self._last is None or self._last[0] is not version:
+            space = VectorSpace(self.counts, version.multiplicity)
+            self._last = (version, space, length_score(version.to_files(self.counts.lengths)))
+        return self._last[1:]

@@ -1,0 +1,260 @@
+"""DNNLOC as a ranker: what it learns from, in which order, and how a version is ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.arrays import Arrays, pack_words, unpack_words
+from tosloc.errors import ToslocError
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
+from tosloc.lab.baselines.dnnloc.combiner import Combiner, weighted_loss
+from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures
+from tosloc.lab.baselines.dnnloc.relevancy import Relevancy, autoencoder, autoencoder_epoch
+from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
+from tosloc.lab.baselines.dnnloc.terms import TermWeighting
+from tosloc.lab.baselines.training import (
+    LearnedBaseline,
+    Training,
+    fixed_positions,
+    in_batches,
+    mean_average_precision,
+    set_weights,
+    weights_of,
+)
+from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+FILE: Final = "fitted.npz"
+
+
+def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
+    """Positions of the ``number`` most similar files that are not fixed; of equal ones, the first.
+
+    >>> hardest_negatives(np.array([.2, .9, .5, .5, .7]), np.array([1]), 2).tolist()
+    [4, 2]
+    """
+    order = np.argsort(-similarity, kind="stable")
+    wrong = order[~np.isin(order, fixed)]
+    return wrong[:number].astype(np.int64)
+
+
+@dataclass(eq=False)
+class LabelledFiles:
+    """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
+
+    report: BugReport
+    rows: IntArray
+    """(P,) rows of blobs, -1 for a file that could not be read."""
+    features: Float32Array
+    """(P, 5) phi2 to phi6."""
+    fixed: LongArray
+    """Which of the P are fixed."""
+    relevant: int
+    """Fixed files of the version."""
+
+
+class Dnnloc(LearnedBaseline):
+    """DNNLOC (Lam et al. 2017)."""
+
+    name: ClassVar[str] = "dnnloc"
+    Settings: ClassVar = DnnlocSettings
+
+    settings: DnnlocSettings
+
+    def __init__(self, settings: DnnlocSettings, context: BaselineContext, seed: int = 7) -> None:
+        super().__init__(settings, context, seed)
+        self.features = DnnlocFeatures(context)
+        self._fitted: tuple[Relevancy, Combiner] | None = None
+
+    def scores(self, query: BaselineQuery) -> FloatArray:
+        """(F,) the combiner's value before its sigmoid, which would make many of them equal."""
+        if self._fitted is None:
+            raise ToslocError("DNNLOC has to be fitted before it can rank")
+        relevancy, combiner = self._fitted
+        features = self.features.of(query).astype(np.float32)
+        files = LabelledFiles(query.report, query.version.rows, features, np.zeros(0, dtype=np.int64), 0)
+        [table] = self._tables(relevancy, [files])
+        return combiner.scores(combiner.scaled(table))
+
+    def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
+        """Learn projections, phi1 and combiner; a folder that holds them already is read."""
+        training = self.training(train, validation, folder, progress)
+        self._fitted = self._load(training)
+        if self._fitted is not None:
+            return
+        cases, stop_by = training.cases, training.validation
+        if len(cases) < 2 or not stop_by:
+            raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
+        pairs = [self._pairs(case, training, number) for number, case in enumerate(cases, start=1)]
+        lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
+        older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
+        relevancy = self._build_relevancy(train, training)
+        self._fit_projections(relevancy, train, training)
+        self._fit_relevancy(relevancy, pairs[:older], lists, training)
+        combiner = self._fit_combiner(relevancy, pairs[older:], lists, training)
+        self._fitted = relevancy, combiner
+        self._save(training, relevancy, combiner)
+
+    # What is learned from
+
+    def _pairs(self, case: Case, training: Training, number: int) -> LabelledFiles:
+        """The fixed files of a training report and some wrong ones."""
+        query = self.context.query(case.report, case.version)
+        features = self.features.of(query)
+        fixed = fixed_positions(query, case.fixed)
+        if self.settings.wrong_files == "hardest":
+            similarity = features[:, 0]
+        else:
+            similarity = np.random.default_rng([self.seed, number]).random(len(features))
+        chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
+        training.progress("features for training", number, len(training.cases))
+        chosen_features = features[chosen].astype(np.float32)
+        among_chosen = np.arange(len(fixed), dtype=np.int64)
+        return LabelledFiles(case.report, query.version.rows[chosen], chosen_features, among_chosen, len(case.fixed))
+
+    def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
+        """All files of a validation report."""
+        query = self.context.query(case.report, case.version)
+        features = self.features.of(query).astype(np.float32)
+        training.progress("features for validation", number, len(training.validation))
+        fixed = fixed_positions(query, case.fixed)
+        return LabelledFiles(case.report, query.version.rows, features, fixed, len(case.fixed))
+
+    def _tables(self, relevancy: Relevancy, reports: Sequence[LabelledFiles]) -> list[Float32Array]:
+        """(P, 6) phi1 to phi6 of each report's files."""
+        projected = relevancy.project_reports([self.features.terms(one.report) for one in reports])
+        tables: list[Float32Array] = []
+        for report_H, one in zip(projected, reports, strict=True):
+            phi1 = relevancy.of_rows(report_H, one.rows, self.features.counts)
+            tables.append(np.column_stack([phi1, one.features]).astype(np.float32))
+        return tables
+
+    # Learning
+
+    def _training_rows(self, train: Sequence[Case], training: Training) -> tuple[LongArray, LongArray]:
+        """Rows of the training reports, and of the blobs of the first and the last version that is learned from."""
+        files, row_of_report = self.context.files, self.context.fix_history.row_of_report
+        reports = np.unique(np.array([row_of_report[case.report.id] for case in train], dtype=np.int64))
+        chosen = np.zeros(len(files), dtype=np.bool_)
+        for case in (training.cases[0], training.cases[-1]):
+            rows = self.context.version(case.version).rows
+            chosen[rows[rows >= 0]] = True
+        return reports, np.array(files.rows_by_blob(chosen), dtype=np.int64)
+
+    def _build_relevancy(self, train: Sequence[Case], training: Training) -> Relevancy:
+        """Vocabularies, and a network that has not learned."""
+        settings = self.settings
+        reports, blobs = self._training_rows(train, training)
+        report = TermWeighting.of(self.features.reports.counts, reports, settings.report_terms)
+        code = TermWeighting.of(self.features.counts, blobs, settings.code_terms, 0.5)
+        return Relevancy(self.seed, settings, report, code, training.device)
+
+    def _fit_projections(self, relevancy: Relevancy, train: Sequence[Case], training: Training) -> None:
+        reports, blobs = self._training_rows(train, training)
+        sides = {
+            "report": relevancy.report.matrix(self.features.reports.counts)[reports],
+            "code": relevancy.code.matrix(self.features.counts)[blobs],
+        }
+        for side, vectors in sides.items():
+            coder = autoencoder(self.seed, relevancy.network[side])
+            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), self.settings.projection_batch)
+            name = "projection of reports" if side == "report" else "projection of code"
+            training.learn(coder, name, epoch, None, epochs=self.settings.projection_epochs)
+
+    def _fit_relevancy(
+        self, relevancy: Relevancy, pairs: Sequence[LabelledFiles], lists: Sequence[LabelledFiles], training: Training
+    ) -> None:
+        import torch
+
+        settings, features, device = self.settings, self.features, relevancy.device
+        files_BH = relevancy.project_files(features.counts)
+        reports_RH = relevancy.project_reports([features.terms(one.report) for one in pairs])
+        stop_by_RH = relevancy.project_reports([features.terms(one.report) for one in lists])
+        all_rows = np.concatenate([one.rows for one in pairs])
+        readable = np.flatnonzero(all_rows >= 0)
+        rows = all_rows[readable].astype(np.int64)
+        reports = np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable]
+        loss_of = weighted_loss(_labels(pairs)[readable], device)
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            files_PH = files_BH[torch.from_numpy(rows[batch]).to(device)]
+            reports_PH = reports_RH[torch.from_numpy(reports[batch]).to(device)]
+            return loss_of(relevancy.logits(reports_PH, files_PH), batch)
+
+        def validate() -> float:
+            relevancy.forget()
+            return mean_average_precision(
+                (relevancy.of_rows(report_H, one.rows, features.counts), one.fixed, one.relevant)
+                for report_H, one in zip(stop_by_RH, lists, strict=True)
+            )
+
+        epoch = in_batches(len(rows), settings.relevancy_batch, loss)
+        above = relevancy.above_projections
+        training.learn(above, "relevancy", epoch, validate, epochs=settings.relevancy_epochs)
+        relevancy.forget()
+
+    def _fit_combiner(
+        self, relevancy: Relevancy, pairs: Sequence[LabelledFiles], lists: Sequence[LabelledFiles], training: Training
+    ) -> Combiner:
+        settings = self.settings
+        table = np.concatenate(self._tables(relevancy, pairs))
+        low, high = table.min(axis=0).astype(np.float64), table.max(axis=0).astype(np.float64)
+        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, training.device)
+        scaled_lists = [combiner.scaled(one) for one in self._tables(relevancy, lists)]
+
+        def validate() -> float:
+            return mean_average_precision(
+                (combiner.scores(scaled), one.fixed, one.relevant)
+                for scaled, one in zip(scaled_lists, lists, strict=True)
+            )
+
+        training.learn(
+            combiner.network,
+            "combiner",
+            combiner.epoch(combiner.scaled(table), _labels(pairs), settings.combiner_batch),
+            validate,
+            epochs=settings.combiner_epochs,
+            weight_decay=settings.weight_decay,
+        )
+        return combiner
+
+    # What was learned, on disk
+
+    def _save(self, training: Training, relevancy: Relevancy, combiner: Combiner) -> None:
+        arrays: Arrays = {"low": combiner.low, "high": combiner.high}
+        arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
+        for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
+            arrays |= {f"{side}/terms": pack_words(weighting.terms, "\n"), f"{side}/idf": weighting.idf}
+        training.save(FILE, arrays)
+
+    def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
+        found = training.load(FILE)
+        if found is None:
+            return None
+        arrays: Any = found[0]
+        report, code = (
+            TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"], "\n")), arrays[f"{side}/idf"])
+            for side in ("report", "code")
+        )
+        relevancy = Relevancy(self.seed, self.settings, report, code, training.device)
+        set_weights(relevancy.network, arrays, "relevancy/")
+        hidden = self.settings.combiner_hidden
+        combiner = Combiner.build(arrays["low"], arrays["high"], hidden, self.seed, training.device)
+        set_weights(combiner.network, arrays, "combiner/")
+        return relevancy, combiner
+
+
+def _labels(reports: Sequence[LabelledFiles]) -> Float32Array:
+    """(P,) 1 for a fixed file, over the files of all reports."""
+    labels = [np.zeros(len(one.rows), dtype=np.float32) for one in reports]
+    for of_report, one in zip(labels, reports, strict=True):
+        of_report[one.fixed] = 1.0
+    return np.concatenate(labels)
