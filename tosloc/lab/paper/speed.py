@@ -321,7 +321,7 @@ class VersionClock:
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))
         train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
         few = replace(self.context, splits=Splits(train, validation, (self.case,)))
-        contexts = BaselineContexts(few, self.config, self.techniques, ("test",), self.progress)
+        contexts = BaselineContexts(few, self.techniques, ("test",), self.progress)
         answers: dict[str, Answer] = {}
         for one in self.techniques:
             system = one.kind(one.settings, contexts.context(one), self.config.run.seed)
