@@ -31,7 +31,7 @@ ASKED = "1010"
 @pytest.fixture
 def project(tmp_path: Path) -> toy.Toy:
     made = toy.grow(tmp_path, bugs=14, themes=7)
-    # words and frames that planted evidence could act upon
+    # words and frames that what is planted could act upon
     made.records[10]["description"] += " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
     return made
 
@@ -123,7 +123,7 @@ def test_what_is_planted_later_does_not_matter(project, kind):
     same(localized(project, records, "after"), ranked)
 
 
-def test_the_same_planted_in_the_past_does_matter(project):
+def test_the_same_planted_earlier_does_matter(project):
     """So that the test above can fail: an early fix in the version's own line changes history and texts."""
     before = extracted(project, project.records, "before")
     third = project.records[2]
@@ -136,7 +136,7 @@ def test_the_same_planted_in_the_past_does_matter(project):
 
 
 def test_its_own_fix_never_counts(project):
-    """A report opened, by its clock, after its own fix was committed: only the clock-bound evidence may differ."""
+    """A report opened, by its clock, after its own fix was committed: only what hangs on the clock may differ."""
     early = extracted(project, project.records, "before")
     late_records = [dict(record) for record in project.records]
     fixed_at = toy.START + 11 * 2 * toy.DAY

@@ -9,7 +9,7 @@ import pytest
 
 from tosloc.data.git import Repository
 from tosloc.data.history import read_history
-from tosloc.index.build_history import build_history, report_terms, without_trailers
+from tosloc.index.build_history import HISTORY_VERSION, build_history, report_terms, without_trailers
 from tosloc.records import BugReport, Case
 
 JAVA = frozenset({".java"})
@@ -37,8 +37,8 @@ def test_commits_and_labelled_reports(repository):
     with Repository(repository.path) as opened_repository:
         names = opened_repository.path_names
         history = read_history(opened_repository, fix, JAVA)
-        evidence = build_history(history, [case], names, 3)
-        commits, reports = evidence.commits, evidence.reports
+        index = build_history(history, [case], names, 3)
+        commits, reports = index.commits, index.reports
         # neither the commit without a source file nor the one of more than three
         assert commits.times.tolist() == [100, 400]
         assert commits.ids == (repository.made[0], fix)
@@ -52,7 +52,7 @@ def test_commits_and_labelled_reports(repository):
         assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
         assert reports.classes == (("a.Tree",),)
         # its own fix is never in the history of the version, even when the report was opened later by the clock
-        late = evidence.as_of(9999, history.ancestors(before))
+        late = index.as_of(9999, history.ancestors(before))
         assert late.reports.known.tolist() == [False]
         assert late.commits.known.tolist() == [True, False]
 
@@ -80,3 +80,21 @@ def test_trailers_are_no_words(trailer):
 def test_words_of_a_report():
     report = BugReport("r", "Tree", "tree at x.Leaf.go(Leaf.java:1)", datetime(2020, 1, 1, tzinfo=UTC))
     assert report_terms(report) == {"tree": 2}
+
+
+def test_what_this_version_of_history_documents_is(repository):
+    """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
+    message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
+    repository.commit({"src/XMLParser.java": "1"}, "Initial import", when=100)
+    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
+    with Repository(repository.path) as opened:
+        made = build_history(read_history(opened, "main", JAVA), None, opened.path_names, 30)
+    assert HISTORY_VERSION == 1
+    assert words(made.commits, 0) == {"import": 1, "initi": 1}
+    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
+    assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)
+    strings = [
+        f"{name}.{part}" for name in ("ids", "commit_ids", "vocabulary", "classes") for part in ("bytes", "ends")
+    ]
+    plain = ["times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes", "class_sizes"]
+    assert sorted(made.commits.to_arrays()) == sorted([*strings, *plain])

@@ -127,7 +127,7 @@ def test_nothing_changes_together(files):
     assert at.co_change(np.arange(files), shares, files + 1).tolist() == [0.0] * (files + 1)
 
 
-def test_leaders_without_a_past_give_nothing():
+def test_leading_files_without_a_history_give_nothing():
     at = history_of([commit(3, (0, 1))]).as_of(NOW)
     assert at.co_change(np.array([2]), np.array([1.0]), 3).tolist() == [0.0, 0.0, 0.0]
 

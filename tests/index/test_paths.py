@@ -1,4 +1,4 @@
-"""What paths alone say: tests, twins, classes, BM25 of their words."""
+"""What paths alone say: tests, test counterparts, classes, BM25 of their words."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_is_test(path, expected):
         ("a/Test.java", "Test"),
     ],
 )
-def test_twins_share_a_stem(path, stem):
+def test_counterparts_share_a_stem(path, stem):
     assert counterpart_stem(path) == stem
 
 
-def test_twin_groups():
+def test_counterpart_groups():
     groups = PathTable(PATHS).counterpart_group
     assert groups[1] == groups[3] == groups[4]
     assert len({int(groups[row]) for row in (0, 1, 2, 5)}) == 4

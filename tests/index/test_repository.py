@@ -53,7 +53,7 @@ def test_the_history_is_read_once(project: IndexedRepository, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow"])
-def test_another_question_has_another_past(
+def test_another_query_has_another_history(
     project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     head, max_files = project.repo.resolve("HEAD"), 30

@@ -14,7 +14,7 @@ from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.index.term_bounds import TermBounds
 from tosloc.records import Snapshot
 from tosloc.retrieval import extraction as module
-from tosloc.retrieval.extraction import _sample, tasks_of
+from tosloc.retrieval.extraction import sampled_rows, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block, save_block
 
 NAMES = ("code", "near_reports", "popularity")
@@ -46,7 +46,7 @@ def test_sample_by_hand():
     """Files by the guess: 2, 4, 0, 1, 3, 5; fixed: 4 and 5. Of 4 wrong files 3: 2, 0 and one of 1, 3 for both."""
     guess = np.array([0.3, 0.2, 0.9, 0.1, 0.5, 0.0])
     fixed = np.array([False, False, False, False, True, True])
-    kept, weights = _sample(guess, fixed, 3, np.random.default_rng(0))
+    kept, weights = sampled_rows(guess, fixed, 3, np.random.default_rng(0))
     assert len(kept) == 5
     assert {0, 2, 4, 5} < set(kept.tolist())
     drawn = set(kept.tolist()) - {0, 2, 4, 5}
@@ -60,18 +60,18 @@ def test_kept_rows_stand_for_all_files(number):
     rng = np.random.default_rng(1)
     guess, fixed = rng.random(100), rng.random(100) < 0.03
     fixed[7] = True
-    kept, weights = _sample(guess, fixed, number, np.random.default_rng(2))
+    kept, weights = sampled_rows(guess, fixed, number, np.random.default_rng(2))
     assert weights.sum() == pytest.approx(100)
     assert set(np.flatnonzero(fixed)) <= set(kept.tolist())
     assert (weights[fixed[kept]] == 1).all()
     assert len(kept) == min(100, number + fixed.sum())
     hard = [file for file in np.argsort(-guess) if not fixed[file]][: int(number * module.HARD_SHARE)]
     assert set(hard) <= set(kept.tolist())
-    again, _ = _sample(guess, fixed, number, np.random.default_rng(2))
+    again, _ = sampled_rows(guess, fixed, number, np.random.default_rng(2))
     assert again.tolist() == kept.tolist()
 
 
-def test_examples_leave_out_reports_without_a_fixed_file():
+def test_lists_leave_out_reports_without_a_fixed_file():
     def table(name, rows, fixed):
         size = len(rows)
         ones = np.ones(size, dtype=np.float32)
@@ -87,7 +87,7 @@ def test_examples_leave_out_reports_without_a_fixed_file():
     assert made.starts.tolist() == [0, 2, 3]
 
 
-def test_no_example_at_all():
+def test_no_list_at_all():
     assert len(ranking_lists(iter([]))) == 0
 
 
@@ -157,7 +157,7 @@ def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):
         assert part.fixed.sum() == whole.fixed.sum()
 
 
-def test_another_vocabulary_makes_other_blocks(experiment, tmp_path):
+def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
     extraction = experiment.extraction(tmp_path, NAMES)
     tasks = tasks_of(experiment.dataset.cases[-3:], experiment.history, 0)
     whole = extraction.run(tasks, jobs=1)
@@ -210,7 +210,7 @@ def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, m
     assert [content(table) for table in extraction.tables(blocks)] == expected
 
 
-def test_other_evidence_makes_other_blocks(experiment, project, tmp_path):
+def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     """A folder left by an interrupted run must not serve a run on other reports, nor with other settings of history."""
     cases = experiment.dataset.cases[-3:]
     tasks = tasks_of(cases, experiment.history, 0)

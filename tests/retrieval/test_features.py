@@ -219,8 +219,8 @@ def test_frames_before_the_last_cause_only(make_context):
 
 def test_file_documents(make_context):
     # one commit and one report, both one word, both touched a and a file that is gone: tf 1/sqrt 2, length the same
-    past = [(5, "tree", ["a", "gone"])]
-    context = make_context(("a", "b"), "tree", commits=past, reports=past, gone=("gone",))
+    touched = [(5, "tree", ["a", "gone"])]
+    context = make_context(("a", "b"), "tree", commits=touched, reports=touched, gone=("gone",))
     tf = 1 / math.sqrt(2)
     value = (1 + math.log(3)) * FOUR_THIRDS * tf * 2.2 / (tf + 1.2)
     assert of("file_documents", context) == pytest.approx([2 * value, 0])

@@ -161,7 +161,7 @@ def _table(
     fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
     weights = np.ones(len(rows), dtype=np.float32)
     if task.sampled and len(rows) > task.sampled + len(wanted):
-        kept, weights = _sample(prior(made), fixed, task.sampled, np.random.default_rng(_seed(task)))
+        kept, weights = sampled_rows(prior(made), fixed, task.sampled, np.random.default_rng(_seed(task)))
         return FeatureTable(task.report.id, rows[kept], fixed[kept], weights, snapshot.path_ids[kept])
     return FeatureTable(task.report.id, rows, fixed, weights, snapshot.path_ids)
 
@@ -170,7 +170,7 @@ def _seed(task: Task) -> int:
     return int.from_bytes(hashlib.sha256(f"{task.report.id} {task.version}".encode()).digest()[:8], "big")
 
 
-def _sample(guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator) -> tuple[LongArray, Rows]:
+def sampled_rows(guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator) -> tuple[LongArray, Rows]:
     """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
     order = np.argsort(-guess, kind="stable")
     wrong = order[~fixed[order]]
