@@ -75,8 +75,9 @@ from tosloc.analysis.text import words
 from tosloc.checkpoint import shipped_stage_one
 from tosloc.cli.printing import print_table
 from tosloc.config import Config, load_config
+from tosloc.data.fixes import fix_commits
 from tosloc.data.git import Repository, decode
-from tosloc.data.history import History, fix_commits
+from tosloc.data.history import History
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
 from tosloc.evaluation.trec import write_trec_qrels, write_trec_run

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.data import git as module
+from tosloc.data import git_trees
 from tosloc.data.git import Repository, decode
 from tosloc.errors import RepositoryError, UnknownCommit
 
@@ -70,8 +70,7 @@ def test_snapshot_has_the_regular_source_files_in_path_order(repository):
 
 
 def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatch):
-    monkeypatch.setattr(module, "MERGED", 5)
-    monkeypatch.setattr(module, "MEMORY", 6000)
+    monkeypatch.setattr(git_trees, "MEMORY_LIMIT", 6000)
     rng = np.random.default_rng(3)
     everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
     everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
@@ -99,8 +98,8 @@ def remembered(opened):
     """Files of every directory that is remembered, by (tree, path)."""
     paths, blobs = opened.path_names.names, opened.blob_names.names
     return {
-        key: [(paths[path], blobs[blob]) for run in directory.runs for path, blob in run.tolist()]
-        for key, directory in opened._directories[JAVA]._known.items()
+        key: [(paths[path], blobs[blob]) for path, blob in directory.tolist()]
+        for key, directory in opened._trees[JAVA]._known.items()
     }
 
 
@@ -115,9 +114,9 @@ def test_a_listed_version_is_remembered_as_one_that_was_read(repository, monkeyp
     tree = repository.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=padded)
     zeros = repository.git("commit-tree", "-m", "modes begin with zero", tree)
     known, calls = [], []
-    real = module._Directories._list
+    real = git_trees.Trees._list
     for fast in (True, False):
-        monkeypatch.setattr(module._Directories, "_list", real if fast else lambda _, tree: calls.append(tree))
+        monkeypatch.setattr(git_trees.Trees, "_list", real if fast else lambda _, tree: calls.append(tree))
         for commits in ((first, second), (second, first), (zeros,)):
             with Repository(repository.path) as opened:
                 for commit in commits:
@@ -134,13 +133,13 @@ def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypa
     first = repository.commit({f"{top}/{name}/A.java": f"{top} {name}" for top in "abcd" for name in "pqr"})
     second = repository.commit({"b/q/A.java": "changed"})
     third = repository.commit({"d/B.java": "new"})
-    asked, real = [], module.zip_objects
+    asked, real = [], Repository.objects
 
     def spy(opened, names):
         asked.extend(names)
         return real(opened, names)
 
-    monkeypatch.setattr(module, "zip_objects", spy)
+    monkeypatch.setattr(Repository, "objects", spy)
     with Repository(repository.path) as opened:
         opened.snapshot(first, JAVA)
         assert asked == [f"{first}^{{commit}}"]  # the first one is listed

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.data import history as module
+from tosloc.data.fixes import bug_ids, fix_commits, says_fix
 from tosloc.data.git import Repository
-from tosloc.data.history import History, bug_ids, fix_commits, read_history, says_fix
+from tosloc.data.history import History, read_history
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.records import Names
 

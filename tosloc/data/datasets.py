@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from tosloc.data.fixes import bug_ids
 from tosloc.data.git import CommitInfo, Repository
-from tosloc.data.history import bug_ids
 from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.data.splits import chronological, fix_order
 from tosloc.errors import ReportError

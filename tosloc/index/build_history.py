@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from tosloc.analysis import text, traces
-from tosloc.data.history import History, fix_commits
+from tosloc.data.fixes import fix_commits
+from tosloc.data.history import History
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
