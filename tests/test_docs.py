@@ -1,17 +1,23 @@
-"""Documentation that other things rely on: links between its pages, and the sections that docstrings cite."""
+"""Pages that must stay true: links, files and commands that they name, rooms, and sections that docstrings cite."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from tests.test_floors import BELOW
+from tosloc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "checkpoints/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
@@ -57,6 +63,37 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def test_files_that_pages_name_exist(page: Path) -> None:
     names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
     assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def commands_of(page: Path) -> list[str]:
+    """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command."""
+    blocks = "\n".join(CONSOLE.findall(page.read_text(encoding="utf-8")))
+    return re.findall(r"(?:^\$ |&& |\| |-m )tosloc ((?:(?!&&|\||  #).)*)", blocks, re.M)
+
+
+def unknown_in(call: str) -> list[str]:
+    """Words of a call that are no command, and options that its command does not have."""
+    context = click.Context(get_command(app))
+    command: Any = context.command
+    words = call.split()
+    while words and isinstance(command, TyperGroup):
+        name = words.pop(0)
+        command = command.get_command(context, name)
+        if command is None:
+            return [name]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_pages_exist(page: Path) -> None:
+    assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
+
+
+def test_a_wrong_command_is_seen() -> None:
+    assert unknown_in("lab reproduce table-4 --out runs") == []
+    assert unknown_in("lab produce table-4") == ["produce"]
+    assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
 
 
 def test_the_table_of_rooms_is_complete() -> None:
