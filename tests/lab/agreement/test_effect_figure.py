@@ -7,15 +7,7 @@ import pytest
 from tests.lab.agreement.test_levels import FILES, ORIGINAL, QRELS, REPORTS, judgements, pair
 from tosloc.evaluation.measures import AP
 from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
-from tosloc.lab.agreement.level_tables import (
-    COLUMNS,
-    PUBLISHED_COLUMNS,
-    heading,
-    published_remarks,
-    published_rows,
-    remarks,
-    rows,
-)
+from tosloc.lab.agreement.level_tables import levels_table, published_table
 from tosloc.lab.agreement.levels import reproduction
 from tosloc.lab.agreement.published_means import against_published
 from tosloc.plots.drawing import save, svg
@@ -62,9 +54,9 @@ def test_the_same_bytes_each_time(tmp_path):
 
 
 def test_cells_of_a_replication():
-    result = reproduction(ORIGINAL, ORIGINAL, [AP])
-    cells = rows(result)
-    assert {len(row) for row in cells} == {len(COLUMNS)}
+    table = levels_table(reproduction(ORIGINAL, ORIGINAL, [AP]))
+    cells = table.rows
+    assert {len(row) for row in cells} == {len(table.heads)}
     assert [row[0] for row in cells] == ["order"] * 2 + ["effectiveness"] + ["effect"] * 3 + ["statistics"] + [
         "mean"
     ] * 3
@@ -74,8 +66,8 @@ def test_cells_of_a_replication():
         ["effectiveness", "RMSE of AP", "0.000", "0.000", ""],
     ]
     assert cells[5] == ["effect", "region of AP", "", "", "4"]
-    assert heading(result) == "replication: the same 12 reports"
-    assert remarks(result) == [
+    assert table.title == "replication: the same 12 reports"
+    assert table.remarks == [
         "p: two-tailed paired t-test of the original's scores against ours, small where they differ",
         "region 4: effect found again, relative improvement not smaller",
     ]
@@ -83,18 +75,18 @@ def test_cells_of_a_replication():
 
 def test_cells_of_another_project():
     ours = pair(judgements(REPORTS[:9], FILES[:15], seed=3), seed=5, files=FILES[:15])
-    result = reproduction(ORIGINAL, ours, [AP])
-    assert [row[2:4] for row in rows(result)[:3]] == [["-", "-"]] * 3
-    assert heading(result) == "reproduction: 12 reports of the original, 9 others of ours"
-    assert "unpaired" in remarks(result)[0]
-    assert "do not apply" in remarks(result)[-1]
+    table = levels_table(reproduction(ORIGINAL, ours, [AP]))
+    assert [row[2:4] for row in table.rows[:3]] == [["-", "-"]] * 3
+    assert table.title == "reproduction: 12 reports of the original, 9 others of ours"
+    assert "unpaired" in table.remarks[0]
+    assert "do not apply" in table.remarks[-1]
 
 
 def test_cells_of_published_means():
-    result = against_published(0.2, 0.3, pair(QRELS), AP)
-    cells = published_rows(result)
+    table = published_table(against_published(0.2, 0.3, pair(QRELS), AP))
+    cells = table.rows
     assert [row[0] for row in cells] == ["baseline", "advanced", "improvement"]
-    assert {len(row) for row in cells} == {len(PUBLISHED_COLUMNS)}
+    assert {len(row) for row in cells} == {len(table.heads)}
     assert cells[2][1] == "0.100"
-    assert "not known" in published_remarks(result)[0]
-    assert published_remarks(result)[1].startswith("ER ")
+    assert "not known" in table.remarks[0]
+    assert table.remarks[1].startswith("ER ")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +14,8 @@ from tosloc.errors import ToslocError
 if TYPE_CHECKING:
     from tosloc.evaluation.measures import Measure
     from tosloc.lab.agreement.effects import Effect
-    from tosloc.lab.agreement.levels import Pair
+    from tosloc.lab.agreement.levels import Pair, Reproduction
+    from tosloc.lab.agreement.published_means import AgainstPublished
 
 DEFAULT = "AP,RR,nDCG@10"
 
@@ -55,76 +55,49 @@ def reproduce_check(
     Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
     ours, on the same reports or on another project's.
     """
-    wanted = _measures(measures)
-    by_runs, by_means = (baseline, advanced), (published_baseline, published_advanced)
-    given = [[one is not None for one in pair] for pair in (by_runs, by_means)]
-    if given not in ([[True, True], [False, False]], [[False, False], [True, True]]):
+    from tosloc.cli.printing import markdown_table, print_json, print_table
+    from tosloc.evaluation.measures import Measure
+    from tosloc.lab.agreement.level_tables import levels_table, published_table
+    from tosloc.lab.agreement.levels import reproduction
+    from tosloc.lab.agreement.published_means import against_published
+
+    wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
+    given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]
+    if given not in ([True, True, False, False], [False, False, True, True]):
         raise ToslocError(
             "name the original pair by --baseline and --advanced, or by --published-baseline and --published-advanced"
         )
+    result: Reproduction | AgainstPublished
     if baseline is not None and advanced is not None:
-        shown = _against_runs(_pair(baseline, advanced, split), _pair(our_baseline, our_advanced, split), wanted, depth)
+        original = _pair(baseline, advanced, split)
+        result = reproduction(original, _pair(our_baseline, our_advanced, split), wanted, depth)
+        table = levels_table(result)
     else:
         if measures == DEFAULT or len(wanted) != 1:
             raise ToslocError("published means are of one measure; name it, such as --measure AP")
-        means = [one for one in by_means if one is not None]
-        shown = _against_means(means[0], means[1], _pair(our_baseline, our_advanced, split), wanted[0])
+        assert published_baseline is not None
+        assert published_advanced is not None
+        ours = _pair(our_baseline, our_advanced, split)
+        result = against_published(published_baseline, published_advanced, ours, wanted[0])
+        table = published_table(result)
     if figure is not None:
-        _draw(shown.effects, figure)
+        _draw(result.effects, figure)
     if as_json:
-        from tosloc.cli.printing import print_json
-
-        print_json(shown.values)
+        print_json(result.as_dict())
     elif markdown:
-        from tosloc.cli.printing import markdown_table
-
-        print(f"{shown.title}\n\n{markdown_table(shown.heads, shown.rows)}")
-        print("\n".join(f"- {line}" for line in shown.lines))
+        print(f"{table.title}\n\n{markdown_table(table.heads, table.rows)}")
+        print("\n".join(f"- {remark}" for remark in table.remarks))
     else:
-        _print(shown)
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What to print: a table with a title above and lines below, the same as plain values, and the plot's points."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    lines: Sequence[str]
-    values: Mapping[str, Any]
-    effects: Mapping[Measure, Effect]
-
-
-def _against_runs(original: Pair, ours: Pair, measures: Sequence[Measure], depth: int | None) -> _Shown:
-    from tosloc.lab.agreement.level_tables import COLUMNS, heading, remarks, rows
-    from tosloc.lab.agreement.levels import reproduction
-
-    result = reproduction(original, ours, measures, depth)
-    return _Shown(heading(result), COLUMNS, rows(result), remarks(result), result.as_dict(), result.effects)
-
-
-def _against_means(baseline: float, advanced: float, ours: Pair, measure: Measure) -> _Shown:
-    from tosloc.lab.agreement.level_tables import PUBLISHED_COLUMNS, published_remarks, published_rows
-    from tosloc.lab.agreement.published_means import against_published
-
-    result = against_published(baseline, advanced, ours, measure)
-    lines = published_remarks(result)
-    title = f"our {result.reports} reports against published means of {measure}"
-    return _Shown(title, PUBLISHED_COLUMNS, published_rows(result), lines, result.as_dict(), {measure: result.effect})
+        words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
+        print_table(table.heads, table.rows, title=table.title, left=words)
+        print("\n".join(table.remarks))
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.evaluation.run_paths import read_scored
     from tosloc.lab.agreement.levels import Pair, Scored
 
-    return Pair(*(Scored.of(read_scored(place, split.value)) for place in (baseline, advanced)))
-
-
-def _measures(text: str) -> list[Measure]:
-    from tosloc.evaluation.measures import Measure
-
-    return list(dict.fromkeys(Measure.parse(name) for name in text.split(",")))
+    return Pair(*(Scored.of(read_scored(path, split.value)) for path in (baseline, advanced)))
 
 
 def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:
@@ -133,12 +106,3 @@ def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:
 
     series = {repr(measure): [EffectPoint("", one.ratio, one.delta_ri)] for measure, one in effects.items()}
     save(effect_figure(series), path.with_suffix("") if path.suffix in (".svg", ".png") else path)
-
-
-def _print(shown: _Shown) -> None:
-    from tosloc.cli.printing import print_table
-
-    words = {place for place, name in enumerate(shown.heads) if name in ("level", "measure", "mean of")}
-    print_table(shown.heads, shown.rows, title=shown.title, left=words)
-    for line in shown.lines:
-        print(line)

@@ -97,6 +97,11 @@ class Effect:
         delta = delta_ri(baseline, advanced, our_baseline, our_advanced)
         return cls(ratio, delta, region(ratio, delta))
 
+    def as_dict(self) -> dict[str, float | str]:
+        """Plain values."""
+        values = {"ER": self.ratio, "DeltaRI": self.delta_ri, "region": self.region}
+        return {**values, "meaning": REGIONS[self.region]}
+
 
 def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float | None:
     """Two-tailed p of a t-test of the original's scores against ours: small where they differ.

@@ -17,7 +17,7 @@ from tosloc.evaluation.judgements import Judgement
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
 from tosloc.evaluation.runs import Run
-from tosloc.lab.agreement.effects import REGIONS, Effect, mean, p_value, rmse
+from tosloc.lab.agreement.effects import Effect, mean, p_value, rmse
 from tosloc.lab.agreement.order import Agreement, agreements, mean_agreement
 
 DEFAULT_MEASURES: Final = (AP, RR, Measure("nDCG", 10))
@@ -35,9 +35,9 @@ class Scored:
     evaluation: Evaluation
 
     @classmethod
-    def of(cls, judged: ScoredRun) -> Scored:
+    def of(cls, run: ScoredRun) -> Scored:
         """A run that was read. Raises RunError when it does not fit its judgements."""
-        return cls(judged.run, judged.evaluation())
+        return cls(run.run, run.evaluation())
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Pair:
 
     @property
     def reports(self) -> int:
-        """How many reports were judged."""
+        """How many reports were scored."""
         return len(self.baseline.evaluation.per_report)
 
 
@@ -84,7 +84,7 @@ class Reproduction:
     same_reports: bool
     """Whether ours is a replication on the same reports, not a reproduction on another project."""
     reports: tuple[int, int]
-    """How many the original judges, and how many ours."""
+    """How many the original is scored on, and how many ours."""
     baseline: Closeness
     advanced: Closeness
     effects: Mapping[Measure, Effect]
@@ -103,15 +103,7 @@ class Reproduction:
             "reports": list(self.reports),
             "baseline": _plain(self.baseline),
             "advanced": _plain(self.advanced),
-            "effects": {
-                repr(measure): {
-                    "ER": effect.ratio,
-                    "DeltaRI": effect.delta_ri,
-                    "region": effect.region,
-                    "meaning": REGIONS[effect.region],
-                }
-                for measure, effect in self.effects.items()
-            },
+            "effects": {repr(measure): effect.as_dict() for measure, effect in self.effects.items()},
             "notes": list(self.notes),
         }
 
@@ -171,7 +163,7 @@ def _keys(evaluation: Evaluation) -> list[_Key]:
 
 
 def _same_reports(original: Pair, ours: Pair) -> bool:
-    """Whether both judge the same reports; ids alone do not tell, as two projects may count bugs alike."""
+    """Whether both are of the same reports; ids alone do not tell, as two projects may count bugs alike."""
     first, second = (set(_keys(pair.baseline.evaluation)) for pair in (original, ours))
     if first == second:
         return True

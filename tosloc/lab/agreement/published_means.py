@@ -8,7 +8,7 @@ from typing import Any
 from tosloc.errors import RunError
 from tosloc.evaluation.measures import Measure
 from tosloc.evaluation.statistics import Interval, mean_interval
-from tosloc.lab.agreement.effects import REGIONS, Effect, mean
+from tosloc.lab.agreement.effects import Effect, mean
 from tosloc.lab.agreement.levels import Pair
 from tosloc.records import FloatArray
 
@@ -48,26 +48,28 @@ class AgainstPublished:
     """Of advanced over baseline; its interval draws both runs' values of a report together."""
     effect: Effect
 
+    @property
+    def differences(self) -> dict[str, Difference]:
+        """All three by name."""
+        return {"baseline": self.baseline, "advanced": self.advanced, "improvement": self.improvement}
+
+    @property
+    def effects(self) -> dict[Measure, Effect]:
+        """The one effect, by its measure."""
+        return {self.measure: self.effect}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        rows = {"baseline": self.baseline, "advanced": self.advanced, "improvement": self.improvement}
-        return {
-            "measure": repr(self.measure),
-            "reports": self.reports,
-            **{
-                name: {
-                    "published": one.published,
-                    "ours": one.ours,
-                    "difference": one.difference,
-                    "interval": None if one.interval is None else [one.interval.low, one.interval.high],
-                }
-                for name, one in rows.items()
-            },
-            "ER": self.effect.ratio,
-            "DeltaRI": self.effect.delta_ri,
-            "region": self.effect.region,
-            "meaning": REGIONS[self.effect.region],
+        rows = {
+            name: {
+                "published": one.published,
+                "ours": one.ours,
+                "difference": one.difference,
+                "interval": None if one.interval is None else [one.interval.low, one.interval.high],
+            }
+            for name, one in self.differences.items()
         }
+        return {"measure": repr(self.measure), "reports": self.reports, **rows, **self.effect.as_dict()}
 
 
 def against_published(baseline: float, advanced: float, ours: Pair, measure: Measure) -> AgainstPublished:

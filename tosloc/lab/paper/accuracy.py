@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from tosloc.lab import baseline_runs
 from tosloc.lab.paper.contents import contents, contents_path, is_stored
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
+from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
 from tosloc.lab.paper.workspace import BASELINES, PAPER, Workspace, by_project, is_ranked, some
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent
@@ -207,37 +208,32 @@ def score_runs(work: Workspace, project: Project, folders: Mapping[str, Path], p
 
 def accuracy_tables(found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]) -> list[PaperTable]:
     """MRR and MAP of every system on every project, a table for each search space."""
-    tables = []
-    for space in SPACES:
-        for name, measure in MEASURES.items():
-            rows: list[Row] = []
-            for title in titles:
-                keys = {project: (space, name, title, project) for project in found}
-                cells = (
-                    Cell(one.mean(space, title, measure), "share", keys[project], paper.get(keys[project]))
-                    for project, one in found.items()
-                )
-                rows.append([title, *cells])
-            tables.append(PaperTable([f"{name}, {space}", *found], rows))
-    return tables
+
+    def cell(space: str, name: str, title: str, project: str) -> Cell:
+        key = (space, name, title, project)
+        return Cell(found[project].mean(space, title, MEASURES[name]), "share", key, paper.get(key))
+
+    return [
+        PaperTable([f"{name}, {space}", *found], rows_of(titles, found, partial(cell, space, name)))
+        for space in SPACES
+        for name in MEASURES
+    ]
 
 
 def difference_tables(
     found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]
 ) -> list[PaperTable]:
     """What the flattering space adds to each system."""
-    tables = []
-    for name, measure in MEASURES.items():
-        rows: list[Row] = []
-        for title in titles:
-            row: Row = [title]
-            for project, one in found.items():
-                ours = _less(one.mean(EVER_FIXED, title, measure), one.mean(ALL, title, measure))
-                published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
-                row.append(Cell(ours, "change", None, _less(*published)))
-            rows.append(row)
-        tables.append(PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows))
-    return tables
+
+    def cell(name: str, title: str, project: str) -> Cell:
+        ours = (found[project].mean(space, title, MEASURES[name]) for space in (EVER_FIXED, ALL))
+        published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
+        return Cell(_less(*ours), "change", None, _less(*published))
+
+    return [
+        PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows_of(titles, found, partial(cell, name)))
+        for name in MEASURES
+    ]
 
 
 def _less(one: float | None, other: float | None) -> float | None:

@@ -14,7 +14,7 @@ from tosloc.experiment import fingerprint
 from tosloc.files import key_of, write_text
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
+from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
@@ -119,12 +119,13 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
         project.name: contents(project, work.out, progress)
         for project in by_project(work.projects, "projects", progress)
     }
-    rows: list[list[str | Cell]] = []
-    for name, (title, form) in NAMES.items():
-        cells = (
-            Cell(one.counts[name], form, (name, project), expected.paper.get((name, project)))
-            for project, one in found.items()
-        )
-        rows.append([f"of them, test: {title}" if name.startswith("test") else title, *cells])
+
+    def cell(name: str, project: str) -> Cell:
+        key = (name, project)
+        return Cell(found[project].counts[name], NAMES[name][1], key, expected.paper.get(key))
+
+    rows = rows_of(NAMES, found, cell)
+    for row, (name, (title, _)) in zip(rows, NAMES.items(), strict=True):
+        row[0] = f"of them, test: {title}" if name.startswith("test") else title
     rows.insert(3, ["opened", *("-".join(one.opened) for one in found.values())])
     return Outcome([PaperTable(["", *found], rows)])

@@ -7,7 +7,7 @@ taken, and averaged over the versions, as in the paper. Each text is counted onc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from tosloc.errors import CheckpointError
 from tosloc.files import key_of
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step
+from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 
@@ -108,25 +108,23 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
         project.name: lengths(project, work.out, unit, count, work.versions, progress)
         for project in by_project(work.projects, "projects", progress)
     }
-    rows: list[list[str | Cell]] = []
-    for name, form in QUANTITIES.items():
-        cells = (
-            Cell(one.values[name], form, (unit, name, project), expected.paper.get((PAPER_UNIT, name, project)))
-            for project, one in found.items()
-        )
-        rows.append([name, *cells])
+
+    def cell(name: str, project: str) -> Cell:
+        paper = expected.paper.get((PAPER_UNIT, name, project))
+        return Cell(found[project].values[name], QUANTITIES[name], (unit, name, project), paper)
+
     versions = ", ".join(f"{one.versions:,} of {project}" for project, one in found.items())
-    return Outcome(
-        [PaperTable([f"length in {unit}", *found], rows)],
-        [
-            f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}"
-            if unit == WORDS
-            else f"counted in the tokens of the encoder {unit}, without marks",
-            f"of files: the mean over versions ({versions}) of what each version has",
-            *([] if unit == PAPER_UNIT else ["the paper (in brackets) counts the tokens of CodeBERT and RoBERTa"]),
-        ],
-        {"table-2": _figure({project: one.file_levels for project, one in found.items()}, unit)},
-    )
+    notes = [
+        f"counted in the tokens of the encoder {unit}, without marks"
+        if unit != WORDS
+        else f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}",
+        f"of files: the mean over versions ({versions}) of what each version has",
+    ]
+    if unit != PAPER_UNIT:
+        notes.append("the paper (in brackets) counts the tokens of CodeBERT and RoBERTa")
+    table = PaperTable([f"length in {unit}", *found], rows_of(QUANTITIES, found, cell))
+    levels = {project: one.file_levels for project, one in found.items()}
+    return Outcome([table], notes, {"table-2": _figure(levels, unit)})
 
 
 def lengths(
@@ -195,7 +193,8 @@ def _of_blobs(
     known = _stored(path)
     missing = [names[number] for number in wanted if names[number] not in known]
     try:
-        for number, batch in enumerate(_batches(missing), start=1):
+        for number, start in enumerate(range(0, len(missing), BATCH), start=1):
+            batch = missing[start : start + BATCH]
             texts = [(blob, decode(data)) for blob, data in repo.texts(batch) if data is not None]
             known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
             progress("counting files", min(number * BATCH, len(missing)), len(missing))
@@ -207,10 +206,6 @@ def _of_blobs(
     of_blob = np.full(len(names), -1, dtype=np.int32)
     of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
     return of_blob
-
-
-def _batches(blobs: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (blobs[start : start + BATCH] for start in range(0, len(blobs), BATCH))
 
 
 def _stored(path: Path) -> dict[str, int]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -23,7 +24,7 @@ from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origi
 from tosloc.lab.paper.accuracy import run_folder
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
+from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
@@ -246,23 +247,31 @@ def sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> O
     made = experiments(work, "sweep")
     tables, curves = [], dict[str, Curves]()
     for one in by_project(made, "projects", progress):
-        rows, project = one.results(progress), one.project.name
-        depths = [int(str(row.get("candidates"))) for row in rows]
-        values = {
-            (measure, title): [_number(row, "test", order, short) for row in rows]
-            for measure, short in MEASURES.items()
-            for order, title in ORDERS.items()
-        }
-        columns = [(measure, title) for title in ORDERS.values() for measure in MEASURES]
-        lines: list[list[str | Cell]] = []
-        for number, depth in enumerate(map(str, depths)):
-            cells = (Cell(values[m, title][number], "share", (project, title, depth, m)) for m, title in columns)
-            lines.append([depth, *cells])
-        heads = [f"{measure}, {title}" for measure, title in columns]
-        tables.append(PaperTable([f"{project}: files read again", *heads], lines))
-        curves[project] = depths, {f"{measure}, {title}": row for (measure, title), row in values.items()}
+        table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))
+        tables.append(table)
     notes = [one.made_with() for one in made if one.is_made]
     return Outcome(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
+
+
+def _sweep_table(project: str, rows: Sequence[Row]) -> tuple[PaperTable, Curves]:
+    by_depth = {int(str(row.get("candidates"))): row for row in rows}
+
+    def number(depth: int, order: str, measure: str) -> float:
+        return _number(by_depth[depth], "test", order, MEASURES[measure])
+
+    def cell(depth: int, column: tuple[str, str]) -> Cell:
+        order, measure = column
+        return Cell(number(depth, order, measure), "share", (project, ORDERS[order], str(depth), measure))
+
+    columns = list(product(ORDERS, MEASURES))
+    heads = [f"{measure}, {ORDERS[order]}" for order, measure in columns]
+    table = PaperTable([f"{project}: files read again", *heads], rows_of(by_depth, columns, cell))
+    series = {
+        f"{measure}, {title}": [number(depth, order, measure) for depth in by_depth]
+        for measure in MEASURES
+        for order, title in ORDERS.items()
+    }
+    return table, (list(by_depth), series)
 
 
 def coverage(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
@@ -274,14 +283,12 @@ def coverage(work: Workspace, expected: Expected, progress: Progress = silent) -
         "fixed files": lambda one, depth: one.coverage(depth),
         "reports with any": lambda one, depth: one.mean(Measure("Hit", depth)),
     }
-    rows: list[list[str | Cell]] = []
-    for depth in DEPTHS:
-        cells = (
-            Cell(share(one, depth), "share", (name, str(depth), project))
-            for project, one in found.items()
-            for name, share in shares.items()
-        )
-        rows.append([str(depth), *cells])
+
+    def cell(depth: int, column: tuple[str, str]) -> Cell:
+        project, name = column
+        return Cell(shares[name](found[project], depth), "share", (name, str(depth), project))
+
+    rows = rows_of(DEPTHS, product(found, shares), cell)
     heads = [f"{project}: {name}" for project in found for name in shares]
     curves: dict[str, Curves] = {
         project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})

@@ -31,7 +31,7 @@ from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.lengths import spread
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step
+from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
@@ -163,29 +163,25 @@ def table(found: Times, techniques: Sequence[str], expected: Expected) -> Outcom
 
 
 def _ratio_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
-    rows: list[list[str | Cell]] = []
-    for system in systems:
-        row: list[str | Cell] = [title_of(system)]
-        for project, timed in found.items():
-            key = (RATIO, title_of(system), project)
-            values = [one.ratio(system) for one in timed if system in one.seconds]
-            row.append(Cell(float(np.median(values)) if values else None, "ratio", key, paper.get(key)))
-        rows.append(row)
-    return PaperTable([f"{RATIO}, median", *found], rows)
+    def cell(title: str, project: str) -> Cell:
+        values = [one.ratio(by_title[title]) for one in found[project] if by_title[title] in one.seconds]
+        key = (RATIO, title, project)
+        return Cell(float(np.median(values)) if values else None, "ratio", key, paper.get(key))
+
+    by_title = {title_of(system): system for system in systems}
+    return PaperTable([f"{RATIO}, median", *found], rows_of(by_title, found, cell))
 
 
 def _growth_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
+    def cell(title: str, project: str) -> Cell:
+        there = [one for one in columns[project] if by_title[title] in one.seconds]
+        growth = slope([one.files for one in there], [one.median(by_title[title]) for one in there])
+        key = (GROWTH, title, project)
+        return Cell(growth, "ratio", key, paper.get(key))
+
+    by_title = {title_of(system): system for system in systems}
     columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
-    rows: list[list[str | Cell]] = []
-    for system in systems:
-        row: list[str | Cell] = [title_of(system)]
-        for project, timed in columns.items():
-            key = (GROWTH, title_of(system), project)
-            there = [one for one in timed if system in one.seconds]
-            growth = slope([one.files for one in there], [one.median(system) for one in there])
-            row.append(Cell(growth, "ratio", key, paper.get(key)))
-        rows.append(row)
-    return PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows)
+    return PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows_of(by_title, columns, cell))
 
 
 def _version_table(found: Times, systems: Sequence[str]) -> PaperTable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from tosloc.evaluation.statistics import Interval
 from tosloc.lab.paper.expected import Expected, Key, worst
 
+N = TypeVar("N")
+C = TypeVar("C")
 Form: TypeAlias = Literal["share", "change", "count", "one", "ratio", "p"]
 """How a number is written: .674, +.012, 1,536, 2.4, 3.74, <.001."""
 
@@ -26,6 +28,12 @@ class Cell:
     interval: Interval | None = None
     mark: str = ""
     """Stands behind the number."""
+
+
+def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cell]) -> list[list[str | Cell]]:
+    """A row for each name: the name itself, and a cell for each column."""
+    columns = list(columns)
+    return [[str(name), *(cell(name, column) for column in columns)] for name in names]
 
 
 @dataclass(frozen=True)
