@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from tests.end_to_end import toy
+from tests.reranking.encoder.epochs import Epochs
 from tests.reranking.encoder.tiny import write_encoder
 from tests.reranking.made import candidates, report
 from tosloc import experiment, training
@@ -25,9 +26,8 @@ from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.localizer import Localizer, vectors_path
-from tosloc.records import BugReport
+from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import RerankingContext
-from tosloc.reranking.encoder.training import Trainer
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -61,9 +61,9 @@ def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: A
     return Config.of(toy.config(0.6, 0.2).as_dict() | {"stage_two": two}, "toy")
 
 
-def train(project: toy.Toy, name: str, settings: Config) -> Localizer:
+def train(project: toy.Toy, name: str, settings: Config, progress: Progress = silent) -> Localizer:
     return training.train(
-        settings, project.git.path, project.reports(), project.folder / name, project.store, default=None
+        settings, project.git.path, project.reports(), project.folder / name, project.store, progress, default=None
     )
 
 
@@ -185,22 +185,12 @@ def test_adapters_learn_and_come_back(project, encoder):
     assert loaded.localize(REPORT).ranking == learned.localize(REPORT).ranking
 
 
-def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder, monkeypatch):
-    whole = Trainer._epoch
-
-    def killed(self, optimizer, train, epoch, progress):
-        if epoch == 1:
-            raise KeyboardInterrupt
-        return whole(self, optimizer, train, epoch, progress)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "_epoch", killed)
-        with pytest.raises(KeyboardInterrupt):
-            train(project, "killed", config(encoder))
-    begun = []
-    monkeypatch.setattr(Trainer, "_epoch", lambda *args: begun.append(args[3]) or whole(*args))
-    train(project, "killed", config(encoder))
-    assert begun == [1, 2]
+def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):
+    with pytest.raises(KeyboardInterrupt):
+        train(project, "killed", config(encoder), Epochs(interrupted=1))
+    rest = Epochs()
+    train(project, "killed", config(encoder), rest)
+    assert rest.begun == [1, 2]
     for name in ("test/run.jsonl.gz", head(out)):
         assert (project.folder / "killed" / name).read_bytes() == (out / name).read_bytes(), name
 

@@ -12,10 +12,12 @@ import pytest
 import safetensors.torch
 import torch
 
+from tests.reranking.encoder.epochs import Epochs
 from tests.reranking.encoder.tiny import write_encoder
 from tests.reranking.made import candidates
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError, ConfigError, ToslocError
+from tosloc.records import Progress, silent
 from tosloc.reranking.encoder import models as module
 from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates
 from tosloc.reranking.encoder.models import RECORD, EncoderModels
@@ -65,8 +67,9 @@ def chunk_table(models: EncoderModels) -> ChunkTable:
     return ChunkTable.of_vectors(vectors, models.code.width)
 
 
-def learn(models: EncoderModels, folder: Path, seed: int = 3) -> EncoderModels:
-    Trainer(models.whole, chunk_table(models), models.settings.training, folder, seed=seed).fit(lists(), lists(4))
+def learn(models: EncoderModels, folder: Path, seed: int = 3, progress: Progress = silent) -> EncoderModels:
+    trainer = Trainer(models.whole, chunk_table(models), models.settings.training, folder, seed=seed)
+    trainer.fit(lists(), lists(4), progress)
     models.renew_fingerprints()
     return models
 
@@ -173,24 +176,14 @@ def test_without_peft_one_sentence_says_what_to_install(encoder_folder: Path, mo
         EncoderModels.fresh(settings(encoder_folder, {"learns": "report", "lora_rank": 2}))
 
 
-def test_adapters_that_are_interrupted_end_the_same(
-    encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adapters_that_are_interrupted_end_the_same(encoder_folder: Path, tmp_path: Path) -> None:
     given = settings(encoder_folder, {"learns": "both", "lora_rank": 2, "chunks_at_once": 3})
     whole = learn(EncoderModels.fresh(given), tmp_path / "whole")
-    real, begun = Trainer._epoch, []
-
-    def killed(self, optimizer, train, epoch, progress):
-        begun.append(epoch)
-        if begun == [0, 1]:
-            raise KeyboardInterrupt
-        return real(self, optimizer, train, epoch, progress)
-
-    monkeypatch.setattr(Trainer, "_epoch", killed)
+    cut, rest = Epochs(interrupted=1), Epochs()
     with pytest.raises(KeyboardInterrupt):
-        learn(EncoderModels.fresh(given), tmp_path / "cut")
-    again = learn(EncoderModels.fresh(given), tmp_path / "cut")
-    assert begun == [0, 1, 1, 2]
+        learn(EncoderModels.fresh(given), tmp_path / "cut", progress=cut)
+    again = learn(EncoderModels.fresh(given), tmp_path / "cut", progress=rest)
+    assert (cut.begun, rest.begun) == ([0, 1], [1, 2])
     assert again.code.fingerprint == whole.code.fingerprint
     assert np.array_equal(scores(again), scores(whole))
 
@@ -224,6 +217,7 @@ def test_a_newer_form_is_one_sentence(saved: Path) -> None:
         load(saved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize("part", ["head", "encoder", "record"])
 def test_an_interrupted_save_keeps_the_last_good_one(

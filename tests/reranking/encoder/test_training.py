@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.reranking.encoder.epochs import Epochs
 from tests.reranking.made import candidates, report
 from tosloc.config import TrainingSettings
 from tosloc.errors import ToslocError
+from tosloc.records import Progress, silent
 from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates, batch_of
 from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.model import RerankingModel
@@ -43,12 +45,12 @@ def model(**options) -> RerankingModel:
 
 
 def trained(
-    folder: Path, settings: TrainingSettings = SETTINGS, key: str = "k"
+    folder: Path, settings: TrainingSettings = SETTINGS, key: str = "k", progress: Progress = silent
 ) -> tuple[RerankingModel, Trainer, list[float]]:
     chunk_table, lists = world(60, 1)
     made = model()
     trainer = Trainer(made, chunk_table, settings, folder, seed=3, key=key)
-    state = trainer.fit(lists[:45], lists[45:])
+    state = trainer.fit(lists[:45], lists[45:], progress)
     return made, trainer, [entry["loss"] for entry in state.curve]
 
 
@@ -94,21 +96,14 @@ def test_without_gain_the_first_parameters_stay(tmp_path: Path) -> None:
         assert all(torch.equal(value, first[name]) for name, value in made.state_dict().items())
 
 
-def test_an_interrupted_training_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, *_ = trained(tmp_path / "whole", SETTINGS.model_copy(update={"epochs": 6}))
-    real, begun = Trainer._epoch, []
-
-    def killed(self, optimizer, train, epoch, progress):
-        begun.append(epoch)
-        if begun == [0, 1, 2, 3]:
-            raise KeyboardInterrupt
-        return real(self, optimizer, train, epoch, progress)
-
-    monkeypatch.setattr(Trainer, "_epoch", killed)
+def test_an_interrupted_training_ends_the_same(tmp_path: Path) -> None:
+    six = SETTINGS.model_copy(update={"epochs": 6})
+    whole, *_ = trained(tmp_path / "whole", six)
+    cut, rest = Epochs(interrupted=3), Epochs()
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "cut", SETTINGS.model_copy(update={"epochs": 6}))
-    again, *_ = trained(tmp_path / "cut", SETTINGS.model_copy(update={"epochs": 6}))
-    assert begun == [0, 1, 2, 3, 3, 4, 5]
+        trained(tmp_path / "cut", six, progress=cut)
+    again, *_ = trained(tmp_path / "cut", six, progress=rest)
+    assert (cut.begun, rest.begun) == ([0, 1, 2, 3], [3, 4, 5])
     for name, value in whole.state_dict().items():
         assert torch.equal(value, again.state_dict()[name]), name
 
