@@ -11,9 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from tosloc.data.datasets import Counts, Dataset, describe, load_dataset, oracle_counts
+from tosloc.data.datasets import Dataset, describe, load_dataset
 from tosloc.data.git import CommitInfo, Repository
-from tosloc.data.splits import chronological
 from tosloc.errors import ReportError
 from tosloc.records import BugReport, Case, Snapshot
 
@@ -74,14 +73,15 @@ def test_cases(history: Any, tmp_path: Path) -> None:
     assert data.average_files == 11 / 3
     assert data.unresolved == ()
     assert data.labelled["12#2"].bug == "12"
-    assert data.summary()["all"] == Counts(reports=3, listed=5, existing=3, empty=0, undescribed=1, late=1)
-    assert Counts.of(chronological(data.cases).test) == Counts(1, 1, 1, 0, 1, 1)
+    columns = ("reports", "listed", "existing", "empty", "no description", "opened after fix")
+    rows = {row["part"]: tuple(row[column] for column in columns) for row in describe(data)}
+    assert rows["all"] == (3, 5, 3, 0, 1, 1)
+    assert rows["test"] == (1, 1, 1, 0, 1, 1)
 
 
 def test_counts_to_print(history: Any, tmp_path: Path) -> None:
     _, second, third, _ = history.ids
     data = load(history, lines(tmp_path, report("12", second, ["a b/A.java"]), report("34", third, ["y/c/E.java"])))
-    assert oracle_counts(data) == "2 | 2 / 1 / 1 | 1 reports: 1 / 0 / 1"
     rows = describe(data)
     assert [row["part"] for row in rows] == ["all", "train", "validation", "test"]
     assert rows[0] == {
@@ -113,8 +113,8 @@ def test_reports_opened_before_train_ended() -> None:
 
 def test_the_clock_of_the_data(history: Any, tmp_path: Path) -> None:
     path = lines(tmp_path, report("12", history.ids[1], ["B.java"], START + HOUR - 60))
-    assert load(history, path).summary()["all"].late == 0
-    assert load(history, path, zone="America/New_York").summary()["all"].late == 1
+    assert describe(load(history, path))[0]["opened after fix"] == 0
+    assert describe(load(history, path, zone="America/New_York"))[0]["opened after fix"] == 1
 
 
 def test_what_cannot_be_resolved_is_kept(history: Any, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tosloc.data.splits import chronological, fix_order
 from tosloc.errors import ReportError
 from tosloc.records import Case, Names, Progress, Snapshot, silent
 
-DAY = 86_400
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,36 +27,6 @@ class Unresolved:
 
     report: LabelledReport
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What a set of cases holds; the numbers by which a reader of published data is checked."""
-
-    reports: int
-    listed: int
-    """Source files listed as fixed."""
-    existing: int
-    """Those that exist in the before-fix version; the others were added by the fix, or named wrongly."""
-    empty: int
-    """Reports left without any."""
-    undescribed: int
-    """Reports without a description."""
-    late: int
-    """Reports opened after their fix was committed."""
-
-    @classmethod
-    def of(cls, cases: Iterable[Case]) -> Counts:
-        """Counts of the cases."""
-        held = tuple(cases)
-        return cls(
-            reports=len(held),
-            listed=sum(len(case.listed) for case in held),
-            existing=sum(len(case.fixed) for case in held),
-            empty=sum(not case.fixed for case in held),
-            undescribed=sum(not case.report.description for case in held),
-            late=sum(case.report.opened_seconds > case.fixed_at for case in held),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,50 +55,39 @@ class Dataset:
         splits = chronological(self.cases)
         return {"all": self.cases, "train": splits.train, "validation": splits.validation, "test": splits.test}
 
-    def summary(self) -> dict[str, Counts]:
-        """Counts of each of ``parts``."""
-        return {name: Counts.of(cases) for name, cases in self.parts().items()}
+
+Row: TypeAlias = dict[str, str | int | float]
 
 
-def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
+def describe(dataset: Dataset) -> list[Row]:
     """One row for all cases and one for each part of the split, column -> value, ready to print.
 
-    ``before train ended`` counts the reports of validation and test that were opened before the last fix of train: what
-    is learned from all of train knows later fixes than these.
+    ``listed`` source files as fixed; ``existing`` ones of them in the before-fix version, the others were added by the
+    fix or named wrongly; ``empty`` reports have none. ``before train ended`` counts the reports of validation and test
+    that were opened before the last fix of train: what is learned from all of train knows later fixes than these.
     """
-    rows: list[dict[str, str | int | float]] = []
-    parts, judged = dataset.parts(), ("validation", "test")
-    ended = max((case.fixed_at for case in parts["train"]), default=0)
-    for name, cases in parts.items():
-        counts = Counts.of(cases)
-        sizes = [dataset.files[case.report.id] for case in cases]
-        rows.append(
-            {
-                "part": name,
-                "reports": counts.reports,
-                "listed": counts.listed,
-                "existing": counts.existing,
-                "empty": counts.empty,
-                "no description": counts.undescribed,
-                "opened after fix": counts.late,
-                "before train ended": sum(case.report.opened_seconds < ended for case in cases)
-                if name in judged
-                else 0,
-                "files a version": round(sum(sizes) / len(sizes), 1) if sizes else 0.0,
-                "unresolved": len(dataset.unresolved) if name == "all" else 0,
-            }
-        )
-    return rows
+    parts = dataset.parts()
+    train_ended = max((case.fixed_at for case in parts["train"]), default=0)
+    return [
+        _description(dataset, part, cases, train_ended if part in ("validation", "test") else 0)
+        for part, cases in parts.items()
+    ]
 
 
-def oracle_counts(dataset: Dataset) -> str:
-    """Reports | listed / existing / empty | the same of the newest tenth: the row that checks published data."""
-    counts = dataset.summary()
-    whole, newest = counts["all"], counts["test"]
-    return (
-        f"{whole.reports} | {whole.listed} / {whole.existing} / {whole.empty} | "
-        f"{newest.reports} reports: {newest.listed} / {newest.existing} / {newest.empty}"
-    )
+def _description(dataset: Dataset, part: str, cases: Sequence[Case], train_ended: int) -> Row:
+    files = [dataset.files[case.report.id] for case in cases]
+    return {
+        "part": part,
+        "reports": len(cases),
+        "listed": sum(len(case.listed) for case in cases),
+        "existing": sum(len(case.fixed) for case in cases),
+        "empty": sum(not case.fixed for case in cases),
+        "no description": sum(not case.report.description for case in cases),
+        "opened after fix": sum(case.report.opened_seconds > case.fixed_at for case in cases),
+        "before train ended": sum(case.report.opened_seconds < train_ended for case in cases),
+        "files a version": round(sum(files) / len(files), 1) if files else 0.0,
+        "unresolved": len(dataset.unresolved) if part == "all" else 0,
+    }
 
 
 def load_dataset(
@@ -151,11 +111,11 @@ def load_dataset(
         raise ReportError(f"{path}: no fix of its {len(reports)} reports is in {repository.path}; is it the right one?")
     cases: list[Case] = []
     files: dict[str, int] = {}
-    finder = _Finder(repository.path_names)
+    listed_files = _ListedFiles(repository.path_names)
     ordered = sorted(fixes, key=lambda fix: (fix[1].committed_at, fix[1].id, fix[0].report.id))
     for number, (labelled, fix) in enumerate(ordered, start=1):  # neighbours in time: their versions share most
         snapshot = repository.snapshot(fix.parents[0], suffixes)
-        listed, fixed = finder.resolve(labelled.listed, snapshot)
+        listed, fixed = listed_files.resolve(labelled.listed, snapshot)
         report = labelled.report
         cases.append(Case(report, fix.id, snapshot.commit, fix.committed_at, listed, fixed))
         files[report.id] = len(snapshot)
@@ -194,8 +154,8 @@ def _fixes(
             fixes.append((report, infos[fix]))
         else:
             unresolved.append(Unresolved(report, f"its fix {fix} has no parent, so no version is before it"))
-    place = {report.report.id: number for number, report in enumerate(reports)}
-    return fixes, sorted(unresolved, key=lambda item: place[item.report.report.id])
+    order = {report.report.id: number for number, report in enumerate(reports)}
+    return fixes, sorted(unresolved, key=lambda item: order[item.report.report.id])
 
 
 def _confirmed(repository: Repository, report: LabelledReport) -> str | None:
@@ -238,7 +198,7 @@ class _Messages:
         one of more than a day before the report was opened means something else.
         """
         bug, number = report.bug, _number(report.bug)
-        earliest = report.report.opened_seconds - DAY
+        earliest = report.report.opened_seconds - _DAY
         for found in (self._by_bug.get(bug), self._by_bug.get(number), self._by_number.get(number)):
             named = [commit for commit in found or () if commit[0] > earliest]
             if named and report.fixed_on is None:
@@ -249,42 +209,37 @@ class _Messages:
         return None
 
 
-class _Finder:
+class _ListedFiles:
     """Finds listed files in versions."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._by_file: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_file_name: defaultdict[str, list[int]] = defaultdict(list)
         self._indexed = 0
 
     def resolve(self, listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Listed files, class names replaced by the path they stand for, and those that exist; both sorted."""
-        paths = {path: self._number(path, snapshot) for path in listed}
-        known = {
-            path if number is None else self._names.names[number]: number is not None for path, number in paths.items()
-        }
-        return tuple(sorted(known)), tuple(sorted(path for path, exists in known.items() if exists))
+        numbers = {path: self._number(path, snapshot) for path in listed}
+        existing = {self._names.names[number] for number in numbers.values() if number is not None}
+        absent = {path for path, number in numbers.items() if number is None}
+        return tuple(sorted(absent | existing)), tuple(sorted(existing))
 
     def _number(self, path: str, snapshot: Snapshot) -> int | None:
+        """Number of the version's file that ``path`` names; None if there is none, or several."""
         number = self._names.ids.get(path)
         if number is not None and (snapshot.path_ids == number).any():
             return number
-        stem, dot, suffix = path.rpartition(".")
-        if "/" in path or "." not in stem:
+        class_name, dot, suffix = path.rpartition(".")
+        if "/" in path or "." not in class_name:
             return None
-        ending = "/" + stem.replace(".", "/") + dot + suffix  # a class name
-        index = self._index()
-        wanted = [
-            number
-            for number in index.get(PurePosixPath(ending).name, ())
-            if ("/" + self._names.names[number]).endswith(ending)
-        ]
-        found = np.intersect1d(snapshot.path_ids, np.array(wanted, dtype=np.int32))
+        ending = "/" + class_name.replace(".", "/") + dot + suffix
+        named = [number for number in self._with_name(ending) if ("/" + self._names.names[number]).endswith(ending)]
+        found = np.intersect1d(snapshot.path_ids, np.array(named, dtype=np.int32))
         return int(found[0]) if len(found) == 1 else None
 
-    def _index(self) -> Mapping[str, list[int]]:
-        """File name -> numbers of the paths that end with it, of all versions read so far."""
+    def _with_name(self, path: str) -> Sequence[int]:
+        """Numbers of the paths, of all versions read so far, whose file is called like that of ``path``."""
         for number in range(self._indexed, len(self._names)):
-            self._by_file[self._names.names[number].rpartition("/")[2]].append(number)
+            self._by_file_name[self._names.names[number].rpartition("/")[2]].append(number)
         self._indexed = len(self._names)
-        return self._by_file
+        return self._by_file_name.get(path.rpartition("/")[2], ())
