@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, tzinfo
 
-from tosloc.data.readers_parts import Json, clean, json_of, string, time_of
+from tosloc.data.report_file import Json, clean, json_of, text_field, time_of
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
@@ -74,10 +74,10 @@ def _known(record: Json, name: str) -> Parts:
         return _bugzilla(record, name)
     if "summary" in record:
         return (
-            string(record, "id", name),
+            text_field(record, "id", name),
             record.get("opened"),
-            string(record, "summary", name),
-            string(record, "description", name),
+            text_field(record, "summary", name),
+            text_field(record, "description", name),
         )
     keys = ", ".join(list(record)[:6]) or "none"
     raise ReportError(
@@ -88,28 +88,28 @@ def _known(record: Json, name: str) -> Parts:
 
 def _github(record: Json, name: str) -> Parts:
     """A GitHub issue, printed by ``gh`` or answered by the REST interface; its comments came later and are not read."""
-    link = string(record, "url", name) or string(record, "html_url", name)
-    number = string(record, "number", name) or link.rstrip("/").rpartition("/")[2]
+    link = text_field(record, "url", name) or text_field(record, "html_url", name)
+    number = text_field(record, "number", name) or link.rstrip("/").rpartition("/")[2]
     opened = record.get("createdAt") or record.get("created_at")
-    return number, opened, string(record, "title", name), string(record, "body", name)
+    return number, opened, text_field(record, "title", name), text_field(record, "body", name)
 
 
 def _bugzilla(record: Json, name: str) -> Parts:
     """A Bugzilla bug; its description is the field of that name or the first comment, never a later one."""
-    description = string(record, "description", name)
+    description = text_field(record, "description", name)
     comments = record.get("comments")
     if not description and isinstance(comments, list) and comments and isinstance(comments[0], dict):
-        description = string(comments[0], "text", name)
-    return string(record, "id", name), record.get("creation_time"), string(record, "summary", name), description
+        description = text_field(comments[0], "text", name)
+    return text_field(record, "id", name), record.get("creation_time"), text_field(record, "summary", name), description
 
 
 def _jira(record: Json, name: str) -> Parts:
     fields = record["fields"]
     assert isinstance(fields, dict)
     description = fields.get("description")
-    text = _document(description) if isinstance(description, dict) else string(fields, "description", name)
-    number = string(record, "key", name) or string(record, "id", name)
-    return number, fields.get("created"), string(fields, "summary", name), text
+    text = _document(description) if isinstance(description, dict) else text_field(fields, "description", name)
+    number = text_field(record, "key", name) or text_field(record, "id", name)
+    return number, fields.get("created"), text_field(fields, "summary", name), text
 
 
 def _document(document: Json) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import tzinfo
 
-from tosloc.data.readers_parts import LabelledReport, json_of, source_files, string, time_of
+from tosloc.data.report_file import LabelledReport, ReportFile, json_of, source_files, text_field, time_of
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
 
-def line_reports(text: str, *, name: str, zone: tzinfo, suffixes: frozenset[str]) -> Iterator[LabelledReport]:
+def line_reports(file: ReportFile) -> Iterator[LabelledReport]:
     """Labelled reports of the lines; blank lines are skipped, keys beyond ours ignored.
 
     ReportError, with the line's number, for malformed JSON and for a field that is missing or of another kind.
     """
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(file.text.split("\n"), start=1):
         if not line.strip():
             continue
-        where = f"{name}, line {number}"
+        where = f"{file.name}, line {number}"
         record = json_of(line, where)
         if not isinstance(record, dict):
             raise ReportError(f"{where}: is no JSON object; write one object a line")
@@ -30,12 +29,12 @@ def line_reports(text: str, *, name: str, zone: tzinfo, suffixes: frozenset[str]
             raise ReportError(f"{where}: 'fixed' must be a list of paths")
         yield LabelledReport(
             BugReport(
-                string(record, "id", where),
-                string(record, "summary", where),
-                string(record, "description", where),
-                time_of(record["opened"], zone, where),
+                text_field(record, "id", where),
+                text_field(record, "summary", where),
+                text_field(record, "description", where),
+                time_of(record["opened"], file.zone, where),
             ),
-            string(record, "fix_commit", where) or None,
-            source_files(fixed, suffixes),
-            string(record, "status", where),
+            text_field(record, "fix_commit", where) or None,
+            source_files(fixed, file.suffixes),
+            text_field(record, "status", where),
         )

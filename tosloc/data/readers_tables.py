@@ -10,12 +10,19 @@ import io
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
-from datetime import tzinfo
 from xml.etree.ElementTree import Element
 
 import openpyxl
 
-from tosloc.data.readers_parts import LabelledReport, split_paths, split_ranks, text_of, time_of, without_bug_number
+from tosloc.data.report_file import (
+    LabelledReport,
+    ReportFile,
+    cell_text,
+    split_paths,
+    split_ranks,
+    time_of,
+    without_bug_number,
+)
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
@@ -26,7 +33,17 @@ Row = tuple[str, dict[str, object]]
 """Where the row stands, for errors, and its cells."""
 
 
-def spreadsheet(data: bytes, name: str) -> Iterator[Row]:
+def spreadsheet_reports(file: ReportFile) -> Iterator[LabelledReport]:
+    """Labelled reports of an .xlsx file."""
+    return _table_reports(_spreadsheet_rows(file.data, file.name), file)
+
+
+def phpmyadmin_reports(file: ReportFile) -> Iterator[LabelledReport]:
+    """Labelled reports of a phpMyAdmin export."""
+    return _table_reports(_export_rows(file.xml, file.name), file)
+
+
+def _spreadsheet_rows(data: bytes, name: str) -> Iterator[Row]:
     """Rows of the first sheet that has the columns of bug reports; ReportError when there is none or it is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -54,7 +71,7 @@ def spreadsheet(data: bytes, name: str) -> Iterator[Row]:
 
 def _header(rows: list[tuple[object, ...]]) -> list[str]:
     """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
-    names = [text_of(cell) for cell in rows[0]] if rows else []
+    names = [cell_text(cell) for cell in rows[0]] if rows else []
     while names and not names[-1]:
         names.pop()
     if names and names[-1] == "files" and "result" not in names:
@@ -76,7 +93,7 @@ def _lacks(found: Iterable[str]) -> str:
     )
 
 
-def phpmyadmin(root: Element, name: str) -> Iterator[Row]:
+def _export_rows(root: Element, name: str) -> Iterator[Row]:
     """Rows of a phpMyAdmin export (``database/table/column``), whatever its root is called."""
     tables = [table for database in root.iter("database") for table in database.iter("table")]
     if not tables:
@@ -85,9 +102,7 @@ def phpmyadmin(root: Element, name: str) -> Iterator[Row]:
         yield f"{name}, row {number}", {column.get("name", ""): column.text for column in table.iter("column")}
 
 
-def table_reports(
-    rows: Iterable[Row], *, name: str, zone: tzinfo, suffixes: frozenset[str]
-) -> Iterator[LabelledReport]:
+def _table_reports(rows: Iterable[Row], file: ReportFile) -> Iterator[LabelledReport]:
     """Labelled reports of the rows; ReportError for a row that lacks a column, a bug number, a commit or a time."""
     for where, row in rows:
         if any(column not in row for column in REQUIRED):
@@ -98,14 +113,14 @@ def table_reports(
         yield LabelledReport(
             BugReport(
                 bug,
-                without_bug_number(text_of(row["summary"]), bug),
-                text_of(row.get("description")),
-                time_of(row["report_time"], zone, where),
+                without_bug_number(cell_text(row["summary"]), bug),
+                cell_text(row.get("description")),
+                time_of(row["report_time"], file.zone, where),
             ),
             commit,
-            split_paths(text_of(row["files"]), suffixes),
-            text_of(row.get("status")),
-            split_ranks(text_of(row.get("result"))),
+            split_paths(cell_text(row["files"]), file.suffixes),
+            cell_text(row.get("status")),
+            split_ranks(cell_text(row.get("result"))),
         )
 
 
@@ -113,4 +128,4 @@ def _whole(cell: object) -> str:
     """Text of a cell; 55937.0, as spreadsheets keep numbers, is 55937."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
-    return text_of(cell)
+    return cell_text(cell)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from datetime import datetime, tzinfo
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from pathlib import Path
-from typing import Literal, TextIO, TypeVar
-from xml.etree.ElementTree import Element, ParseError
-
-import defusedxml.ElementTree
-from defusedxml.common import DefusedXmlException
+from typing import Final, Literal, NamedTuple, TextIO, TypeVar
+from xml.etree.ElementTree import Element
 
 from tosloc.data.readers_buglocator import buglocator_reports
 from tosloc.data.readers_issue import issue_of
 from tosloc.data.readers_lines import line_reports
-from tosloc.data.readers_parts import LabelledReport, decode, read_bytes, unique, zone_of
-from tosloc.data.readers_tables import phpmyadmin, spreadsheet, table_reports
+from tosloc.data.readers_tables import phpmyadmin_reports, spreadsheet_reports
+from tosloc.data.report_file import LabelledReport, ReportFile, decoded_text, read_bytes, unique, zone_of
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
@@ -39,13 +36,13 @@ def read_report(source: Path | Literal["-"] | TextIO, now: datetime, *, zone: st
     fallback = "report"
     if isinstance(source, Path):
         name, fallback = str(source), source.stem
-        text = decode(_small(read_bytes(source, name, LARGEST_REPORT), name), name)
+        text = decoded_text(_small(read_bytes(source, name, LARGEST_REPORT), name), name)
     else:
         name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
         stream = sys.stdin if source == "-" else source
         binary = getattr(stream, "buffer", None)
         if binary is not None:
-            text = decode(_small(read_bytes(binary, name, LARGEST_REPORT), name), name)
+            text = decoded_text(_small(read_bytes(binary, name, LARGEST_REPORT), name), name)
         else:
             text = stream.read(LARGEST_REPORT)
             _small(text, name)
@@ -72,8 +69,8 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     """
     name = str(path)
     ends = frozenset(suffixes)
-    data = read_bytes(Path(path), name)
-    reports = unique(_kind(data, name=name, zone=zone_of(zone), suffixes=ends), name)
+    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), ends)
+    reports = unique(_labelled_reports(file), name)
     if not reports:
         raise ReportError(f"{name}: holds no report")
     if not any(report.listed for report in reports):
@@ -81,35 +78,38 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     return reports
 
 
-def _kind(data: bytes, *, name: str, zone: tzinfo, suffixes: frozenset[str]) -> Iterator[LabelledReport]:
-    """Reports of a file whose kind its first bytes tell."""
-    if data.startswith(b"PK"):
-        return table_reports(spreadsheet(data, name), name=name, zone=zone, suffixes=suffixes)
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise ReportError(f"{name}: an old Excel file (.xls); save it as .xlsx")
-    begin = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if begin.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):
-        root = _root(data, name)
-        if root.tag == "bugrepository":
-            return buglocator_reports(root, name=name, zone=zone, suffixes=suffixes)
-        if root.tag == "pma_xml_export" or root.find(".//database/table/column") is not None:
-            return table_reports(phpmyadmin(root, name), name=name, zone=zone, suffixes=suffixes)
-        raise ReportError(f"{name}: XML with root <{root.tag}>; expected a phpMyAdmin export or <bugrepository>")
-    if begin.startswith(b"{"):
-        return line_reports(decode(data, name), name=name, zone=zone, suffixes=suffixes)
-    raise ReportError(
-        f"{name}: no file of reports; expected .xlsx, phpMyAdmin or BugLocator XML, or one JSON object a line"
-    )
+class ReportFormat(NamedTuple):
+    """One format of files of labelled reports."""
+
+    matches: Callable[[ReportFile], bool]
+    """Whether a file is of this format, by its content."""
+    read: Callable[[ReportFile], Iterable[LabelledReport]]
+    """Its reports. Raises ReportError when it is damaged."""
 
 
-def _root(data: bytes, name: str) -> Element:
-    """Root of the XML; a document that declares entities of its own or points outside itself is refused."""
-    try:
-        root: Element = defusedxml.ElementTree.fromstring(data)
-    except DefusedXmlException as error:
+FORMATS: Final = (
+    ReportFormat(lambda file: file.data.startswith(b"PK"), spreadsheet_reports),
+    ReportFormat(lambda file: file.is_xml and file.xml.tag == "bugrepository", buglocator_reports),
+    ReportFormat(lambda file: file.is_xml and _is_export(file.xml), phpmyadmin_reports),
+    ReportFormat(lambda file: file.beginning.startswith(b"{"), line_reports),
+)
+"""The first one that matches reads the file; a new format is a line here and a function in a module of its own."""
+
+
+def _is_export(root: Element) -> bool:
+    return root.tag == "pma_xml_export" or root.find(".//database/table/column") is not None
+
+
+def _labelled_reports(file: ReportFile) -> Iterable[LabelledReport]:
+    for known in FORMATS:
+        if known.matches(file):
+            return known.read(file)
+    if file.data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ReportError(f"{file.name}: an old Excel file (.xls); save it as .xlsx")
+    if file.is_xml:
         raise ReportError(
-            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
-        ) from error
-    except (ParseError, LookupError, ValueError) as error:
-        raise ReportError(f"{name}: malformed XML ({error})") from error
-    return root
+            f"{file.name}: XML with root <{file.xml.tag}>; expected a phpMyAdmin export or <bugrepository>"
+        )
+    raise ReportError(
+        f"{file.name}: no file of reports; expected .xlsx, phpMyAdmin or BugLocator XML, or one JSON object a line"
+    )

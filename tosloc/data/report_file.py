@@ -1,4 +1,4 @@
-"""What every reader of bug reports shares: the labelled record, times, lists of paths, bytes and strings."""
+"""What the readers of all report formats share: the file, the labelled record, times, lists of paths, texts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, TypeAlias
+from xml.etree.ElementTree import Element, ParseError
 from zoneinfo import ZoneInfo
+
+import defusedxml.ElementTree
+from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ConfigError, ReportError
 from tosloc.records import BugReport
@@ -44,6 +49,47 @@ class LabelledReport:
     def __post_init__(self) -> None:
         if not self.bug:
             object.__setattr__(self, "bug", self.report.id)
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A file of labelled reports, of whatever format, and how it is to be understood."""
+
+    name: str
+    """Its path, for errors."""
+    data: bytes
+    zone: tzinfo
+    """Where times without a zone are read."""
+    suffixes: frozenset[str]
+    """Listed files that end with one of them are kept."""
+
+    @property
+    def text(self) -> str:
+        """Its text; ReportError when it is binary."""
+        return decoded_text(self.data, self.name)
+
+    @cached_property
+    def beginning(self) -> bytes:
+        """What it begins with, blanks aside."""
+        return self.data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+
+    @property
+    def is_xml(self) -> bool:
+        """Whether it begins like XML."""
+        return self.beginning.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<"))
+
+    @cached_property
+    def xml(self) -> Element:
+        """Root of the XML. ReportError when it is malformed, declares entities or points outside itself."""
+        try:
+            root: Element = defusedxml.ElementTree.fromstring(self.data)
+        except DefusedXmlException as error:
+            raise ReportError(
+                f"{self.name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
+            ) from error
+        except (ParseError, LookupError, ValueError) as error:
+            raise ReportError(f"{self.name}: malformed XML ({error})") from error
+        return root
 
 
 def zone_of(name: str) -> tzinfo:
@@ -119,7 +165,7 @@ def source_files(paths: Iterable[str], suffixes: Iterable[str]) -> tuple[str, ..
     return tuple(dict.fromkeys(path for path in paths if path.lower().endswith(ends)))
 
 
-def text_of(value: object) -> str:
+def cell_text(value: object) -> str:
     """Text of a cell or element: "" where it is missing, also when written as ``nan``, ``None`` or ``NULL``."""
     text = clean("" if value is None else str(value)).strip()
     return "" if text.casefold() in _MISSING else text
@@ -183,7 +229,7 @@ def read_bytes(source: Path | BinaryIO, name: str, limit: int | None = None) -> 
     return data
 
 
-def decode(data: bytes, name: str) -> str:
+def decoded_text(data: bytes, name: str) -> str:
     """Text of UTF-8 bytes, or UTF-16 with a byte order mark; wrong bytes are replaced. ReportError when binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
@@ -197,14 +243,14 @@ def json_of(text: str, name: str) -> object:
     try:
         value: object = json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
-        raise ReportError(f"{name}: malformed JSON in {place}: {error.msg}") from error
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
     return value
 
 
-def string(record: Json, key: str, where: str) -> str:
+def text_field(record: Json, key: str, where: str) -> str:
     """Text at ``key``: "" when it is absent or null, digits when it is a number. ReportError when it is no text."""
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, (str, int, float, type(None))):
