@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, Float32Array, VersionView
+from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import summed
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
 Counts = npt.NDArray[np.uint16]
 Saturation = Callable[[VersionView, Counts, IntArray], Float32Array]

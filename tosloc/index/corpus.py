@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import FIELDS
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.index.postings import Postings, idf, ranges, row_sums, summed
-from tosloc.records import FloatArray, IntArray, LongArray, Snapshot, first_paths
-
-Float32Array = npt.NDArray[np.float32]
+from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL = len(FIELDS)

@@ -8,11 +8,11 @@ import numpy as np
 
 from tosloc.config import RankerSettings
 from tosloc.errors import CheckpointError
-from tosloc.learning.ranking_lists import RankingLists, Rows
-from tosloc.records import FloatArray
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.records import Float32Array, FloatArray
 
 
-def head_rows(rows: Rows, scores: FloatArray) -> Rows:
+def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
     below = (scores - scores[0]).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
@@ -61,7 +61,7 @@ class HeadRanker:
         other.booster_ = self.booster_
         return other
 
-    def scores(self, rows: Rows) -> FloatArray:
+    def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) the trees' scores of the rows of ``head_rows``."""
         scores: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
         return scores

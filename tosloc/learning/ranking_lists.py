@@ -10,25 +10,22 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.index.postings import starts_of
-from tosloc.records import BoolArray, LongArray
-
-Rows = npt.NDArray[np.float32]
+from tosloc.records import BoolArray, Float32Array, LongArray
 
 
 @dataclass(frozen=True, eq=False)
 class RankingLists:
     """Feature rows of reports, one report after the other, each with at least one fixed file."""
 
-    rows: Rows
+    rows: Float32Array
     """(n, K)"""
     fixed: BoolArray
     """(n,) whether the row is a fixed file."""
     starts: LongArray
     """(R+1,) rows of report r: starts[r] to starts[r+1]."""
-    weights: Rows
+    weights: Float32Array
     """(n,) how many files a row stands for: 1, or more for sampled files."""
 
     def __len__(self) -> int:
@@ -40,7 +37,9 @@ class RankingLists:
         return np.diff(self.starts)
 
     @classmethod
-    def of(cls, lists: Sequence[tuple[Rows, BoolArray]], weights: Sequence[Rows] = (), features: int = 0) -> Self:
+    def of(
+        cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = (), features: int = 0
+    ) -> Self:
         """Lists of (rows, fixed); every row weighs 1 unless weights are given. ``features`` is K of an empty set."""
         starts = starts_of([len(fixed) for _, fixed in lists])
         rows, fixed = np.zeros((0, features), dtype=np.float32), np.zeros(0, dtype=bool)

@@ -19,9 +19,8 @@ from tosloc.analysis.store import FactStore
 from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
-from tosloc.learning.ranking_lists import Rows
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.records import BoolArray, BugReport, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
 
 FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
 """(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
@@ -47,7 +46,7 @@ class Candidates:
     """(C,) numbers of the paths in the history index."""
     scores: FloatArray
     """(C,) stage one's scores, never increasing."""
-    features: Rows
+    features: Float32Array
     """(C, K + 2) stage one's features, as ``features_of_rows`` makes them."""
     fixed: BoolArray
     """(C,)"""
@@ -86,7 +85,7 @@ class Candidates:
         return replace(first, missed_ranks=(*lost, *self.missed_ranks))
 
 
-def features_of_rows(table: Rows, linear: FloatArray, rows: LongArray) -> Rows:
+def features_of_rows(table: Float32Array, linear: FloatArray, rows: LongArray) -> Float32Array:
     """(C, K + 2) rows of a feature table (F, K), with how far the linear score is below the best one, and ln(1 + rank).
 
     ``linear`` (F,) are the linear scores of all files.

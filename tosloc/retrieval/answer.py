@@ -10,8 +10,7 @@ from typing import Self
 import numpy as np
 
 from tosloc.index.context import QueryContext
-from tosloc.learning.ranking_lists import Rows
-from tosloc.records import FloatArray, LongArray
+from tosloc.records import Float32Array, FloatArray, LongArray
 from tosloc.retrieval import features
 from tosloc.retrieval.explainer import Explainer
 from tosloc.retrieval.stage_one import StageOne
@@ -25,7 +24,7 @@ class StageOneAnswer:
     stage: StageOne
     columns: Mapping[str, FloatArray]
     """Feature -> (F,) values."""
-    table: Rows
+    table: Float32Array
     """(F, K) the same side by side, in single precision."""
     scores: FloatArray
     """(F,)"""

@@ -28,8 +28,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.term_bounds import WHOLE, TermBounds
-from tosloc.learning.ranking_lists import Rows
-from tosloc.records import BoolArray, BugReport, Case, LongArray, Names, Progress, Snapshot, silent
+from tosloc.records import BoolArray, BugReport, Case, Float32Array, LongArray, Names, Progress, Snapshot, silent
 from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 
@@ -170,7 +169,9 @@ def _seed(task: Task) -> int:
     return int.from_bytes(hashlib.sha256(f"{task.report.id} {task.version}".encode()).digest()[:8], "big")
 
 
-def sampled_rows(guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator) -> tuple[LongArray, Rows]:
+def sampled_rows(
+    guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator
+) -> tuple[LongArray, Float32Array]:
     """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
     order = np.argsort(-guess, kind="stable")
     wrong = order[~fixed[order]]

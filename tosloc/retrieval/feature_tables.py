@@ -13,8 +13,8 @@ import numpy as np
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.index.postings import starts_of
-from tosloc.learning.ranking_lists import RankingLists, Rows
-from tosloc.records import BoolArray, Case, FloatArray, IntArray, Ranking
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.records import BoolArray, Case, Float32Array, FloatArray, IntArray, Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +22,11 @@ class FeatureTable:
     """Features of one report's files."""
 
     report: str
-    rows: Rows
+    rows: Float32Array
     """(n, K)"""
     fixed: BoolArray
     """(n,)"""
-    weights: Rows
+    weights: Float32Array
     """(n,) files that each row stands for."""
     path_ids: IntArray
     """(n,) numbers into the paths of the extraction, in path order."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from tosloc.index.postings import leaders
 from tosloc.learning.lambdamart import HeadRanker, head_rows, reorder_head
-from tosloc.learning.ranking_lists import Rows
-from tosloc.records import FloatArray
+from tosloc.records import Float32Array, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +24,12 @@ class StageOne:
         if len(self.features) != len(self.weights):
             raise ValueError(f"{len(self.features)} features but {len(self.weights)} weights")
 
-    def linear(self, table: Rows | FloatArray) -> FloatArray:
+    def linear(self, table: Float32Array | FloatArray) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike."""
         scores: FloatArray = (table.astype(np.float32, copy=False) @ self.weights.astype(np.float32)).astype(np.float64)
         return scores
 
-    def scores(self, table: Rows | FloatArray) -> FloatArray:
+    def scores(self, table: Float32Array | FloatArray) -> FloatArray:
         """(F,) final scores of a feature table (F, K) whose rows are in path order."""
         scores = self.linear(table)
         if self.ranker is None or not len(scores):

@@ -17,8 +17,8 @@ import numpy as np
 from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
 from tosloc.learning.lambdamart import HeadRanker
-from tosloc.learning.ranking_lists import RankingLists, Rows
-from tosloc.records import FloatArray
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.base import Candidates
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
 
@@ -31,7 +31,7 @@ Predict = Callable[[CachedDualEncoder, int], FloatArray]
 """(C, 2) component scores of the n-th report's candidates, by content and by history."""
 
 
-def combiner_rows(features: Rows, component_scores: FloatArray) -> Rows:
+def combiner_rows(features: Float32Array, component_scores: FloatArray) -> Float32Array:
     """(C, K + 3) features, both component scores, and how far their sum is below the best candidate's."""
     total = component_scores.sum(axis=1)
     below = total - total.max(initial=-np.inf)

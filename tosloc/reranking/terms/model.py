@@ -17,8 +17,7 @@ from tosloc.config import RankerSettings, TermsSettings, upgraded
 from tosloc.errors import CheckpointError
 from tosloc.files import write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
-from tosloc.learning.ranking_lists import Rows
-from tosloc.records import FloatArray
+from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.terms.combiner import combiner_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
 from tosloc.reranking.terms.vocabulary import TermVocabulary
@@ -45,7 +44,7 @@ class TermModel:
     trained_until: int = 0
     """When the last of the reports that it learned from was fixed, seconds since 1970."""
 
-    def added(self, component_scores: FloatArray, features: Rows) -> FloatArray:
+    def added(self, component_scores: FloatArray, features: Float32Array) -> FloatArray:
         """(C,) what is added to stage one's scores, from (C, 2) component scores and (C, K + 2) features."""
         added: FloatArray = self.weight * component_scores.sum(axis=1)
         if self.combiner is None:
