@@ -7,6 +7,7 @@ the report: for a version that stays in memory (``VersionView.resident``) it is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -75,26 +76,20 @@ class TextHits:
         self.rows = self.selection.take(corpus.postings.rows)
         self._groups = self.rows.astype(np.int64)  # once: counting by other integers converts them each time
         self.idf = view.idf(terms)
-        self._counts: Counts | None = None
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """(P, 6) counts by field of the selected postings."""
-        if self._counts is None:
-            self._counts = self.selection.take(self.view.corpus.counts)
-        return self._counts
+        return self.selection.take(self.view.corpus.counts)
 
     def saturation(self, formula: Saturation) -> Float32Array:
         """(P,) saturated frequencies of the selected postings."""
         if not self.view.resident:
             return formula(self.view, self.counts, self.rows)
-        stored = self.view._saturations
-        name = formula.__name__
-        if name not in stored:
-            stored[name] = formula(self.view, self.view.corpus.counts, self.view.corpus.postings.rows).astype(
-                np.float32
-            )
-        return self.selection.take(stored[name])
+        corpus, kept = self.view.corpus, self.view.saturations
+        if formula not in kept:
+            kept[formula] = formula(self.view, corpus.counts, corpus.postings.rows).astype(np.float32)
+        return self.selection.take(kept[formula])
 
     def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
         """(F,) sum over terms of weight x IDF x saturated frequency."""

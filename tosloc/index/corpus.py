@@ -5,7 +5,7 @@ Letters in shapes: B blobs, V terms, P postings, C chunks, Q chunk postings, F f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,7 +82,8 @@ class VersionView:
         present = self.rows[self.rows >= 0]
         self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)
         self.frequency = self.corpus.document_frequency(self.multiplicity)
-        self._saturations: dict[str, Float32Array] = {}
+        self.saturations: dict[Hashable, Float32Array] = {}
+        """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
 
     @property
     def files(self) -> int:
