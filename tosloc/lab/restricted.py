@@ -6,7 +6,6 @@ flattered; it is here to stand, labelled, beside numbers that were made so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -35,12 +34,12 @@ def read_paths(path: Path) -> frozenset[str]:
     return found
 
 
-def restricted(judged: ScoredRun, kept: frozenset[str]) -> ScoredRun:
-    """The same rankings without the files that are not ``kept``, judged in that space.
+def restricted(scored: ScoredRun, kept: frozenset[str]) -> ScoredRun:
+    """The same rankings without the files that are not ``kept``, scored in that space.
 
     Raises RunError for a run of which only some ranks are known, and when a fixed file would be left out.
     """
-    run, qrels = judged.run, judged.qrels
+    run, qrels = scored.run, scored.qrels
     if run.partial:
         raise RunError(f"{run.where}: only the ranks of some files are known; a whole ranking can be restricted")
     inside = np.array([name in kept for name in run.names], dtype=np.bool_)
@@ -48,7 +47,7 @@ def restricted(judged: ScoredRun, kept: frozenset[str]) -> ScoredRun:
         report: Order(order.files[inside[order.files]], order.scores[inside[order.files]], where=order.where)
         for report, order in run.orders.items()
     }
-    searched = None if qrels.file_lists is None else _smaller(qrels.file_lists, kept)
+    file_lists = None if qrels.file_lists is None else _restricted_lists(qrels.file_lists, kept)
     judgements = {}
     for report, one in qrels.judgements.items():
         lost = [path for path in one.fixed if path not in kept]
@@ -59,22 +58,21 @@ def restricted(judged: ScoredRun, kept: frozenset[str]) -> ScoredRun:
         number = len(orders[report].files) if report in orders else None
         judgements[report] = replace(one, searched=number, attributes=one.attributes)
     header = {**run.header, "search space": RESTRICTED}
-    return ScoredRun(judged.name, Run(header, run.names, orders, run.where), Qrels(judgements, searched, qrels.where))
+    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), Qrels(judgements, file_lists, qrels.where))
 
 
-def write_restricted(folder: Path, judged: ScoredRun) -> None:
+def write_restricted(folder: Path, scored: ScoredRun) -> None:
     """Write a run with its judgements and versions."""
-    write_run(folder / RUN_FILE, judged.run.header, judged.run.rankings())
-    if judged.qrels.file_lists is not None:
-        write_file_lists(folder / FILE_LISTS_FILE, _versions(judged.qrels.file_lists))
-    write_judgements(folder / JUDGEMENTS_FILE, judged.qrels.judgements.values())
+    write_run(folder / RUN_FILE, scored.run.header, scored.run.rankings())
+    lists = scored.qrels.file_lists
+    if lists is not None:
+        write_file_lists(
+            folder / FILE_LISTS_FILE, ((version, sorted(lists.files(version))) for version in lists.versions)
+        )
+    write_judgements(folder / JUDGEMENTS_FILE, scored.qrels.judgements.values())
 
 
-def _smaller(searched: FileLists, kept: frozenset[str]) -> FileLists:
-    inside = np.array([name in kept for name in searched.names.names], dtype=np.bool_)
-    versions = {version: files[inside[files]] for version, files in searched.versions.items()}
-    return FileLists(searched.names, versions, searched.where)
-
-
-def _versions(searched: FileLists) -> Iterator[tuple[str, list[str]]]:
-    return ((version, sorted(searched.files(version))) for version in searched.versions)
+def _restricted_lists(lists: FileLists, kept: frozenset[str]) -> FileLists:
+    inside = np.array([name in kept for name in lists.names.names], dtype=np.bool_)
+    versions = {version: files[inside[files]] for version, files in lists.versions.items()}
+    return FileLists(lists.names, versions, lists.where)

@@ -35,7 +35,7 @@ FILES = {
 def known(made: BaselineContext, bug: str, version: str | None = None) -> set[str]:
     """Ids of the reports that count as fixed before."""
     past = ask(made, bug, version).history
-    return {made.fix_history.cases[place].report.id for place in past.reports.tolist()}
+    return {made.fix_history.cases[row].report.id for row in past.reports.tolist()}
 
 
 def at(made: BaselineContext, path: str) -> int:
@@ -102,7 +102,7 @@ class TestBefore:
         labelled = context(FILES, [*self.BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
         query = made.query(case(labelled, "new").report, "fix-asked")
         assert report.id not in made.fix_history.row_of_report
-        ids = [made.fix_history.cases[place].report.id for place in query.history.reports.tolist()]
+        ids = [made.fix_history.cases[row].report.id for row in query.history.reports.tolist()]
         assert ids == ["early", "at the opening", "between"]
         assert set(ids) == known(labelled, "new", "fix-asked")
 
@@ -177,7 +177,7 @@ class TestParsedVersion:
         assert len(version) == 3
         assert version.rows.tolist() == [0, -1, -1]
         assert version.to_files(np.array([2.0])).tolist() == [2.0, 0.0, 0.0]
-        assert [version.source(place) is None for place in range(3)] == [False, True, True]
+        assert [version.source(position) is None for position in range(3)] == [False, True, True]
         assert ParsedVersion(ParsedFiles([], {}), snapshot, whole.table).to_files(np.zeros(0)).tolist() == [
             0.0,
             0.0,
@@ -195,8 +195,8 @@ class TestParsedVersion:
         moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
         version = context({**FILES, **moved}).version("root")
 
-        def paths(places: list[int]) -> list[str]:
-            return sorted(version.snapshot.paths[place] for place in places)
+        def paths(files: list[int]) -> list[str]:
+            return sorted(version.snapshot.paths[file] for file in files)
 
         assert paths(version.files_of_class("a.A")) == ["other/z/a/A.java", A, "test/a/A.java"]
         assert paths(version.files_of_class("z.a.A")) == ["other/z/a/A.java"]

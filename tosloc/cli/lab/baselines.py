@@ -1,4 +1,4 @@
-"""The commands about systems beside our own: ``baselines`` and ``restrict``. Heavy imports wait inside."""
+"""The commands about techniques beside our own: ``baselines`` and ``restrict``. Heavy imports wait inside."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def baselines(
     """
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
-    from tosloc.lab import baseline_runs as systems
+    from tosloc.lab import baseline_runs
 
     if out.exists() and not out.is_dir():
         raise ToslocError(f"{out} is a file; name a folder for the results")
     if settings is not None and not settings.is_dir():
         raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
-    chosen = systems.choose(names or (), "clean" if profile is Profiles.clean else "upstream", settings)
-    splits = systems.SPLITS if split is None else (split.value,)
+    chosen = baseline_runs.choose(names or (), "clean" if profile is Profiles.clean else "upstream", settings)
+    splits = baseline_runs.SPLITS if split is None else (split.value,)
     with shown(progress) as callback:
-        places = systems.rank_with(
+        folders = baseline_runs.rank_with(
             chosen, Config() if config is None else load_config(config), repo, reports, out, store, splits, callback
         )
-    for place in places:
-        print(place)
+    for folder in folders:
+        print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
 
 
@@ -93,9 +93,9 @@ def restrict(
     if out.exists() and not out.is_dir():
         raise RunError(f"{out} is a file; name a folder for the results")
     kept = read_paths(to)
-    for place in runs:
-        judged = restricted(read_scored(place, split.value), kept)
-        folder = out / judged.name / split.value
-        write_restricted(folder, judged)
+    for run in runs:
+        scored = restricted(read_scored(run, split.value), kept)
+        folder = out / scored.name / split.value
+        write_restricted(folder, scored)
         print(folder.parent)
     print_notes([f"search space of these runs: {RESTRICTED}"])

@@ -8,7 +8,7 @@ analysis. ICSME 2014 (docs/method.md, section B.4).
 
 Segments are 800 terms, each with the names of its file's types and methods; mm is min-max over all segments of the
 version. boost is 1 / rank of a class in the stack traces, .1 from rank 11 on and for what the named files import.
-``upstream`` follows the public code: a median one place too high, .5 for every file whose name stands in the
+``upstream`` follows the public code: a median one rank too high, .5 for every file whose name stands in the
 description, .2 for files whose qualified name holds one of their imports; and what BugLocator's has. Not imitated: what
 is not of BugLocator, and the end of the program when a version has one file.
 

@@ -133,8 +133,8 @@ def autoencoder_epoch(coder: torch.nn.Module, vectors: sparse.csr_array, size: i
     device = next(coder.parameters()).device
 
     def loss(batch: LongArray) -> torch.Tensor:
-        wanted = torch.from_numpy(vectors[batch].toarray()).to(device)
-        mean: torch.Tensor = (coder(wanted) - wanted).square().mean()
+        target = torch.from_numpy(vectors[batch].toarray()).to(device)
+        mean: torch.Tensor = (coder(target) - target).square().mean()
         return mean
 
     return in_batches(vectors.shape[0], size, loss)

@@ -115,7 +115,7 @@ class DreamLocModel:
         import torch
 
         products: list[torch.Tensor] = []
-        places: list[LongArray] = []
+        positions: list[LongArray] = []
         most_words = max(1, *(len(words.keys) for words, _ in pairs))
         weights = np.zeros((len(pairs), most_words), dtype=np.float32)
         with torch.no_grad():  # word vectors do not learn
@@ -131,10 +131,10 @@ class DreamLocModel:
                     word_snippet_products(code_sLd @ word_nd.T, logs_sL, code_sLd, word_nd).reshape(s * n, -1)
                 )
                 snippet, word = np.divmod(np.arange(s * n), n)
-                places.append(np.stack([np.full(s * n, pair), word, snippet]))
+                positions.append(np.stack([np.full(s * n, pair), word, snippet]))
         match = torch.full((len(pairs), most_words, self.settings.snippets), EMPTY_MATCH, device=self.device)
         if products:
-            index = torch.from_numpy(np.concatenate(places, axis=1)).to(self.device)
+            index = torch.from_numpy(np.concatenate(positions, axis=1)).to(self.device)
             match = match.index_put(tuple(index), self.network["match"](torch.cat(products)).squeeze(-1))
         best = match.topk(self.settings.best_snippets, dim=-1).values
         value_Pn = self.network["pool"](best).squeeze(-1)
