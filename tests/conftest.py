@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.rankers import World
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
@@ -120,3 +124,14 @@ def make_repository(tmp_path: Path) -> RepositoryFactory:
 def repository(make_repository: RepositoryFactory) -> GitRepository:
     """One empty repository with a work tree."""
     return make_repository()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The project on which all rankers are compared, and where those that learn have learned."""
+    from tests import rankers  # torch, only for the tests that ask
+
+    folder = tmp_path_factory.mktemp("world")
+    with rankers.world_of(rankers.grown(folder), folder / "learned") as made:
+        rankers.learn(made)
+        yield made

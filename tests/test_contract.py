@@ -1,50 +1,25 @@
-"""What every ranker keeps to: all files of the version, each once, ties by path, the same answer each time."""
+"""What every ranker keeps to: all files of the version, each once, ties by path, the same answer each time.
+
+Stage one, both stages with each reranker, and the published techniques: ``tests.rankers`` lists them, and a new one
+joins there. What a technique cannot keep by its published definition stands in ``NOT_KEPT``, with the reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
-from tosloc.data.git import Repository
-from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Ranking
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
+from tests import rankers
+from tests.planting import KINDS, plant
+from tests.rankers import Answer, World, new_report, opened, world_of
+from tosloc.records import BugReport
 
-WEIGHTED = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
-PAPER = StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1]))
-CONSTANT = StageOne(("test",), np.array([0.0]))
-
-Answer = Callable[[BugReport], Ranking]
-
-
-def stage_ranker(stage: StageOne) -> Callable[[IndexedRepository, str], Answer]:
-    """Ranker (project, revision) -> (report) -> ranking with a stage one."""
-
-    def opened(project: IndexedRepository, revision: str) -> Answer:
-        localizer = Localizer(toy.config())
-        localizer.stage_one_ = stage
-        localizer.open(project, revision)
-        return lambda report: localizer.rank(report, project.snapshot(revision))
-
-    return opened
-
-
-RANKERS = {
-    "weighted sum": stage_ranker(WEIGHTED),
-    "paper": stage_ranker(PAPER),
-    "constant": stage_ranker(CONSTANT),
-}
-"""Name -> function that opens a version of a project and gives what answers reports; later rankers join here."""
-
-REPORTS = {
+REPORTS: Final = {
     "usual": (
         "Parser breaks",
         "The openSocket of a cookie at org.app.p1.SocketService.openSocket(SocketService.java:6)",
@@ -55,52 +30,37 @@ REPORTS = {
     "odd": ("\udce9 ü \x00 😀 parser", "a" * 5000 + " $$$ ... at at. at x.(y)"),
     "trace alone": ("", "at org.app.p0.ParserService.openParser(ParserService.java:6)"),
 }
+NOT_KEPT: Final[Mapping[str, Mapping[str, str]]] = {}
+"""Property -> ranker -> why it cannot keep it."""
 
 
 def report_of(name: str) -> BugReport:
-    """One of REPORTS, opened after all commits."""
-    return BugReport(name, *REPORTS[name], datetime.fromtimestamp(toy.START + 200 * toy.DAY, UTC))
+    """One of REPORTS."""
+    return new_report(name, *REPORTS[name])
+
+
+@pytest.fixture(scope="module", params=rankers.NAMES)
+def ranker(request: pytest.FixtureRequest) -> str:
+    """The name of each ranker."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> toy.Toy:
-    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=16, themes=16)
-    odd: dict[str | bytes, str | bytes] = {
-        b"src/\xe9t\xe9.java": "class X { int parser; }",
-        "src/a b/ü.java": "class Y { int parser; }",
-        "Twin1.java": "class T { }",
-        "Twin2.java": "class T { }",
-        "empty.java": "",
-        "binary.java": bytes(range(256)),
-        "notes.txt": "parser",
-    }
-    project.git.commit(odd, "Odd files", when=toy.START + 100 * toy.DAY)
-    return project
-
-
-@pytest.fixture(scope="module")
-def project(made) -> Iterator[IndexedRepository]:
-    with Repository(made.git.path) as repo:
-        opened = IndexedRepository(repo, made.store, (".java",), jobs=1)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module", params=RANKERS)
-def answer(request, project) -> Answer:
-    return RANKERS[request.param](project, "main")
+def answer(world: World, ranker: str) -> Answer:
+    """Each ranker on the newest version."""
+    return opened(world, ranker, world.newest)
 
 
 @pytest.mark.parametrize("name", REPORTS)
 class TestContract:
-    def test_every_file_once(self, answer, made, name):
-        listed = made.git.git("ls-tree", "-r", "-z", "--name-only", "main").split("\0")
+    def test_every_file_once(self, world: World, answer: Answer, name: str) -> None:
+        listed = world.project.git.git("ls-tree", "-r", "-z", "--name-only", world.newest).split("\0")
         ranking = answer(report_of(name))
         assert sorted(ranking.paths) == sorted(path for path in listed if path.endswith(".java"))
         assert len(ranking.paths) == 25
         assert ranking.report == name
 
-    def test_scores_fall_and_ties_stand_in_path_order(self, answer, name):
+    def test_scores_fall_and_ties_stand_in_path_order(self, answer: Answer, name: str) -> None:
         ranking = answer(report_of(name))
         assert np.isfinite(ranking.scores).all()
         keys = [
@@ -109,41 +69,91 @@ class TestContract:
         ]
         assert keys == sorted(keys)
 
-    def test_the_second_answer_is_the_first(self, answer, name):
+    def test_the_second_answer_is_the_first(self, answer: Answer, name: str) -> None:
         first = answer(report_of(name))
         answer(report_of("usual"))
         assert answer(report_of(name)) == first
 
-    def test_the_name_of_a_report_is_no_evidence(self, answer, name):
+    def test_the_name_of_a_report_is_no_evidence(self, answer: Answer, name: str) -> None:
         renamed = answer(replace(report_of(name), id="Parser 7"))
-        assert renamed.paths == answer(report_of(name)).paths
+        assert renamed == replace(answer(report_of(name)), report="Parser 7")
 
 
-def test_files_without_any_difference_are_a_tie(answer):
+def test_files_without_any_difference_are_a_tie(answer: Answer) -> None:
     ranking = answer(report_of("usual"))
     score = dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
     assert score["Twin1.java"] == score["Twin2.java"]
     assert ranking.paths.index("Twin2.java") == ranking.paths.index("Twin1.java") + 1
 
 
-@pytest.mark.parametrize("ranker", RANKERS.values(), ids=RANKERS)
-def test_the_order_in_which_paths_became_known_does_not_matter(ranker, made, project, tmp_path: Path):
-    """A repository whose paths were numbered in another order, by reading other versions first, ranks alike."""
-    expected = ranker(project, "main")(report_of("usual"))
-    with Repository(made.git.path) as repo:
-        other = IndexedRepository(repo, tmp_path / "facts.sqlite", (".java",), jobs=1)
-        for name in ("zzz.java", *reversed(expected.paths)):
-            repo.path_names.id(name)
-        other.snapshot(made.git.made[3])
-        got = ranker(other, "main")(report_of("usual"))
-        other.close()
+def test_words_matter(ranker: str, answer: Answer) -> None:
+    """So that the answers above are answers: all but the constant one hear what a report says."""
+    said = answer(report_of("usual"))
+    other = answer(replace(report_of("usual"), summary="Widget planet", description="WidgetService"))
+    assert (said.paths == other.paths) == (ranker == "constant")
+
+
+@pytest.fixture(scope="module")
+def renumbered(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The world with a repository whose paths became known in another order, by reading other versions first."""
+    known = ["zzz.java", *reversed(world.experiment.indexed.snapshot(world.newest).paths)]
+    with world_of(world.project, world.learned, name="renumbered", known=known) as other:
+        yield other
+
+
+def test_the_order_in_which_paths_became_known_does_not_matter(ranker: str, answer: Answer, renumbered: World) -> None:
+    expected, got = answer(report_of("usual")), opened(renumbered, ranker, renumbered.newest)(report_of("usual"))
     assert got.paths == expected.paths
     assert got.scores == pytest.approx(expected.scores, rel=1e-5, abs=1e-6)
 
 
-def test_only_an_open_version_is_ranked(project, made):
-    localizer = Localizer(toy.config())
-    localizer.stage_one_ = WEIGHTED
-    localizer.open(project, "main")
+@pytest.fixture(scope="module")
+def planted(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], World]]:
+    """Function (kind) -> the world in which something was planted that nobody could know."""
+    made: dict[str, World] = {}
+    contexts = []
+
+    def of(kind: str) -> World:
+        if kind not in made:
+            project = rankers.grown(tmp_path_factory.mktemp("planted"))
+            report, _ = world.old
+            records = plant(project, kind, int(report.opened_seconds), report.description)
+            context = world_of(project, world.learned, records=records)
+            made[kind] = context.__enter__()
+            contexts.append(context)
+        return made[kind]
+
+    yield of
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_future_does_not_matter(
+    ranker: str, world: World, planted: Callable[[str], World], kind: str, request: pytest.FixtureRequest
+) -> None:
+    report, version = world.old
+    other = planted(kind)
+    assert other.old == (report, version)
+    before, after = (opened(one, ranker, version)(report) for one in (world, other))
+    assert after.paths == before.paths
+    assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
+
+
+def test_the_past_does(ranker: str, world: World, tmp_path: Path) -> None:
+    """So that the test above can fail: what was said of an early fix changes the answers of all that read history."""
+    report, version = world.old
+    records = [dict(record) for record in world.project.records]
+    records[2] |= {"summary": report.summary, "description": report.description}
+    with world_of(world.project, world.learned, records=records, name="past") as other:
+        after = opened(other, ranker, version)(report)
+    before = opened(world, ranker, version)(report)
+    without_history = {"constant", "bluir"}
+    assert (before == after) == (ranker in without_history)
+
+
+@pytest.mark.parametrize("name", [*rankers.STAGES, *rankers.BOTH])
+def test_only_an_open_version_is_ranked(world: World, name: str) -> None:
+    localizer = rankers.localizer(world, name).open(world.experiment.indexed, world.newest)
     with pytest.raises(Exception, match="is not open"):
-        localizer.rank(report_of("usual"), project.snapshot(made.git.made[2]))
+        localizer.rank(report_of("usual"), world.experiment.indexed.snapshot(world.project.git.made[2]))

@@ -1,0 +1,200 @@
+"""Every ranker there is, ready to be asked: stage one, both stages with each reranker, and the published techniques.
+
+A ``World`` is a small project with its reports; the same ranker can be opened on another one, where something was
+planted, or whose paths were numbered in another order. What learns has learned on the first world's training part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from tests.end_to_end import toy
+from tests.lab.baselines.techniques import SMALL
+from tests.reranking.encoder.tiny import write_encoder
+from tosloc.candidates import LabelledCandidates
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.experiment import ExperimentContext
+from tosloc.index.build_history import report_documents
+from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
+from tosloc.localizer import Localizer
+from tosloc.records import BugReport, Ranking
+from tosloc.reranking import RERANKERS, reranker_class
+from tosloc.reranking.base import Reranker
+from tosloc.reranking.terms.reranker import TermReranker
+from tosloc.retrieval import features
+from tosloc.retrieval.extraction import tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable
+from tosloc.retrieval.stage_one import StageOne
+
+Answer = Callable[[BugReport], Ranking]
+"""A ranker on a version that is open."""
+
+WEIGHTED: Final = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
+STAGES: Final = {
+    "weighted sum": WEIGHTED,
+    "paper": StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1])),
+    "constant": StageOne(("test",), np.array([0.0])),
+}
+BOTH: Final = {f"both stages, {name}": name for name in RERANKERS}
+NAMES: Final = (*STAGES, *BOTH, *SYSTEMS)
+HEAD: Final = 6
+"""Files that a reranker scores anew."""
+WORDS: Final = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+ODD_FILES: Final[Mapping[str | bytes, str | bytes]] = {
+    b"src/\xe9t\xe9.java": "class X { int parser; }",
+    "src/a b/ü.java": "class Y { int parser; }",
+    "Twin1.java": "class T { }",
+    "Twin2.java": "class T { }",
+    "empty.java": "",
+    "binary.java": bytes(range(256)),
+    "notes.txt": "parser",
+}
+OLD: Final = 13
+"""Number of the bug that is asked about in the past: it was fixed after all that anybody learned from."""
+
+
+@dataclass(eq=False)
+class World:
+    """A project with its reports, and the folder in which those that learn have learned."""
+
+    project: toy.Toy
+    experiment: ExperimentContext
+    learned: Path
+
+    @property
+    def newest(self) -> str:
+        """The version with odd files, which is the newest report's."""
+        return self.experiment.dataset.cases[-1].version
+
+    @property
+    def old(self) -> tuple[BugReport, str]:
+        """A report of the past, and its version."""
+        case = self.experiment.labelled().cases[str(1000 + OLD)]
+        return case.report, case.version
+
+
+def grown(folder: Path) -> toy.Toy:
+    """The project of a world."""
+    project = toy.grow(folder, bugs=16, themes=16)
+    project.git.commit(ODD_FILES, "Odd files", when=toy.START + 100 * toy.DAY)
+    path, fixed_at = toy.path_of("Parser"), toy.START + 102 * toy.DAY
+    fix = project.git.commit({path: toy.source("Parser", ["int last;"])}, "Fix bug 9000: parser", when=fixed_at)
+    project.records.append(toy.record_of("9000", "Parser late", "", fixed_at - toy.DAY, fix, [path]))
+    # words and frames that planted evidence could act upon
+    project.records[OLD]["description"] += " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser crash"
+    return project
+
+
+@contextmanager
+def world_of(
+    project: toy.Toy,
+    learned: Path,
+    *,
+    records: Sequence[Mapping[str, Any]] | None = None,
+    name: str = "world",
+    known: Sequence[str] = (),
+) -> Iterator[World]:
+    """A world of a project; ``known`` are paths whose numbers come first."""
+    with Repository(project.git.path) as repo:
+        for path in known:
+            repo.path_names.id(path)
+        reports = project.reports(f"{name}.jsonl", records)
+        experiment = ExperimentContext.set_up(config_of(learned), repo, reports, project.store)
+        try:
+            yield World(project, experiment, learned)
+        finally:
+            experiment.indexed.close()
+
+
+def config_of(learned: Path) -> Config:
+    """Small settings of everything that learns; the tiny encoder lies in the folder."""
+    encoder = learned / "tiny"
+    if not encoder.exists():
+        write_encoder(encoder, words=WORDS)
+    terms = {"candidates": HEAD, "width": 8, "min_files": 1, "min_reports": 1, "depth": 12, "averaged": 2}
+    training = {"epochs": 2, "pairs": 16, "pairs_at_once": 16, "device": "cpu"}
+    two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
+    two |= {"adapter_rank": 4, "precision": "float32", "training": training, "terms": {**terms, "refit": False}}
+    trees = {"enabled": False, "depth": 10, "rounds": 3, "leaves": 4, "min_leaf": 3, "l2": 1.0}
+    return Config.of(toy.config(0.6, 0.2, ranker=trees).as_dict() | {"stage_two": two}, "worlds")
+
+
+def tables_of(world: World, part: str) -> list[FeatureTable]:
+    """Feature tables of all files of a part's reports."""
+    experiment = world.experiment
+    extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
+    tasks = tasks_of(experiment.part(part), experiment.history, 0)
+    return list(extraction.tables(extraction.run(tasks, jobs=1)))
+
+
+def training_set_of(world: World) -> LabelledCandidates:
+    """What rerankers learn from in a world."""
+    tables = {part: tables_of(world, part) for part in ("train", "validation")}
+    return LabelledCandidates(world.experiment.labelled(), WEIGHTED, lambda part: iter(tables[part]))
+
+
+def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranker:
+    """A reranker that has learned in a world, and is believed whatever validation says of it."""
+    torch.set_num_threads(1)
+    config = world.experiment.config
+    reranker = reranker_class(name).configured(config)
+    reranker.fit(training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=config.run.seed)
+    if isinstance(reranker, TermReranker):
+        return TermReranker.of(replace(reranker.model, weight=0.5))
+    reranker.weight = 1.0
+    return reranker
+
+
+def learn(world: World) -> None:
+    """Have both rerankers learn, for ``opened`` to find."""
+    training_set = training_set_of(world)
+    for name in RERANKERS:
+        fitted(world, name, training_set).save(world.learned / name)
+
+
+def opened(world: World, name: str, version: str) -> Answer:
+    """A ranker by its name, on a version of a world."""
+    snapshot = world.experiment.indexed.snapshot(version)
+    if name in SYSTEMS:
+        return lambda report: baseline(world, name).rank(report, snapshot)
+    made = localizer(world, name).open(world.experiment.indexed, version)
+    return lambda report: made.rank(report, snapshot)
+
+
+def localizer(world: World, name: str) -> Localizer:
+    """Stage one, or both stages, with the reports of a world."""
+    made = Localizer(world.experiment.config)
+    made.stage_one_ = STAGES.get(name, WEIGHTED)
+    if name in BOTH:
+        made.reranker_ = reranker_class(BOTH[name]).load(world.learned / BOTH[name])
+    paths = world.experiment.repo.path_names
+    documents = report_documents(world.experiment.dataset.cases, world.experiment.history, paths)
+    made.reports_ = documents, tuple(paths.names)
+    return made
+
+
+def baseline(world: World, name: str) -> Any:
+    """A published technique that has learned, if it does, what the folder of the world holds."""
+    if not hasattr(world, name):
+        kind = technique(name)
+        chosen = Chosen(name, kind, kind.Settings.model_validate(dict(SMALL.get(name, {}))))
+        experiment, config = world.experiment, world.experiment.config
+        contexts = BaselineContexts(experiment, config, [chosen], ("validation", "test"))
+        system = kind(chosen.settings, contexts.context(chosen), config.run.seed)
+        system.fit(experiment.part("train"), experiment.part("validation"), world.learned / name)
+        setattr(world, name, system)
+    return getattr(world, name)
+
+
+def new_report(name: str, summary: str, description: str) -> BugReport:
+    """A report opened after all commits."""
+    return BugReport(name, summary, description, datetime.fromtimestamp(toy.START + 200 * toy.DAY, UTC))
