@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end import toy
-from tosloc.candidates import LabelledCandidates, candidates_of_query, final_scores
+from tosloc.candidates import LabelledCandidates, candidates_of_answer, final_scores
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
 from tosloc.index.context import QueryContext
@@ -17,7 +17,7 @@ from tosloc.index.query import Query
 from tosloc.localizer import Localizer
 from tosloc.records import Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, RerankingContext
-from tosloc.retrieval import features
+from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.extraction import tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.stage_one import StageOne
@@ -130,9 +130,7 @@ def test_a_user_s_report_gives_the_candidates_of_training(experiment, tables) ->
     for one in labelled_candidates(experiment, tables).candidates("validation", 5):
         version = localizer.open(experiment.indexed, one.version).version_
         context = QueryContext(Query(one.report), version.index, version.history.as_of(one.opened))
-        columns = features.columns(context, NAMES)
-        table = np.column_stack([columns[name] for name in NAMES]).astype(np.float32)
-        asked = candidates_of_query(context, table, STAGE.linear(table), STAGE.scores(table), 5)
+        asked = candidates_of_answer(StageOneAnswer.of(context, STAGE), 5)
         assert (asked.paths, asked.blobs, asked.version) == (one.paths, one.blobs, one.version)
         assert asked.features == pytest.approx(one.features, rel=1e-5, abs=1e-6)
         assert asked.scores == pytest.approx(one.scores, rel=1e-5, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Nothing of the future counts: not in a ranking, not in a feature, not in what is learned."""
+"""Nothing of the future counts: not in a feature, not in what is learned; for rankings see the contract of rankers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ import numpy as np
 import pytest
 
 from tests.end_to_end import toy
+from tests.planting import KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.evaluation import evaluate_folder
 from tosloc.experiment import ExperimentContext
-from tosloc.index.build_history import report_documents
-from tosloc.localizer import Localizer
 from tosloc.retrieval import features
 from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.stage_one import StageOne
 
 CONFIG = toy.config(0.5, 0.2)
-STAGE = StageOne(features.ALL, np.linspace(0.3, 1.7, len(features.ALL)))
 ASKED = "1010"
 """The report that is asked about; ten fixes precede it."""
 
@@ -57,26 +54,6 @@ def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> di
             experiment.indexed.close()
 
 
-def localized(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
-    """Path -> score of the asked report in its version, as a user's query is answered."""
-    with Repository(made.git.path) as repo:
-        experiment = ExperimentContext.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
-        try:
-            localizer = Localizer(CONFIG)
-            localizer.stage_one_ = STAGE
-            names = repo.path_names
-            localizer.reports_ = (
-                report_documents(experiment.dataset.cases, experiment.history, names),
-                tuple(names.names),
-            )
-            case = next(case for case in experiment.dataset.cases if case.report.id == ASKED)
-            localizer.open(experiment.indexed, case.version)
-            ranking = localizer.localize(case.report).ranking
-            return dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
-        finally:
-            experiment.indexed.close()
-
-
 def same(one: dict[str, Any], two: dict[str, Any]) -> None:
     """Equal but for the last bits, which the numbering of terms may change."""
     assert list(one) == list(two) or sorted(one) == sorted(two)
@@ -84,43 +61,11 @@ def same(one: dict[str, Any], two: dict[str, Any]) -> None:
         assert two[path] == pytest.approx(values, rel=1e-5, abs=1e-6), path
 
 
-PLANTED = "src/org/app/p0/ParserService.java"
-INNER = "src/org/app/p0/ParserService/Inner.java"
-SECRET = "parser cookie crash"
-
-
-def plant(made: toy.Toy, kind: str) -> list[dict[str, Any]]:
-    """Something that must not matter to the asked report; the records that go with it."""
-    opened, git = opened_at(made), made.git
-    main = git.made[-1]
-    text = toy.source("Parser", ["int planted;"])
-    if kind == "future commit":
-        git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 90 * toy.DAY, parents=[main])
-        return made.records
-    if kind == "future fix":
-        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 90 * toy.DAY, parents=[main])
-        return [*made.records, toy.record_of("9", SECRET, made.records[10]["description"], opened - 9, fix, [PLANTED])]
-    if kind == "future report of an old fix":
-        # its fix is in the version by the graph, but was committed, by its clock, after the asked report was opened
-        fix = git.commit({PLANTED: text}, SECRET, when=opened + 9, parents=[main])
-        return [*made.records, toy.record_of("9", SECRET, SECRET, opened + 5, fix, [PLANTED])]
-    assert kind == "side branch with an early clock"
-    side = git.commit(
-        {PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened - 5 * toy.DAY, parents=[git.made[2]]
-    )
-    git.commit({}, "Merge", when=opened + 99 * toy.DAY, parents=[main, side])
-    return [*made.records, toy.record_of("9", SECRET, SECRET, opened - 6 * toy.DAY, side, [PLANTED])]
-
-
-KINDS = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_planted_later_does_not_matter(project, kind):
-    before, ranked = extracted(project, project.records, "before"), localized(project, project.records, "before")
-    records = plant(project, kind)
+    before = extracted(project, project.records, "before")
+    records = plant(project, kind, opened_at(project), project.records[10]["description"])
     same(extracted(project, records, "after"), before)
-    same(localized(project, records, "after"), ranked)
 
 
 def test_the_same_planted_earlier_does_matter(project):
@@ -164,7 +109,6 @@ def test_its_own_label_changes_no_feature(project, fixed):
     before = extracted(project, project.records, "before")
     records = [record | {"fixed": fixed} if record["id"] == ASKED else record for record in project.records]
     same(extracted(project, records, "after"), before)
-    same(localized(project, records, "after"), localized(project, project.records, "before"))
 
 
 # What is learned

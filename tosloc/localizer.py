@@ -116,26 +116,20 @@ class Localization:
     def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
         first = self.stage_one
         why = tuple(first.explainer.why(file))
-        if self.reranker is None:
+        if self.reranker is None or self.reranked is None:
             return why
-        before = int((first.scores > first.scores[file]).sum()) + 1
+        before = int(np.flatnonzero(first.order == file)[0]) + 1
         if before == rank:
             return why
+        text = f"{self.reranker.says}: {'up' if rank < before else 'down'} from place {before}"
+        if rank < before:
+            matches = self.reranked.matches(before - 1)
+            words = ", ".join(first.explainer.as_answered(asked, found) for asked, found in matches)
+            text += f" ({words})" if words else ""
         # beside the file that stood here before: all of the head may have been raised
         gain = self.scores - first.scores
         share = round(float(gain[file] - gain[first.order[rank - 1]]), 6)
-        return (Reason("deep", share, self._move(file, rank, before)), *why)
-
-    def _move(self, file: int, rank: int, before: int) -> str:
-        """What the reranker did to a file, and by which terms."""
-        assert self.reranker is not None
-        text = f"{self.reranker.says}: {'up' if rank < before else 'down'} from place {before}"
-        if self.reranked is None or rank > before:
-            return text
-        position = int(np.flatnonzero(self.stage_one.order == file)[0])  # only candidates move
-        matches = self.reranked.matches(position)
-        words = ", ".join(self.stage_one.explainer.as_answered(asked, found) for asked, found in matches)
-        return text + (f" ({words})" if words else "")
+        return (Reason("deep", share, text), *why)
 
 
 class Localizer:

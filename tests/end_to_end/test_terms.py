@@ -265,8 +265,8 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
     )
     settings.write_text(f'[run]\njobs = 1\n[stage_two]\nreranker = "terms"\n[stage_two.terms]\n{numbers}\n')
     added = project.folder / "added"
-    where = ["--repo", str(project.git.path), "--store", str(project.store), "--config", str(settings)]
-    command = ["train", *where, "--stage-one", str(kept), "--out", str(added), "--reports"]
+    where = ["--repo", str(project.git.path), "--store", str(project.store)]
+    command = ["train", str(settings), *where, "--stage-one", str(kept), "--out", str(added), "--reports"]
     assert main([*command, str(project.folder / "kept.jsonl")]) == 0
     assert "validation" in capsys.readouterr().out
     for name in RUNS:

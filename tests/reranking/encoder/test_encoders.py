@@ -24,6 +24,12 @@ def test_marks_and_chunks(encoder_folder: Path) -> None:
     assert words.marked(tokens, 4).tolist() == [2, *tokens[:2], 3]
 
 
+def test_half_a_character_is_read_as_an_unknown_one(encoder_folder: Path) -> None:
+    words = Encoder.load(str(encoder_folder), "mean").words
+    assert words.tokens(["door \udce9 opens"]) == words.tokens(["door ? opens"])
+    assert words.tokens(["door ü opens", ""])[1] == []
+
+
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 @pytest.mark.parametrize("roberta", [False, True])
 def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: str, roberta: bool) -> None:

@@ -55,9 +55,11 @@ class MarkedTokenizer:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokens of each text, without marks and however long."""
+        # half a character, which a report may hold, is none to a tokenizer
+        whole = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         # a tokenizer warns of long texts, which are cut into chunks later
         found: list[list[int]] = self.tokenizer(
-            list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+            whole, add_special_tokens=False, return_attention_mask=False, verbose=False
         )["input_ids"]
         return found
 

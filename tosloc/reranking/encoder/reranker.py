@@ -241,8 +241,10 @@ class EncoderReranker(Reranker):
         made = cls(models)
         try:
             made.weight = float(record["weight"])
-            made.validation_, made.trained_until = record["validation"], int(record["trained_until"])
-        except (KeyError, TypeError, ValueError) as error:
+            validation, made.trained_until = record["validation"], int(record["trained_until"])
+            if validation is not None:
+                made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in validation.items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged_reranker(folder, error) from error
         if (folder / _VECTORS).exists():
             made._carried = _from_arrays(load_arrays(folder / _VECTORS))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.config import RankerSettings, TermsSettings
+from tosloc.errors import ToslocError
 from tosloc.index.documents import DocumentsView
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import Float32Array, FloatArray, Progress, silent
@@ -104,6 +105,8 @@ class _Learner:
         self.settings, self.context, self.seed, self.progress = settings, context, seed, progress
         self.training_set = training_set
         self.train = self.useful("train")[-settings.train_reports :]
+        if not self.train:
+            raise ToslocError("no training report has a fixed file; the second stage cannot learn")
         self.counts = [counts_of(one.report) for one in self.train]
         progress("terms of files and reports", 0, 2)
         vocabulary = vocabulary_of(settings, context, self.train, self.counts)
