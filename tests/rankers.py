@@ -188,7 +188,7 @@ def baseline(world: World, name: str) -> Any:
         kind = technique(name)
         chosen = Chosen(name, kind, kind.Settings.model_validate(dict(SMALL.get(name, {}))))
         experiment, config = world.experiment, world.experiment.config
-        contexts = BaselineContexts(experiment, config, [chosen], ("validation", "test"))
+        contexts = BaselineContexts(experiment, [chosen], ("validation", "test"))
         system = kind(chosen.settings, contexts.context(chosen), config.run.seed)
         system.fit(experiment.part("train"), experiment.part("validation"), world.learned / name)
         setattr(world, name, system)
