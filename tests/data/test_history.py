@@ -178,10 +178,9 @@ def graphs(draw):
 
 
 @settings(max_examples=200, deadline=None)
-@given(data=st.data(), graph=graphs(), mark=st.integers(1, 8), recent=st.integers(0, 4))
-def test_ancestors_are_exact_in_whatever_order_they_are_asked(data, graph, mark, recent):
+@given(data=st.data(), graph=graphs(), recent=st.integers(0, 4))
+def test_ancestors_are_exact_in_whatever_order_they_are_asked(data, graph, recent):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MARK", mark)
         patch.setattr(module, "RECENT", recent)
         history = history_of(graph)
         for start in data.draw(st.lists(st.integers(0, len(graph) - 1), max_size=20)):
@@ -191,7 +190,7 @@ def test_ancestors_are_exact_in_whatever_order_they_are_asked(data, graph, mark,
             assert len(history._recent) <= recent
 
 
-def test_ancestors_of_a_long_line_walk_little():
+def test_ancestors_in_a_long_line():
     graph = [[number - 1] if number else [] for number in range(5000)]
     history = history_of(graph)
     assert [int(history.ancestors(str(number)).sum()) for number in (4999, 0, 2500, 2501, 77)] == [
@@ -201,7 +200,6 @@ def test_ancestors_of_a_long_line_walk_little():
         2502,
         78,
     ]
-    assert sorted(history._marks) == list(range(511, 5000, 512))
 
 
 FIXES = [

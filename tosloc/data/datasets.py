@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -56,10 +56,7 @@ class Dataset:
         return {"all": self.cases, "train": splits.train, "validation": splits.validation, "test": splits.test}
 
 
-Row: TypeAlias = dict[str, str | int | float]
-
-
-def describe(dataset: Dataset) -> list[Row]:
+def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
     """One row for all cases and one for each part of the split, column -> value, ready to print.
 
     ``listed`` source files as fixed; ``existing`` ones of them in the before-fix version, the others were added by the
@@ -74,7 +71,7 @@ def describe(dataset: Dataset) -> list[Row]:
     ]
 
 
-def _description(dataset: Dataset, part: str, cases: Sequence[Case], train_ended: int) -> Row:
+def _description(dataset: Dataset, part: str, cases: Sequence[Case], train_ended: int) -> dict[str, str | int | float]:
     files = [dataset.files[case.report.id] for case in cases]
     return {
         "part": part,

@@ -34,7 +34,7 @@ from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.records import Names, Snapshot
 
-BATCH: Final = 48
+_BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
@@ -288,14 +288,14 @@ class Repository:
     def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
         """Each name with its object, None where there is none, or several; nothing is left pending between batches."""
         rest = iter(names)
-        while batch := list(islice(rest, BATCH)):
+        while batch := list(islice(rest, _BATCH)):
             yield from zip(batch, self._batch(batch), strict=True)
 
     def _objects(self, names: Sequence[str]) -> list[GitObject | None]:
         return [item for _, item in self.objects(names)]
 
     def _batch(self, names: Sequence[str]) -> list[GitObject | None]:
-        """Objects of at most BATCH names."""
+        """Objects of at most _BATCH names."""
         found: list[GitObject | None] = []
         while len(found) < len(names):
             if not self._ask(names[len(found) :], found):

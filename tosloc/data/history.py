@@ -21,8 +21,6 @@ from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, sile
 
 RECENT: Final = 32
 """Answers of ``ancestors`` that are kept: the next question is most often about a commit just after one of them."""
-MARK: Final = 512
-"""One commit in so many along a line of first parents keeps its answer for good, so that no question walks far."""
 
 _COMMIT = re.compile(rb"([0-9a-f]{40,64}) (-?\d*) ([0-9a-f ]*)\n")
 
@@ -75,9 +73,7 @@ class History:
         start = self.number(commit_id)
         reached = self._recent.pop(start, None)
         if reached is None:
-            reached = self._marks.get(start)
-        if reached is None:
-            reached = self._reach(start, (self._recent, self._marks))
+            reached = self._reach(start)
         self._recent[start] = reached
         if len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]
@@ -88,43 +84,19 @@ class History:
         bounds, parents = self.parent_starts.tolist(), self.parents.tolist()
         return [parents[bounds[c] : bounds[c + 1]] for c in range(len(self))]
 
-    @cached_property
-    def _marks(self) -> dict[int, BoolArray]:
-        """Answers for one commit in MARK along every line of first parents, found from the oldest on."""
-        parents = self._parent_lists
-        childless = np.ones(len(self), dtype=np.bool_)
-        childless[self.parents] = False
-        seen: set[int] = set()
-        marked: list[int] = []
-        for tip in np.flatnonzero(childless)[::-1].tolist():
-            line: list[int] = []
-            place: int | None = tip
-            while place is not None and place not in seen:
-                line.append(place)
-                place = parents[place][0] if parents[place] else None
-            seen.update(line)
-            marked.extend(line[::-1][MARK - 1 :: MARK])
-        marks: dict[int, BoolArray] = {}
-        for place in sorted(marked):
-            marks[place] = self._reach(place, (marks,))
-        return marks
-
-    def _reach(self, start: int, known: tuple[dict[int, BoolArray], ...]) -> BoolArray:
+    def _reach(self, start: int) -> BoolArray:
         """Ancestors of ``start`` and itself, by a walk down from it that stops at commits whose answer is known."""
-        parents = self._parent_lists
         reached = np.zeros(len(self), dtype=np.bool_)
         waiting = [-start]
         while waiting:  # the latest first, so that a known answer covers older branches before they are walked
-            place = -heapq.heappop(waiting)
-            if reached[place]:
+            number = -heapq.heappop(waiting)
+            if reached[number]:
                 continue
-            for answers in known:
-                if place in answers:
-                    reached |= answers[place]
-                    break
+            if number in self._recent:
+                reached |= self._recent[number]
             else:
-                reached[place] = True
-                for parent in parents[place]:
+                reached[number] = True
+                for parent in self._parent_lists[number]:
                     heapq.heappush(waiting, -parent)
         reached.flags.writeable = False
         return reached

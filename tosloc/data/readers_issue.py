@@ -59,11 +59,11 @@ def _only(value: object, name: str) -> Json:
     raise ReportError(f"{name}: holds {count} reports; give one")
 
 
-Parts = tuple[str, object, str, str]
+_Fields = tuple[str, object, str, str]
 """id, opening time as written, summary, description."""
 
 
-def _known(record: Json, name: str) -> Parts:
+def _known(record: Json, name: str) -> _Fields:
     if isinstance(record.get("fields"), dict):
         return _jira(record, name)
     if "bugs" in record:
@@ -86,7 +86,7 @@ def _known(record: Json, name: str) -> Parts:
     )
 
 
-def _github(record: Json, name: str) -> Parts:
+def _github(record: Json, name: str) -> _Fields:
     """A GitHub issue, printed by ``gh`` or answered by the REST interface; its comments came later and are not read."""
     link = text_field(record, "url", name) or text_field(record, "html_url", name)
     number = text_field(record, "number", name) or link.rstrip("/").rpartition("/")[2]
@@ -94,7 +94,7 @@ def _github(record: Json, name: str) -> Parts:
     return number, opened, text_field(record, "title", name), text_field(record, "body", name)
 
 
-def _bugzilla(record: Json, name: str) -> Parts:
+def _bugzilla(record: Json, name: str) -> _Fields:
     """A Bugzilla bug; its description is the field of that name or the first comment, never a later one."""
     description = text_field(record, "description", name)
     comments = record.get("comments")
@@ -103,7 +103,7 @@ def _bugzilla(record: Json, name: str) -> Parts:
     return text_field(record, "id", name), record.get("creation_time"), text_field(record, "summary", name), description
 
 
-def _jira(record: Json, name: str) -> Parts:
+def _jira(record: Json, name: str) -> _Fields:
     fields = record["fields"]
     assert isinstance(fields, dict)
     description = fields.get("description")
@@ -137,8 +137,8 @@ def _document(document: Json) -> str:
     return re.sub(r"\n{3,}", "\n\n", clean("".join(pieces))).strip()
 
 
-def _text(text: str) -> Parts:
-    """Parts of text or Markdown: the first line that is not blank is the summary, the rest the description."""
+def _text(text: str) -> _Fields:
+    """_Fields of text or Markdown: the first line that is not blank is the summary, the rest the description."""
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]

@@ -17,19 +17,19 @@ import openpyxl
 from tosloc.data.report_file import (
     LabelledReport,
     ReportFile,
-    cell_text,
     split_paths,
     split_ranks,
+    text_or_empty,
     time_of,
     without_bug_number,
 )
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
-REQUIRED = ("bug_id", "summary", "report_time", "commit", "files")
+_REQUIRED = ("bug_id", "summary", "report_time", "commit", "files")
 _LARGEST = 2 * 1024**3
 
-Row = tuple[str, dict[str, object]]
+_Row = tuple[str, dict[str, object]]
 """Where the row stands, for errors, and its cells."""
 
 
@@ -43,7 +43,7 @@ def phpmyadmin_reports(file: ReportFile) -> Iterator[LabelledReport]:
     return _table_reports(_export_rows(file.xml, file.name), file)
 
 
-def _spreadsheet_rows(data: bytes, name: str) -> Iterator[Row]:
+def _spreadsheet_rows(data: bytes, name: str) -> Iterator[_Row]:
     """Rows of the first sheet that has the columns of bug reports; ReportError when there is none or it is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -63,7 +63,7 @@ def _spreadsheet_rows(data: bytes, name: str) -> Iterator[Row]:
         raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
     for title, rows in sheets.items():
         header = _header(rows)
-        if set(REQUIRED) <= set(header):
+        if set(_REQUIRED) <= set(header):
             return _rows(rows, header, f"{name}, sheet {title}")
     found = [column for rows in sheets.values() for column in _header(rows) if column]
     raise ReportError(f"{name}: {_lacks(found)}")
@@ -71,7 +71,7 @@ def _spreadsheet_rows(data: bytes, name: str) -> Iterator[Row]:
 
 def _header(rows: list[tuple[object, ...]]) -> list[str]:
     """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
-    names = [cell_text(cell) for cell in rows[0]] if rows else []
+    names = [text_or_empty(cell) for cell in rows[0]] if rows else []
     while names and not names[-1]:
         names.pop()
     if names and names[-1] == "files" and "result" not in names:
@@ -79,7 +79,7 @@ def _header(rows: list[tuple[object, ...]]) -> list[str]:
     return names
 
 
-def _rows(rows: list[tuple[object, ...]], header: list[str], name: str) -> Iterator[Row]:
+def _rows(rows: list[tuple[object, ...]], header: list[str], name: str) -> Iterator[_Row]:
     for number, cells in enumerate(rows[1:], start=2):
         if any(cell is not None for cell in cells):
             yield f"{name}, row {number}", dict(zip(header, cells, strict=False))
@@ -87,13 +87,13 @@ def _rows(rows: list[tuple[object, ...]], header: list[str], name: str) -> Itera
 
 def _lacks(found: Iterable[str]) -> str:
     have = sorted(set(found))
-    missing = [column for column in REQUIRED if column not in have]
+    missing = [column for column in _REQUIRED if column not in have]
     return (
         f"lacks {', '.join(missing) or 'a sheet with all columns'}; its columns are: {', '.join(have[:15]) or 'none'}"
     )
 
 
-def _export_rows(root: Element, name: str) -> Iterator[Row]:
+def _export_rows(root: Element, name: str) -> Iterator[_Row]:
     """Rows of a phpMyAdmin export (``database/table/column``), whatever its root is called."""
     tables = [table for database in root.iter("database") for table in database.iter("table")]
     if not tables:
@@ -102,10 +102,10 @@ def _export_rows(root: Element, name: str) -> Iterator[Row]:
         yield f"{name}, row {number}", {column.get("name", ""): column.text for column in table.iter("column")}
 
 
-def _table_reports(rows: Iterable[Row], file: ReportFile) -> Iterator[LabelledReport]:
+def _table_reports(rows: Iterable[_Row], file: ReportFile) -> Iterator[LabelledReport]:
     """Labelled reports of the rows; ReportError for a row that lacks a column, a bug number, a commit or a time."""
     for where, row in rows:
-        if any(column not in row for column in REQUIRED):
+        if any(column not in row for column in _REQUIRED):
             raise ReportError(f"{where}: {_lacks(row)}")
         bug, commit = _whole(row["bug_id"]), _whole(row["commit"])
         if not bug or not commit:
@@ -113,14 +113,14 @@ def _table_reports(rows: Iterable[Row], file: ReportFile) -> Iterator[LabelledRe
         yield LabelledReport(
             BugReport(
                 bug,
-                without_bug_number(cell_text(row["summary"]), bug),
-                cell_text(row.get("description")),
+                without_bug_number(text_or_empty(row["summary"]), bug),
+                text_or_empty(row.get("description")),
                 time_of(row["report_time"], file.zone, where),
             ),
             commit,
-            split_paths(cell_text(row["files"]), file.suffixes),
-            cell_text(row.get("status")),
-            split_ranks(cell_text(row.get("result"))),
+            split_paths(text_or_empty(row["files"]), file.suffixes),
+            text_or_empty(row.get("status")),
+            split_ranks(text_or_empty(row.get("result"))),
         )
 
 
@@ -128,4 +128,4 @@ def _whole(cell: object) -> str:
     """Text of a cell; 55937.0, as spreadsheets keep numbers, is 55937."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
-    return cell_text(cell)
+    return text_or_empty(cell)

@@ -165,7 +165,7 @@ def source_files(paths: Iterable[str], suffixes: Iterable[str]) -> tuple[str, ..
     return tuple(dict.fromkeys(path for path in paths if path.lower().endswith(ends)))
 
 
-def cell_text(value: object) -> str:
+def text_or_empty(value: object) -> str:
     """Text of a cell or element: "" where it is missing, also when written as ``nan``, ``None`` or ``NULL``."""
     text = clean("" if value is None else str(value)).strip()
     return "" if text.casefold() in _MISSING else text
