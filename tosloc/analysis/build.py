@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
@@ -25,11 +26,26 @@ BATCH_BLOBS: Final = 64
 BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
 
-_Task: TypeAlias = tuple[str, str, str]
-"""Blob, suffix, language."""
+
+class _Task(NamedTuple):
+    """A blob to analyse as a file of a language."""
+
+    blob: str
+    suffix: str
+    language: str
+
+
+class _Analysed(NamedTuple):
+    """What became of a task."""
+
+    blob: str
+    language: str
+    facts: PackedFacts | None
+    """None for an object that is missing."""
+
+
 _Batch: TypeAlias = tuple[_Task, ...]
-_Result: TypeAlias = list[tuple[str, str, PackedFacts | None]]
-"""Blob, language, its facts or None for an object that is missing."""
+_Result: TypeAlias = list[_Analysed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +74,24 @@ def build(
     call goes on from there. A blob that brings a worker down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError.
     """
-    wanted: dict[str, dict[str, str]] = {}
+    suffixes: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    """Language -> blob -> suffix."""
     for blob, suffix in blobs:
-        wanted.setdefault(language_of(suffix), {}).setdefault(blob, suffix.lower())
-    total = sum(len(some) for some in wanted.values())
-    tasks = [(blob, wanted[name][blob], name) for name in wanted for blob in store.missing(wanted[name], name)]
+        suffixes[language_of(suffix)].setdefault(blob, suffix.lower())
+    tasks = [
+        _Task(blob, wanted[blob], language)
+        for language, wanted in suffixes.items()
+        for blob in store.missing(wanted, language)
+    ]
+    total = sum(map(len, suffixes.values()))
     known = total - len(tasks)
     with Repository(repo_path) as repository:
-        batches = _batches(tasks, _sizes(repository, [blob for blob, _, _ in tasks]))
+        batches = _batches(tasks, _sizes(repository, [task.blob for task in tasks]))
     added = missing = fallback = 0
     done = known
     progress("analysing", done, total)
     for result in _run(str(repo_path), batches, effective_n_jobs(jobs)):
-        present = [(blob, name, facts) for blob, name, facts in result if facts is not None]
+        present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
         missing += len(result) - len(present)
         added += store.put(present)
         fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
@@ -142,15 +163,15 @@ def _repository(path: str) -> Repository:
 
 
 def _analyse_batch(path: str, batch: _Batch) -> _Result:
-    texts = _repository(path).texts([blob for blob, _, _ in batch])
+    contents = _repository(path).texts([task.blob for task in batch])
     return [
-        (blob, name, None if data is None else pack_facts(analyse(decode(data), suffix)))
-        for (blob, suffix, name), (_, data) in zip(batch, texts, strict=True)
+        _Analysed(task.blob, task.language, None if data is None else pack_facts(analyse(decode(data), task.suffix)))
+        for task, (_, data) in zip(batch, contents, strict=True)
     ]
 
 
 def _one_by_one(path: str, batch: _Batch) -> _Result:
-    """The batch, each blob in a process that may die; one that does is read without a parser."""
+    """The batch, each blob in a process that may die; one that does is analysed without a parser."""
     result: _Result = []
     executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
     try:
@@ -160,9 +181,8 @@ def _one_by_one(path: str, batch: _Batch) -> _Result:
             except BrokenProcessPool:
                 executor.shutdown()
                 executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-                blob, suffix, name = task
-                text = decode(next(data for _, data in _repository(path).texts([blob])) or b"")
-                result.append((blob, name, pack_facts(analyse(text, suffix, parse=False))))
+                text = decode(next(data for _, data in _repository(path).texts([task.blob])) or b"")
+                result.append(_Analysed(task.blob, task.language, pack_facts(analyse(text, task.suffix, parse=False))))
     finally:
         executor.shutdown(cancel_futures=True)
     return result

@@ -114,35 +114,35 @@ def qualified_names(text: str) -> list[str]:
     >>> qualified_names("15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)")
     ['a.b.Shop', 'a.b.ShopError', 'a.b.Door']
     """
-    places: list[tuple[int, str]] = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
+    found: list[tuple[int, str]] = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
     for pattern in (_HEADER, _THROWN):
         for match in pattern.finditer(text):
             name = match.lastgroup or ""
-            places.append((match.start(name), _outer(match.group(name))))
-    return list(dict.fromkeys(name for _, name in sorted(places)))
+            found.append((match.start(name), _outer(match.group(name))))
+    return list(dict.fromkeys(name for _, name in sorted(found)))
 
 
 def _frame(match: re.Match[str], cause: int) -> Frame | None:
     part = match.groupdict()
     start, end = match.span()
     if part["where"] is not None:
-        kind, _, method = part["where"].rpartition(".")
-        if not kind:
+        class_name, _, method = part["where"].rpartition(".")
+        if not class_name:
             return None
         # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
-        kind = re.sub(r"/(?:0x)?[0-9a-f]+$", "", kind).rpartition("/")[2]
-        kind = _outer(kind)
-        file = "".join((part["file"] or "").split()) or _guess(kind)
+        class_name = re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2]
+        class_name = _outer(class_name)
+        file = "".join((part["file"] or "").split()) or _guess(class_name)
         line = int("".join((part["line"] or "0").split()))
-        return Frame(kind, file, method, max(line, 0), cause, start, end)
+        return Frame(class_name, file, method, max(line, 0), cause, start, end)
     if part["runtime"] is not None:
-        kind = _outer(part["declaring"] or part["runtime"])
-        return Frame(kind, _guess(kind), part["called"], int(part["stopped"]), cause, start, end)
+        class_name = _outer(part["declaring"] or part["runtime"])
+        return Frame(class_name, _guess(class_name), part["called"], int(part["stopped"]), cause, start, end)
     if part["member"] is not None:
-        kind, _, method = part["member"].rpartition(".")
-        kind = re.split(r"[`+<\[]", kind)[0].rstrip(".")
+        class_name, _, method = part["member"].rpartition(".")
+        class_name = re.split(r"[`+<\[]", class_name)[0].rstrip(".")
         path = part["csfile"].strip()
-        return Frame(kind, _base(path), method, int(part["csline"]), cause, start, end, path)
+        return Frame(class_name, _base(path), method, int(part["csline"]), cause, start, end, path)
     if part["jsfile"] is not None:
         name = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"] or "")
         path = part["jsfile"]
@@ -158,8 +158,8 @@ def _outer(name: str) -> str:
     return f"{package}{dot}{head}"
 
 
-def _guess(kind: str) -> str:
-    simple = kind.rpartition(".")[2]
+def _guess(class_name: str) -> str:
+    simple = class_name.rpartition(".")[2]
     return f"{simple}.java" if simple and not simple.startswith("$") else ""
 
 
