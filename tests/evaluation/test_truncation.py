@@ -17,9 +17,9 @@ from tosloc.evaluation.curves import (
     largest_rank,
     precision_at_recall,
 )
-from tosloc.evaluation.invariants import direction, invariants
 from tosloc.evaluation.measures import AP, Outcome
-from tosloc.evaluation.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE, Cut, truncation
+from tosloc.evaluation.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE_RANKING, Cut, invariants, truncation
+from tosloc.plots.truncation import overestimate
 
 
 def scored(
@@ -58,7 +58,7 @@ def test_three_reports_by_hand() -> None:
     assert (cleaned.empty, cleaned.unseen, cleaned.files) == (1, 2, 10)
     assert (cleaned.over, cleaned.over_dropped) == (pytest.approx(100), pytest.approx(500))
     assert (bloated.empty, bloated.textbook, bloated.textbook_dropped) == (0, *[pytest.approx(0.5 / 3)] * 2)
-    whole, bloated = result.at("cleaned", WHOLE), result.at("bloated", WHOLE)
+    whole, bloated = result.at("cleaned", WHOLE_RANKING), result.at("bloated", WHOLE_RANKING)
     ap = [(1 + 2 / 12) / 2, 1 / 11, 0]
     assert whole.textbook == whole.seen == result.baseline["cleaned"] == pytest.approx(sum(ap) / 3)
     assert bloated.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
@@ -96,10 +96,10 @@ def test_known_ranks_suffice() -> None:
 
 
 def test_the_sentence_stands_beside_the_paper() -> None:
-    text = direction(truncation(evaluation(scored("1", (1, 12)))))
+    text = overestimate(truncation(evaluation(scored("1", (1, 12)))))
     assert text.startswith("cleaned, seen-relevant against textbook: +0.00 % at 1.0 (paper +0.05 %)")
     assert "+100.00 % at k = 10 (paper +18.53 %)" in text
-    assert "undefined at k = 10" in direction(truncation(evaluation(scored("1", (12,)))))
+    assert "undefined at k = 10" in overestimate(truncation(evaluation(scored("1", (12,)))))
 
 
 @st.composite
@@ -122,7 +122,7 @@ def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
         assert all(row.seen >= row.textbook for row in rows)
         assert [row.textbook for row in rows] == sorted(row.textbook for row in rows)
         assert all(row.seen_dropped >= row.seen for row in rows)
-    assert result.at("cleaned", WHOLE).textbook == result.baseline["cleaned"] == drawn.map
+    assert result.at("cleaned", WHOLE_RANKING).textbook == result.baseline["cleaned"] == drawn.map
 
 
 @given(evaluations())

@@ -48,7 +48,26 @@ class Cut:
 
 FRACTIONS: Final = tuple([Cut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
 FIRST_TEN: Final = Cut(10, "files")
-WHOLE: Final = FRACTIONS[-1]
+WHOLE_RANKING: Final = FRACTIONS[-1]
+
+PUBLISHED: Final[dict[tuple[Truth, str], tuple[float | None, float | None]]] = {
+    ("cleaned", "0.1"): (5.35, 17.26),
+    ("cleaned", "0.2"): (3.19, None),
+    ("cleaned", "0.3"): (2.15, None),
+    ("cleaned", "0.4"): (1.60, None),
+    ("cleaned", "0.5"): (1.20, None),
+    ("cleaned", "0.6"): (0.86, None),
+    ("cleaned", "0.7"): (0.63, None),
+    ("cleaned", "0.8"): (0.44, None),
+    ("cleaned", "0.9"): (0.24, None),
+    ("cleaned", "1.0"): (0.05, None),
+    ("cleaned", "k = 10"): (18.53, 55.63),
+    ("bloated", "0.1"): (9.3, 21.60),  # .398 and .435, three digits
+    ("bloated", "1.0"): (3.66, None),
+    ("bloated", "k = 10"): (None, 71.59),
+}
+"""Truth and cut -> overestimation in percent with undefined set to 0, and with undefined dropped: BugLocator on
+Bench4BL (Hirsch and Hofer, tables III and V, sections VI-C to VI-E)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +146,50 @@ def truncation(evaluation: Evaluation) -> Truncation:
         assumed=sum(one.outcome.searched is None for one in reports),
         falling=sum(_falls(one.ranks, files) for one, files in zip(reports, searched, strict=True)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A sentence about a run, and whether it holds; a law holds for every run."""
+
+    text: str
+    holds: bool
+    law: bool
+
+
+def invariants(result: Truncation) -> list[Invariant]:
+    """The laws, then what the paper expects and no law ensures."""
+    rows, whole = result.rows, result.at("cleaned", WHOLE_RANKING)
+    pairs = [(result.at("cleaned", row.cut), row) for row in rows if row.truth == "bloated"]
+    laws = {
+        "seen-relevant is never below textbook": all(row.seen >= row.textbook for row in rows),
+        "textbook never rises when rankings are cut shorter": all(_never_rises(result, truth) for truth in TRUTHS),
+        "dropping undefined reports never lowers a mean": all(
+            row.seen_dropped >= row.seen and row.textbook_dropped >= row.textbook for row in rows
+        ),
+        "listing files that do not exist never raises textbook and leaves seen-relevant as it is": all(
+            bloated.textbook <= cleaned.textbook and bloated.seen == cleaned.seen for cleaned, bloated in pairs
+        ),
+    }
+    if result.unranked == 0:
+        laws["uncut and cleaned, where every fixed file is ranked, both are equal"] = whole.seen == whole.textbook
+    overs = [row.over for row in result.fractions("cleaned")]
+    known = [over for over in overs if over is not None]
+    grows = len(known) == len(overs) and known == sorted(known, reverse=True) and known[0] > known[-1]
+    expected = {
+        "the overestimate (cleaned) grows from 1.0 to 0.1 and shrinks at no step between, as in the paper": grows,
+        "no report's seen-relevant value falls when its ranking is cut shorter (equation 16); "
+        f"{result.falling} do": result.falling == 0,
+    }
+    return [
+        Invariant(text, holds, law) for law, found in ((True, laws), (False, expected)) for text, holds in found.items()
+    ]
+
+
+def _never_rises(result: Truncation, truth: Truth) -> bool:
+    values = [row.textbook for row in result.fractions(truth)]
+    uncut = result.baseline[truth]
+    return values == sorted(values) and max(result.at(truth, FIRST_TEN).textbook, values[-1]) <= uncut
 
 
 def seen_relevant(ranks: Sequence[int], k: int) -> float | None:

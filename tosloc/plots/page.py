@@ -17,10 +17,15 @@ from tosloc.evaluation.measures import MEANINGS, Measure
 from tosloc.evaluation.runs import Run
 from tosloc.evaluation.statistics import Interval
 from tosloc.evaluation.tables import Mean, Results
-from tosloc.evaluation.truncation import TRUTHS, truncation
-from tosloc.plots import truncation as words
+from tosloc.evaluation.truncation import truncation
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
+from tosloc.plots.truncation import (
+    TRUNCATION_COLUMNS,
+    TRUNCATION_MEANINGS,
+    truncation_findings,
+    truncation_tables,
+)
 
 COUNTS: Final = {
     "reports": "reports judged; every mean is over all of them",
@@ -157,10 +162,10 @@ def _truncated(evaluation: Evaluation) -> dict[str, Any]:
             inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
             "What another denominator and cut rankings do to MAP (after figures 1 to 3 of Hirsch and Hofer).",
         ),
-        "columns": words.COLUMNS,
-        "tables": [(words.caption(result, truth), words.rows(result, truth)) for truth in TRUTHS],
-        "findings": words.findings(result),
-        "meanings": words.MEANINGS,
+        "columns": TRUNCATION_COLUMNS,
+        "tables": truncation_tables(result),
+        "findings": truncation_findings(result),
+        "meanings": TRUNCATION_MEANINGS,
     }
 
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.invariants import PAPER, direction, invariants
-from tosloc.evaluation.truncation import CutMeans, Truncation, Truth
+from tosloc.evaluation.truncation import (
+    FIRST_TEN,
+    PUBLISHED,
+    TRUTHS,
+    WHOLE_RANKING,
+    Cut,
+    CutMeans,
+    Truncation,
+    invariants,
+)
 
-COLUMNS: Final = (
+TRUNCATION_COLUMNS: Final = (
     "cut",
     "files kept, mean",
     "MAP textbook",
@@ -20,7 +28,7 @@ COLUMNS: Final = (
     "over textbook, undefined dropped, %",
     "paper, undefined dropped, %",
 )
-SHORT_COLUMNS: Final = (
+SHORT_TRUNCATION_COLUMNS: Final = (
     "\n\ncut",
     "\n\nfiles",
     "\ntext-\nbook",
@@ -34,7 +42,7 @@ SHORT_COLUMNS: Final = (
 )
 """The same for a terminal of 80 columns."""
 
-MEANINGS: Final = (
+TRUNCATION_MEANINGS: Final = (
     "textbook: divided by all fixed files; seen-relevant: by those above the cut (a diagnostic, never a result)",
     "undefined, for want of a file to divide by: a report without fixed files, or for seen-relevant without any above "
     "the cut; it counts 0, or is dropped",
@@ -45,7 +53,7 @@ MEANINGS: Final = (
 )
 
 
-def heading(name: str, evaluation: Evaluation) -> str:
+def truncation_heading(name: str, evaluation: Evaluation) -> str:
     """What was judged, in a line."""
     counts = evaluation.summary()
     length = "not known" if evaluation.length is None else f"{evaluation.length:.3f}"
@@ -55,20 +63,19 @@ def heading(name: str, evaluation: Evaluation) -> str:
     )
 
 
-def caption(result: Truncation, truth: Truth) -> str:
-    """What one truth's table is about."""
-    files = "the listed files that exist" if truth == "cleaned" else "all listed files"
-    return f"{truth} truth ({files}); uncut textbook MAP {result.baseline[truth]:.4f}"
+def truncation_tables(result: Truncation) -> list[tuple[str, list[list[str]]]]:
+    """For each truth what its table is about, and the table's cells, a row for each cut."""
+    tables = []
+    for truth in TRUTHS:
+        files = "the listed files that exist" if truth == "cleaned" else "all listed files"
+        caption = f"{truth} truth ({files}); uncut textbook MAP {result.baseline[truth]:.4f}"
+        tables.append((caption, [_row(row) for row in result.rows if row.truth == truth]))
+    return tables
 
 
-def rows(result: Truncation, truth: Truth) -> list[list[str]]:
-    """The cells of one truth's table, a row for each cut."""
-    return [_row(row) for row in result.rows if row.truth == truth]
-
-
-def findings(result: Truncation) -> list[str]:
+def truncation_findings(result: Truncation) -> list[str]:
     """Lines below the tables: the size of the effect beside the paper's, and which invariants hold."""
-    lines = [direction(result)]
+    lines = [overestimate(result)]
     for one in invariants(result):
         verdict = "holds" if one.holds else "DOES NOT HOLD" if one.law else "does not hold"
         lines.append(f"{'always' if one.law else 'this run'}: {one.text}: {verdict}")
@@ -79,8 +86,23 @@ def findings(result: Truncation) -> list[str]:
     return lines
 
 
+def overestimate(result: Truncation) -> str:
+    """A sentence: how far seen-relevant is above textbook here, and in the paper."""
+    parts = []
+    for cut in (WHOLE_RANKING, Cut(5, "tenths"), Cut(1, "tenths"), FIRST_TEN):
+        here, paper = result.at("cleaned", cut).over, PUBLISHED["cleaned", cut.name][0]
+        parts.append(f"{_percent(here)} at {cut.name} (paper {_percent(paper)})")
+    dropped, paper = result.at("cleaned", FIRST_TEN).over_dropped, PUBLISHED["cleaned", FIRST_TEN.name][1]
+    parts.append(f"{_percent(dropped)} with undefined dropped (paper {_percent(paper)})")
+    return "cleaned, seen-relevant against textbook: " + ", ".join(parts)
+
+
+def _percent(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:+.2f} %"
+
+
 def _row(row: CutMeans) -> list[str]:
-    paper, paper_dropped = PAPER.get((row.truth, row.cut.name), (None, None))
+    paper, paper_dropped = PUBLISHED.get((row.truth, row.cut.name), (None, None))
     return [
         row.cut.name,
         f"{row.files:,.0f}",

@@ -49,10 +49,8 @@ def truncation(
         _draw(result, figure)
     if as_json:
         print_json(_as_json(judged.name, evaluation, result))
-    elif as_markdown:
-        _print_markdown(judged.name, evaluation, result)
     else:
-        _print_tables(judged.name, evaluation, result)
+        _print(judged.name, evaluation, result, as_markdown)
 
 
 def _draw(result: Truncation, path: Path) -> None:
@@ -62,38 +60,29 @@ def _draw(result: Truncation, path: Path) -> None:
     save(truncation_figure(result), path.with_suffix("") if path.suffix in (".svg", ".png") else path)
 
 
-def _print_tables(name: str, evaluation: Evaluation, result: Truncation) -> None:
-    from tosloc.cli.printing import print_table, printable
-    from tosloc.evaluation.truncation import TRUTHS
-    from tosloc.plots.truncation import MEANINGS, SHORT_COLUMNS, caption, findings, heading, rows
+def _print(name: str, evaluation: Evaluation, result: Truncation, as_markdown: bool) -> None:
+    from tosloc.cli.printing import markdown_table, print_table, printable
+    from tosloc.plots import truncation as tables
 
-    print(printable(heading(name, evaluation)))
-    for truth in TRUTHS:
-        print_table(SHORT_COLUMNS, rows(result, truth), title=f"\n{caption(result, truth)}", left=(), edge=False)
-    for line in (*findings(result), "", *MEANINGS):
-        print(line)
-
-
-def _print_markdown(name: str, evaluation: Evaluation, result: Truncation) -> None:
-    from tosloc.cli.printing import markdown_table, printable
-    from tosloc.evaluation.truncation import TRUTHS
-    from tosloc.plots.truncation import COLUMNS, MEANINGS, caption, findings, heading, rows
-
-    print(printable(heading(name, evaluation)) + ".")
-    for truth in TRUTHS:
-        print(f"\n{caption(result, truth)}:\n")
-        print(markdown_table(COLUMNS, rows(result, truth)), end="")
-    print()
-    for line in (*findings(result), *MEANINGS):
-        print(f"- {line}")
+    print(printable(tables.truncation_heading(name, evaluation)) + ("." if as_markdown else ""))
+    for caption, rows in tables.truncation_tables(result):
+        if as_markdown:
+            print(f"\n{caption}:\n\n{markdown_table(tables.TRUNCATION_COLUMNS, rows)}", end="")
+        else:
+            print_table(tables.SHORT_TRUNCATION_COLUMNS, rows, title=f"\n{caption}", left=(), edge=False)
+    findings, meanings = tables.truncation_findings(result), tables.TRUNCATION_MEANINGS
+    if as_markdown:
+        print("\n" + "\n".join(f"- {line}" for line in (*findings, *meanings)))
+    else:
+        print("\n".join((*findings, "", *meanings)))
 
 
 def _as_json(name: str, evaluation: Evaluation, result: Truncation) -> dict[str, Any]:
-    from tosloc.evaluation.invariants import PAPER, invariants
+    from tosloc.evaluation.truncation import PUBLISHED, invariants
 
     rows = []
     for row in result.rows:
-        paper, paper_dropped = PAPER.get((row.truth, row.cut.name), (None, None))
+        paper, paper_dropped = PUBLISHED.get((row.truth, row.cut.name), (None, None))
         values = dataclasses.asdict(row) | {"cut": row.cut.name, "over": row.over, "over_dropped": row.over_dropped}
         rows.append({**values, "paper_over": paper, "paper_over_dropped": paper_dropped})
     return {
