@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and keys of what is kept in files."""
+"""Files that are written whole or not at all, keys of what is kept in files, and their names as text."""
 
 from __future__ import annotations
 
@@ -42,3 +42,13 @@ def key_of(*parts: Any) -> str:
     True
     """
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def printable(text: str) -> str:
+    r"""Text that is safe on a terminal and in a page: bytes that are no UTF-8 and control characters become escapes.
+
+    >>> printable("caf\udce9\x1b[31m.java")
+    'caf\\xe9\\x1b[31m.java'
+    """
+    decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)

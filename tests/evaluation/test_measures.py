@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluation.measures import MEANINGS, Measure, Others, Outcome
+from tosloc.evaluation.measures import MEASURE_MEANINGS, Measure, Others, Outcome
 from tosloc.metrics import (
     Over,
     average_precision,
@@ -124,7 +124,7 @@ def test_every_measure_of_a_report_without_fixed_files_is_zero(name: str) -> Non
 def test_a_measure_says_its_name_and_meaning(text: str) -> None:
     measure = Measure.parse(f" {text} ")
     assert repr(measure) == text
-    assert measure.meaning == MEANINGS[measure.name]
+    assert measure.meaning == MEASURE_MEANINGS[measure.name]
     assert measure(Outcome((1, 2, 3, 4, 5), 5, 20, 20)) > 0
 
 

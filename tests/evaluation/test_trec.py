@@ -11,7 +11,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation import Judgement, Qrels, Run, evaluate, read_scored, write_judgements, write_run
 from tosloc.evaluation import trec_columns as columns
 from tosloc.evaluation.file_lists import read_file_lists, write_file_lists
-from tosloc.evaluation.formats import form_of, read_any_judgements, read_any_run
+from tosloc.evaluation.formats import format_of, read_any_judgements, read_any_run
 from tosloc.evaluation.runs import write_known_ranks
 from tosloc.evaluation.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.evaluation.trec_columns import decoded, encoded
@@ -104,7 +104,7 @@ def test_the_order_of_lines_changes_nothing(
         shuffler.shuffle(text)
         (folder / name).write_text("\r\n".join(text))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "BLOCK", block)
+        patch.setattr(columns, "BLOCK_BYTES", block)
         runs = [read_trec_run(folder / name) for name in ("run", "run.plain")]
     truths = [read_trec_qrels(folder / name) for name in ("qrels", "qrels.plain")]
     assert rankings(runs[0]) == rankings(runs[1])
@@ -159,7 +159,7 @@ def test_a_cut_or_endless_file_is_one_sentence(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "cut").write_bytes(whole[:-12])
     with pytest.raises(RunError, match=r"cut: the file is damaged or cut off"):
         read_trec_run(tmp_path / "cut")
-    monkeypatch.setattr(columns, "BLOCK", 10)
+    monkeypatch.setattr(columns, "BLOCK_BYTES", 10)
     (tmp_path / "endless").write_text("1 Q0 " + "a" * 30)
     with pytest.raises(RunError, match=r"endless: not a file of lines: one is longer than 10 bytes"):
         read_trec_run(tmp_path / "endless")
@@ -233,7 +233,7 @@ def test_the_content_tells_the_form(tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(bytes(range(256)))
     forms = ["TREC run", "TREC qrels", "JSON lines", "JSON lines", None, None]
     places = [tmp_path / name for name in ("run.json", "qrels.json", "run.trec", "qrels.trec", "page", "noise")]
-    assert [form_of(place) for place in places] == forms
+    assert [format_of(place) for place in places] == forms
     assert rankings(read_any_run(places[0])) == rankings(read_any_run(places[2]))
     assert read_any_judgements(places[1]).judgements == read_any_judgements(places[3]).judgements
     with pytest.raises(
@@ -245,7 +245,7 @@ def test_the_content_tells_the_form(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"run.json: a run in TREC's form; expected judgements"):
         read_any_judgements(places[0])
     with pytest.raises(RunError, match=r"nowhere: cannot read it"):
-        form_of(tmp_path / "nowhere")
+        format_of(tmp_path / "nowhere")
 
 
 def test_a_trec_run_is_judged_by_either_form(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
+"""RankingCut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
 
 import math
 
@@ -18,7 +18,7 @@ from tosloc.evaluation.curves import (
     precision_at_recall,
 )
 from tosloc.evaluation.measures import AP, Outcome
-from tosloc.evaluation.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE_RANKING, Cut, invariants, truncation
+from tosloc.evaluation.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE_RANKING, RankingCut, invariants, truncation
 from tosloc.plots.truncation import overestimate
 
 
@@ -69,7 +69,7 @@ def test_a_fraction_is_of_the_files_searched_rounded_up() -> None:
     one = evaluation(scored("1", (2,), searched=11))
     assert [truncation(one).at("cleaned", cut).files for cut in FRACTIONS] == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     assert truncation(one).at("cleaned", FRACTIONS[0]).textbook == 0.5
-    assert Cut(7, "tenths").length(10) == 7  # 0.7 * 10 is a little more than 7
+    assert RankingCut(7, "tenths").length(10) == 7  # 0.7 * 10 is a little more than 7
 
 
 def test_seen_relevant_may_fall_in_spite_of_equation_16() -> None:

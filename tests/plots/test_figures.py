@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from tosloc.evaluation import Evaluation, Judgement, ReportScores
 from tosloc.evaluation.measures import Outcome
 from tosloc.evaluation.truncation import truncation
-from tosloc.plots.drawing import save, svg
+from tosloc.plots.drawing import save_figure, svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
 
 
@@ -67,7 +67,7 @@ def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> 
         "seen-relevant, undefined dropped",
         "textbook, undefined dropped",
     ]
-    made = save(figure, tmp_path / "truncation-1.0")
+    made = save_figure(figure, tmp_path / "truncation-1.0")
     assert [path.name for path in made] == ["truncation-1.0.svg", "truncation-1.0.png"]
-    again = save(truncation_figure(result), tmp_path / "again")
+    again = save_figure(truncation_figure(result), tmp_path / "again")
     assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]

@@ -139,9 +139,9 @@ def test_what_is_not_known_is_said() -> None:
     known = results(searched=None, header={})
     orders = {
         report: Order(order.files[:1], order.scores[:0], order.files[:1] + 1)
-        for report, order in known.judged.run.orders.items()
+        for report, order in known.scored.run.orders.items()
     }
-    partial = ScoredRun("known ranks", Run({}, known.judged.run.names, orders), known.judged.qrels)
+    partial = ScoredRun("known ranks", Run({}, known.scored.run.names, orders), known.scored.qrels)
     text = page(results_of(partial))
     reader = read(text)
     assert "Not known: report 1: neither its ranking's length nor the number of files searched" in reader.text

@@ -25,15 +25,15 @@ def share(value: float | None, sign: bool = False) -> str:
     return ".000" if text in ("-.000", "+.000") else text
 
 
-def count(value: float | None) -> str:
+def count_cell(value: float | None) -> str:
     """A number of reports or files."""
     return UNKNOWN if value is None else f"{value:,}"
 
 
-def length(value: float | None) -> str:
+def length_cell(value: float | None) -> str:
     """Ranking length over files searched: 1.00 only if it is.
 
-    >>> length(1.0), length(0.99999), length(0.5)
+    >>> length_cell(1.0), length_cell(0.99999), length_cell(0.5)
     ('1.00', '.9999', '.5000')
     """
     if value is None or abs(value - 1) <= 1e-9:
@@ -51,10 +51,10 @@ def within(interval: Interval, sign: bool = False) -> str:
     return f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
 
 
-def p_value(p: float | None) -> str:
+def p_cell(p: float | None) -> str:
     """A p-value to as many places as say anything.
 
-    >>> p_value(0.04321), p_value(0.00003), p_value(None)
+    >>> p_cell(0.04321), p_cell(0.00003), p_cell(None)
     ('.043', '<.001', '-')
     """
     return UNKNOWN if p is None else "<.001" if p < 0.001 else share(p)
@@ -62,7 +62,7 @@ def p_value(p: float | None) -> str:
 
 def t_test(test: TTest) -> str:
     """A t-test's p-value with its statistic."""
-    return UNKNOWN if test.t is None else f"{p_value(test.p)} (t = {test.t:.2f})"
+    return UNKNOWN if test.t is None else f"{p_cell(test.p)} (t = {test.t:.2f})"
 
 
 def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
@@ -74,18 +74,18 @@ def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
         "difference": share(one.paired.mean, sign=True),
         "... 95 % interval": UNKNOWN if interval is None else within(interval, sign=True),
         "p, paired t-test": t_test(one.paired.t_test),
-        "p, paired bootstrap": p_value(one.paired.bootstrap_p),
+        "p, paired bootstrap": p_cell(one.paired.bootstrap_p),
     }
     if one.holm_t is not None or one.holm_bootstrap is not None:
-        found |= {"p, t-test, Holm": p_value(one.holm_t), "p, bootstrap, Holm": p_value(one.holm_bootstrap)}
+        found |= {"p, t-test, Holm": p_cell(one.holm_t), "p, bootstrap, Holm": p_cell(one.holm_bootstrap)}
     return found | {
-        f"reports better in {b}": count(one.wins),
-        "equal": count(one.ties),
-        f"better in {a}": count(one.losses),
+        f"reports better in {b}": count_cell(one.wins),
+        "equal": count_cell(one.ties),
+        f"better in {a}": count_cell(one.losses),
     }
 
 
-def ranks(one: ReportScores) -> str:
+def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
     shown = ", ".join(f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN])
     more = len(one.ranks) - RANKS_SHOWN

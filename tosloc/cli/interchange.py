@@ -40,17 +40,17 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.evaluation.formats import form_of
+    from tosloc.evaluation.formats import format_of
 
     _check_folder(out)
-    form = form_of(file)
-    if form == "TREC run":
+    found = format_of(file)
+    if found == "TREC run":
         if repo is not None:
             raise RunError(f"{file}: a run in TREC's form; --repo is for labelled reports with published ranks")
         _import_trec(file, qrels, out)
-    elif form == "TREC qrels":
+    elif found == "TREC qrels":
         raise RunError(f"{file}: judgements in TREC's form; name the run, and these with --qrels")
-    elif form == "JSON lines":
+    elif found == "JSON lines":
         raise RunError(f"{file}: JSON lines; a run of ours needs no import, and other JSON has no ranks")
     elif repo is None:
         raise RunError(
@@ -84,13 +84,13 @@ def export_run(
     from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
 
     _check_folder(out)
-    judged = read_scored(run, split.value, qrels)
-    judged.evaluation()  # refuses what other tools would not see
-    if judged.run.partial:
+    scored = read_scored(run, split.value, qrels)
+    scored.evaluation()  # refuses what other tools would not see
+    if scored.run.partial:
         raise RunError(f"{run}: only the ranks of some files are known; TREC's form holds whole rankings")
-    write_trec_qrels(out / "qrels.trec", judged.qrels, others=others)
-    write_trec_run(out / "run.trec", judged.run, judged.name)
-    print_notes([f"{len(judged.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
+    write_trec_qrels(out / "qrels.trec", scored.qrels, others=others)
+    write_trec_run(out / "run.trec", scored.run, scored.name)
+    print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:

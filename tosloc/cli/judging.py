@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -66,7 +66,7 @@ def evaluate(
     if html is not None and len(runs) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
     asked = _measures(measures)
-    results = [results_of(judged, asked, strata) for judged in _judged(runs, split.value, qrels)]
+    results = [results_of(run, asked, strata) for run in _scored_runs(runs, split.value, qrels)]
     if per_report is not None:
         _write_reports(per_report, results, asked)
     if html is not None:
@@ -123,9 +123,9 @@ def compare(
         _check_same(runs, split.value, as_json)
         return
     if mean:
-        _print_mean_gain(_judged(runs, split.value, qrels), common, as_json, as_markdown)
+        _print_mean_gain(_scored_runs(runs, split.value, qrels), common, as_json, as_markdown)
         return
-    evaluations = {one.name: one.evaluation() for one in _judged(runs, split.value, qrels)}
+    evaluations = {one.name: one.evaluation() for one in _scored_runs(runs, split.value, qrels)}
     compared = compare_all(evaluations, common, all_pairs)
     if as_json:
         print_json({"pairs": [comparison_values(one, top) for one in compared]})
@@ -163,22 +163,20 @@ def print_split(folder: Path, split: str) -> None:
     print_results([results_of(replace(read_scored(folder, split), name=split), strata=False)])
 
 
-def _judged(places: Sequence[Path], split: str, qrels: Path | None) -> list[ScoredRun]:
-    """The runs, each under a name of its own: where two have one name, the place that was asked for."""
+def _scored_runs(paths: Sequence[Path], split: str, qrels: Path | None) -> list[ScoredRun]:
+    """The runs, each under a name of its own: where two have one name, the path that was asked for."""
     from tosloc.evaluation.run_paths import read_scored
 
-    _check_distinct(places)
-    judged = [read_scored(place, split, qrels) for place in places]
-    times = Counter(one.name for one in judged)
-    return [
-        replace(one, name=str(place)) if times[one.name] > 1 else one for one, place in zip(judged, places, strict=True)
-    ]
+    _check_distinct(paths)
+    runs = [read_scored(path, split, qrels) for path in paths]
+    named = Counter(one.name for one in runs)
+    return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
 
 
-def _check_distinct(places: Sequence[Path]) -> None:
-    for place, times in Counter(places).items():
+def _check_distinct(paths: Sequence[Path]) -> None:
+    for path, times in Counter(paths).items():
         if times > 1:
-            raise RunError(f"{place}: named twice")
+            raise RunError(f"{path}: named twice")
 
 
 def _check_one_form(as_json: bool, as_markdown: bool) -> None:
@@ -209,7 +207,7 @@ def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Me
 
 def _write_figures(folder: Path, results: Sequence[Results]) -> None:
     """Draw all runs together: precision-recall, coverage, and ranks of first hits."""
-    from tosloc.plots.drawing import save
+    from tosloc.plots.drawing import save_figure
     from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure
 
     if folder.is_file():
@@ -220,7 +218,7 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
         ("coverage", coverage_figure),
         ("first-hit", first_hit_figure),
     ):
-        save(draw(evaluations), folder / name)
+        save_figure(draw(evaluations), folder / name)
 
 
 def _write_page(path: Path, results: Results) -> None:
@@ -258,23 +256,24 @@ def _chosen_on_validation(folder: Path) -> str:
         raise CheckpointError(f"{path}: damaged: it does not say what validation chose") from None
 
 
-def _check_same(places: Sequence[Path], split: str, as_json: bool) -> None:
+def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
     """Say whether all runs rank as the first does. Exits with 1 if one does not."""
-    from tosloc.cli.printing import print_json, printable
+    from tosloc.cli.printing import print_json
     from tosloc.evaluation.compare import first_difference
-    from tosloc.evaluation.run_paths import read_at
+    from tosloc.evaluation.run_paths import read_run_at
+    from tosloc.files import printable
 
-    first, *others = (read_at(place, split) for place in places)
-    told: list[dict[str, Any]] = []
-    for place, other in zip(places[1:], others, strict=True):
-        told.append({"run": str(place), "first_difference": first_difference(first, other)})
-    differing = [one for one in told if one["first_difference"] is not None]
+    first, *others = (read_run_at(path, split) for path in paths)
+    differences = [(path, first_difference(first, other)) for path, other in zip(paths[1:], others, strict=True)]
+    same = all(says is None for _, says in differences)
     if as_json:
-        print_json({"same": not differing, "reports": len(first.orders), "runs": told})
-    elif differing:
-        for one in differing:
-            print(printable(f"{places[0]} and {one['run']}: {one['first_difference']}"))
-    else:
+        runs = [{"run": str(path), "first_difference": says} for path, says in differences]
+        print_json({"same": same, "reports": len(first.orders), "runs": runs})
+    elif same:
         print(f"the same ranking for all {len(first.orders):,} reports")
-    if differing:
+    else:
+        for path, says in differences:
+            if says is not None:
+                print(printable(f"{paths[0]} and {path}: {says}"))
+    if not same:
         raise typer.Exit(DIFFERS)

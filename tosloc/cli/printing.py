@@ -12,22 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tosloc.files import printable
 from tosloc.records import Hit
 
 REASONS_SHOWN = 2
 UNBOUNDED: Final = 100_000
 """Letters of a line, where a table may be as wide as it likes."""
 Rows: TypeAlias = Sequence[Sequence[str | Text]]
-
-
-def printable(text: str) -> str:
-    r"""Text that is safe on a terminal: bytes that are no UTF-8 and control characters become escapes.
-
-    >>> printable("caf\udce9\x1b[31m.java")
-    'caf\\xe9\\x1b[31m.java'
-    """
-    decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)
 
 
 def print_json(value: Any) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from tosloc.cli import cells
-from tosloc.cli.cells import UNKNOWN, share, with_interval
+from tosloc.cli.cells import UNKNOWN, count_cell, length_cell, of_difference, ranks_cell, share, with_interval
 from tosloc.cli.printing import fits, markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -60,13 +59,13 @@ def print_results(results: Sequence[Results]) -> None:
 
 def _headline(results: Sequence[Results], meanings: bool) -> tuple[list[str], list[list[str | Text]]]:
     heads = ["all reports", *(f"{one.name} [95 %]" for one in results), *([""] if meanings else [])]
-    rows = [(name, COUNTS[name], [cells.count(one.summary[name]) for one in results]) for name in COUNTS]
+    rows = [(name, COUNTS[name], [count_cell(one.summary[name]) for one in results]) for name in COUNTS]
     for name, meaning in SCORES.items():
         rows.append((name, meaning, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
     for name in results[0].measures:
         means = [one.measures[name] for one in results]
         rows.append((name, "mean over all reports", [with_interval(one.value, one.interval) for one in means]))
-    rows.append(("length", LENGTH, [cells.length(one.summary["length"]) for one in results]))
+    rows.append(("length", LENGTH, [length_cell(one.summary["length"]) for one in results]))
     return heads, [[name, *of_runs, *([Text(says, style="dim")] if meanings else [])] for name, says, of_runs in rows]
 
 
@@ -78,9 +77,9 @@ def markdown_results(results: Sequence[Results], chosen: Sequence[str]) -> str:
         scores = [
             with_interval(one.summary[name], one.intervals[name] if name in WITH_INTERVAL else None) for name in SCORES
         ]
-        counts = [cells.count(one.summary[name]) for name in COUNTS]
+        counts = [count_cell(one.summary[name]) for name in COUNTS]
         asked = [with_interval(one.measures[name].value, one.measures[name].interval) for name in measures]
-        rows.append([one.name, *counts, cells.length(one.summary["length"]), *scores, *asked, taken])
+        rows.append([one.name, *counts, length_cell(one.summary["length"]), *scores, *asked, taken])
     heads = ["run", *COUNTS, "length", *SCORES, *measures, "chosen on validation"]
     if not any(chosen):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
@@ -104,9 +103,9 @@ def _strata(results: Results) -> list[list[str]]:
     """Name, reports, relevant files, MRR and MAP of each stratum; a star says that the reports are few."""
     rows = []
     for row in results.strata:
-        reports = cells.count(row.reports) + ("*" if row.few and row.reports else "")
+        reports = count_cell(row.reports) + ("*" if row.few and row.reports else "")
         means = [UNKNOWN if one is None else with_interval(one.value, one.interval) for one in (row.mrr, row.map)]
-        rows.append([row.name, reports, cells.count(row.relevant), *means])
+        rows.append([row.name, reports, count_cell(row.relevant), *means])
     return rows
 
 
@@ -152,7 +151,7 @@ def _measures(comparison: Comparison) -> list[str]:
 
 def _differences(comparison: Comparison) -> list[list[str]]:
     """What a comparison says: a row for each value, a column for each measure."""
-    columns = [cells.of_difference(one, comparison.a, comparison.b) for one in comparison.differences]
+    columns = [of_difference(one, comparison.a, comparison.b) for one in comparison.differences]
     return [[name, *(column[name] for column in columns)] for name in columns[0]]
 
 
@@ -163,8 +162,8 @@ def _moves(moves: Iterable[Move]) -> list[list[str]]:
             share(move.a.average_precision),
             share(move.b.average_precision),
             share(move.difference, sign=True),
-            cells.ranks(move.a),
-            cells.ranks(move.b),
+            ranks_cell(move.a),
+            ranks_cell(move.b),
         ]
         for move in moves
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.records import FloatArray, IntArray
 
-LEVELS: Final = 11
+RECALL_LEVELS: Final = 11
 BINS: Final = ((1, 1), (2, 5), (6, 10), (11, 50), (51, 100), (101, 300))
 """First and last rank of each bin; beyond them come two more: later ranks, and no rank."""
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
@@ -44,11 +44,11 @@ def interpolated_precision(evaluation: Evaluation) -> FloatArray:
 
     Eleven-point interpolated average precision (Manning et al. 2008, section 8.4).
     """
-    sums: list[list[float]] = [[] for _ in range(LEVELS)]
+    sums: list[list[float]] = [[] for _ in range(RECALL_LEVELS)]
     for one in evaluation.per_report:
         best, place = 0.0, len(one.ranks)
-        for level in range(LEVELS - 1, -1, -1):
-            while place > 0 and place * (LEVELS - 1) >= level * one.outcome.relevant:
+        for level in range(RECALL_LEVELS - 1, -1, -1):
+            while place > 0 and place * (RECALL_LEVELS - 1) >= level * one.outcome.relevant:
                 best = max(best, place / one.ranks[place - 1])
                 place -= 1
             sums[level].append(best)

@@ -13,14 +13,14 @@ from tosloc.evaluation.judgements import Qrels, read_judgements
 from tosloc.evaluation.runs import Run, read_run
 from tosloc.evaluation.trec import QRELS_COLUMNS, RUN_COLUMNS, read_trec_qrels, read_trec_run
 
-Form: TypeAlias = Literal["JSON lines", "TREC run", "TREC qrels"]
+FileFormat: TypeAlias = Literal["JSON lines", "TREC run", "TREC qrels"]
 
-_BY_COLUMNS: Final[Mapping[int, Form]] = {len(RUN_COLUMNS): "TREC run", len(QRELS_COLUMNS): "TREC qrels"}
+_BY_COLUMNS: Final[Mapping[int, FileFormat]] = {len(RUN_COLUMNS): "TREC run", len(QRELS_COLUMNS): "TREC qrels"}
 _LONGEST: Final = 1_000_000
 """Bytes of a first line that are looked at."""
 
 
-def form_of(path: str | Path) -> Form | None:
+def format_of(path: str | Path) -> FileFormat | None:
     """Form of a file; None when it is of no form that runs or judgements have. RunError when it cannot be read."""
     try:
         with open_unpacked(Path(path)) as file:
@@ -37,7 +37,7 @@ def form_of(path: str | Path) -> Form | None:
 
 def read_any_run(path: str | Path) -> Run:
     """Run of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
-    form = form_of(path)
+    form = format_of(path)
     if form == "JSON lines":
         return read_run(path)
     if form == "TREC run":
@@ -49,7 +49,7 @@ def read_any_run(path: str | Path) -> Run:
 
 def read_any_judgements(path: str | Path) -> Qrels:
     """Judgements of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
-    form = form_of(path)
+    form = format_of(path)
     if form == "JSON lines":
         return read_judgements(path)
     if form == "TREC qrels":
@@ -58,7 +58,7 @@ def read_any_judgements(path: str | Path) -> Qrels:
     raise RunError(f"{path}: {_instead(form)}; {expected}")
 
 
-def _instead(form: Form | None) -> str:
+def _instead(form: FileFormat | None) -> str:
     """What the file is, which is not what was asked for."""
     if form is None:
         return "of no known form"

@@ -93,7 +93,7 @@ _WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
     "Hit": lambda one, k: float(hit_at(one.ranks, k)),
     "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
 }
-MEANINGS: Final = {
+MEASURE_MEANINGS: Final = {
     "AP": "average precision over all fixed files (textbook)",
     "RR": "reciprocal rank of the first fixed file",
     "nDCG": "normalised discounted cumulative gain, binary",
@@ -137,7 +137,7 @@ class Measure:
     @property
     def meaning(self) -> str:
         """What it measures, in a line."""
-        return MEANINGS[self.name]
+        return MEASURE_MEANINGS[self.name]
 
     @classmethod
     def parse(cls, text: str) -> Self:

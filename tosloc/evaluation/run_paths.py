@@ -28,48 +28,40 @@ class ScoredRun:
         return evaluate(self.run, self.qrels)
 
 
-def read_scored(place: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
-    """The run at ``place``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
+def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
+    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
 
     Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
     RunError.
     """
-    file, name = run_at(place, split)
+    file, name = _find_run(path, split)
     truth = Path(qrels) if qrels is not None else file.parent / JUDGEMENTS_FILE
     run = read_any_run(file)
     if qrels is None and not truth.is_file():
-        raise RunError(f"{place}: no judgements beside the run; name them with --qrels")
+        raise RunError(f"{path}: no judgements beside the run; name them with --qrels")
     return ScoredRun(name, run, read_any_judgements(truth))
 
 
-def read_at(place: str | Path, split: str = "test") -> Run:
-    """The run at ``place``, whatever its judgements. Raises RunError."""
-    return read_any_run(run_at(place, split)[0])
+def read_run_at(path: str | Path, split: str = "test") -> Run:
+    """The run at ``path``, as ``read_scored`` finds it, whatever its judgements. Raises RunError."""
+    return read_any_run(_find_run(path, split)[0])
 
 
-def run_at(place: str | Path, split: str = "test") -> tuple[Path, str]:
-    """File and name of the run at ``place``. Raises RunError when there is none, naming the splits there are."""
-    path = Path(place)
-    if path.is_file():
-        return path, path.name.partition(".")[0]
-    name = path.name or path.absolute().name
-    if (path / RUN_FILE).is_file():
-        return path / RUN_FILE, name
-    folder = path / split
-    if not (folder / RUN_FILE).is_file() or not (folder / JUDGEMENTS_FILE).is_file():
-        there = splits_of(path)
-        known = f"it holds {', '.join(there)}" if there else "make one with: tosloc train, or tosloc rank"
-        raise RunError(f"{place}: no finished run of the split {split!r}; {known}")
-    return folder / RUN_FILE, name
+def _find_run(path: str | Path, split: str) -> tuple[Path, str]:
+    """File and name of a run. Raises RunError when there is none, naming the splits there are."""
+    place = Path(path)
+    if place.is_file():
+        return place, place.name.partition(".")[0]
+    name = place.name or place.absolute().name
+    if (place / RUN_FILE).is_file():
+        return place / RUN_FILE, name
+    finished = {run.parent.name for run in place.glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()}
+    if split not in finished:
+        known = f"it holds {', '.join(sorted(finished))}" if finished else "make one with: tosloc train, or tosloc rank"
+        raise RunError(f"{path}: no finished run of the split {split!r}; {known}")
+    return place / split / RUN_FILE, name
 
 
 def evaluate_folder(folder: str | Path, split: str) -> Evaluation:
     """Evaluation of the run in ``folder/split``. Raises RunError when there is none, naming the splits there are."""
     return read_scored(folder, split).evaluation()
-
-
-def splits_of(folder: str | Path) -> list[str]:
-    """Names of the splits whose run is in ``folder``, by name."""
-    return sorted(
-        run.parent.name for run in Path(folder).glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()
-    )

@@ -22,7 +22,7 @@ from tosloc.records import FloatArray, IntArray, Names, Ranking
 
 # L files of a ranking
 
-FORMAT = "tosloc-run/2"
+RUN_FORMAT = "tosloc-run/2"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -149,7 +149,7 @@ def _write(path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Seq
     names = Names()
     seen: set[str] = set()
     with packed_file(path) as file:
-        file.write(json_line({**header, "format": FORMAT}, sort_keys=True))
+        file.write(json_line({**header, "format": RUN_FORMAT}, sort_keys=True))
         for report, paths, values in lines:
             if report in seen:
                 raise ValueError(f"report {report}: ranked twice")
@@ -181,8 +181,8 @@ def read_run(path: str | Path) -> Run:
             if report in orders:
                 raise RunError(f"{where}: report {report} is ranked twice")
             orders[report] = order
-    if header is None or header["format"] != FORMAT:
-        raise RunError(f"{path}: not a run of the form {FORMAT}; for another tool's, use: tosloc import-run")
+    if header is None or header["format"] != RUN_FORMAT:
+        raise RunError(f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run")
     ordered = [names.get(number, "") for number in range(len(names))]
     run = Run({key: value for key, value in header.items() if key != "format"}, ordered, orders, str(path))
     for report, order in orders.items():

@@ -20,7 +20,7 @@ from tosloc.records import FloatArray
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
-SEED: Final = 7
+BOOTSTRAP_SEED: Final = 7
 DRAWS_AT_ONCE = 2_000_000
 """Reports drawn before they are summed, which bounds the memory: 16 MB a table of them."""
 SAME = 1e-12
@@ -65,7 +65,7 @@ class MeanOfMeans:
     """Two-sided, of 0: twice the share of the resamples on the rarer side."""
 
 
-def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
+def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
     reports, columns = values.shape
     sums = np.zeros((resamples, columns), dtype=np.float64)
@@ -91,7 +91,7 @@ def percentile_interval(samples: FloatArray) -> Interval:
     return Interval(float(low), float(high))
 
 
-def mean_interval(values: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
+def mean_interval(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> Interval | None:
     """Bootstrap interval of the mean of (N,) values; None for under two of them, which say nothing of the spread."""
     if len(values) < 2:
         return None
@@ -103,7 +103,7 @@ def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
 
 
-def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> Paired:
+def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> Paired:
     """Whether the (N,) values of ``b`` differ from those of ``a`` on the same reports: mean of b - a, interval, tests.
 
     The p-value of the bootstrap is the share of resamples whose mean difference, shifted so that no difference is
@@ -132,17 +132,17 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     return _t_of(_mean(differences), _variance(differences) / len(differences), len(differences) - 1)
 
 
-def mean_of_means(samples: Sequence[FloatArray], resamples: int = RESAMPLES, seed: int = SEED) -> list[MeanOfMeans]:
+def mean_of_means(samples: Sequence[FloatArray]) -> list[MeanOfMeans]:
     """The mean of the means of several (N, M) samples, each counting alike, for each of the M columns.
 
     The bootstrap draws reports within each sample (all columns the same ones) and takes the mean of the means again.
     """
     means = np.mean([one.mean(axis=0) for one in samples], axis=0)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
     drawn = np.array(
         [
             np.mean([one[rng.integers(0, len(one), len(one))].mean(axis=0) for one in samples], axis=0)
-            for _ in range(resamples)
+            for _ in range(RESAMPLES)
         ]
     )
     smaller = np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0))

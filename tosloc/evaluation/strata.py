@@ -14,7 +14,7 @@ from typing import Final
 from tosloc.evaluation.judgements import Judgement
 from tosloc.records import ReportAttributes
 
-FEW = 30
+FEW_REPORTS = 30
 """A stratum of fewer reports says little; its interval is too narrow."""
 _TEST_WORDS = frozenset({"test", "tests", "testing"})
 _NO_WORD = re.compile(r"[^a-z0-9]+")

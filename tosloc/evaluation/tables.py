@@ -12,7 +12,7 @@ from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
 from tosloc.evaluation.statistics import Interval, percentile_interval, ratios, resampled_sums
-from tosloc.evaluation.strata import FEW, Stratum, known_strata
+from tosloc.evaluation.strata import FEW_REPORTS, Stratum, known_strata
 from tosloc.metrics import found_at
 from tosloc.records import FloatArray
 
@@ -48,7 +48,7 @@ class StratumRow:
     @property
     def few(self) -> bool:
         """Whether the reports are too few for the interval to say much."""
-        return self.reports < FEW
+        return self.reports < FEW_REPORTS
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Results:
     """Everything that is told of one run, under the name that tables give it."""
 
     name: str
-    judged: ScoredRun
+    scored: ScoredRun
     evaluation: Evaluation
     summary: dict[str, int | float | None]
     """Over all judged reports, as ``Evaluation.summary``: the headline."""
@@ -85,16 +85,16 @@ class Results:
         )
 
 
-def results_of(judged: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
+def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
     """The results of a run, named ``name`` or as it is. Raises RunError for what cannot be evaluated."""
-    evaluation = judged.evaluation()
+    evaluation = scored.evaluation()
     means = _means(evaluation, [*_MEANS.values(), *measures])
     intervals = dict(zip(_MEANS, [mean.interval for mean in means], strict=False)) | _share_intervals(evaluation)
     asked = means[len(_MEANS) :]
     summary = evaluation.summary()
     return Results(
-        name or judged.name,
-        judged,
+        name or scored.name,
+        scored,
         evaluation,
         summary,
         {key: intervals[key] for key in summary if key in intervals},

@@ -9,7 +9,7 @@ means that there is none: it keeps a report that would have no line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -19,7 +19,7 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluation.judgements import Judgement, Qrels
 from tosloc.evaluation.runs import Order, Run
-from tosloc.evaluation.trec_columns import Numbers, column_blocks, decoded, encoded, shown
+from tosloc.evaluation.trec_columns import Block, Numbers, cell_text, column_blocks, decoded, encoded
 from tosloc.files import written_whole
 from tosloc.records import FloatArray, IntArray, LongArray
 
@@ -46,7 +46,7 @@ def read_trec_run(path: str | Path) -> Run:
         of_report, _, of_path, _, of_score, of_tag = block.columns
         scores = _floats(of_score)
         if scores is None:
-            raise _no_number(path, block.lines, of_report, of_score)
+            raise _wrong_cell(path, block, of_score, math.isfinite, ("the score", "is no number"))
         lines.append((_numbered(reports, of_report), _numbered(paths, of_path), scores, block.lines))
         tags.update(of_tag)
     table = _Table.of(path, reports, paths, lines)
@@ -98,7 +98,8 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         of_report, _, of_path, of_relevance = block.columns
         values = _floats(of_relevance)
         if values is None or (values > 1).any() or (values % 1 != 0).any():
-            raise _no_relevance(path, block.lines, of_report, of_relevance)
+            says = ("the relevance", "is not 1 (fixed) or 0")
+            raise _wrong_cell(path, block, of_relevance, lambda one: one <= 1 and one.is_integer(), says)
         lines.append((_numbered(reports, of_report), _numbered(paths, of_path), values, block.lines))
     table = _Table.of(path, reports, paths, lines)
     explicit = bool((table.values == 0).any())
@@ -244,19 +245,13 @@ def _number(cell: bytes) -> float:
         return math.nan
 
 
-def _no_number(path: str | Path, lines: IntArray, reports: Sequence[bytes], cells: Sequence[bytes]) -> RunError:
-    place = next(place for place, cell in enumerate(cells) if not math.isfinite(_number(cell)))
-    return RunError(
-        f"{path} line {lines[place]}: report {shown(reports[place])}: the score {shown(cells[place])} is no number"
-    )
-
-
-def _no_relevance(path: str | Path, lines: IntArray, reports: Sequence[bytes], cells: Sequence[bytes]) -> RunError:
-    place = next(place for place, cell in enumerate(cells) if not (_number(cell) <= 1 and _number(cell).is_integer()))
-    return RunError(
-        f"{path} line {lines[place]}: report {shown(reports[place])}: the relevance {shown(cells[place])} is not"
-        " 1 (fixed) or 0"
-    )
+def _wrong_cell(
+    path: str | Path, block: Block, values: Sequence[bytes], valid: Callable[[float], bool], says: tuple[str, str]
+) -> RunError:
+    """The error of the first cell that is not valid; ``says`` is what stands before and after it."""
+    row = next(row for row, cell in enumerate(values) if not valid(_number(cell)))
+    report, value = cell_text(block.columns[0][row]), cell_text(values[row])
+    return RunError(f"{path} line {block.lines[row]}: report {report}: {says[0]} {value} {says[1]}")
 
 
 def _decoded_names(numbers: Numbers) -> tuple[list[str], IntArray | None]:

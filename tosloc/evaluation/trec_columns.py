@@ -17,7 +17,7 @@ from tosloc.records import IntArray
 
 # N lines of a block
 
-BLOCK: Final = 16 * 1024**2
+BLOCK_BYTES: Final = 16 * 1024**2
 """Bytes read at a time; their cells take some ten times as much memory."""
 _END: Final = b"\0"
 
@@ -64,7 +64,7 @@ def _line_by_line(text: bytes, first: int, names: Sequence[str], where: str) -> 
     for number, cells in rows:
         if len(cells) != len(names):
             raise RunError(
-                f"{where} line {number}: report {shown(cells[0])} has {len(cells)} columns, not the {len(names)} of"
+                f"{where} line {number}: report {cell_text(cells[0])} has {len(cells)} columns, not the {len(names)} of"
                 f" {' '.join(names)}; a blank in a path is written %20"
             )
     lines = np.array([number for number, _ in rows], dtype=np.int32)
@@ -72,7 +72,7 @@ def _line_by_line(text: bytes, first: int, names: Sequence[str], where: str) -> 
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    """The file in pieces of about ``BLOCK`` bytes, each ending with the end of a line."""
+    """The file in pieces of about ``BLOCK_BYTES`` bytes, each ending with the end of a line."""
     with open_unpacked(path) as file:
         rest = b""
         while piece := _read(file, path):
@@ -82,15 +82,15 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
                 rest = after
             else:
                 rest += piece
-            if len(rest) > BLOCK:
-                raise RunError(f"{path}: not a file of lines: one is longer than {BLOCK:,} bytes")
+            if len(rest) > BLOCK_BYTES:
+                raise RunError(f"{path}: not a file of lines: one is longer than {BLOCK_BYTES:,} bytes")
         if rest:
             yield rest + b"\n"
 
 
 def _read(file: IO[bytes], path: Path) -> bytes:
     try:
-        return file.read(BLOCK)
+        return file.read(BLOCK_BYTES)
     except (EOFError, zlib.error):
         raise RunError(f"{path}: the file is damaged or cut off; fetch or make it again") from None
     except OSError as error:
@@ -130,10 +130,10 @@ def decoded(cell: bytes) -> str:
     return unquote_to_bytes(cell).decode("utf-8", "surrogateescape")
 
 
-def shown(cell: bytes) -> str:
+def cell_text(cell: bytes) -> str:
     r"""A cell for messages, not too long and safe on a terminal.
 
-    >>> shown(b"a%20b"), shown(b"caf\xe9\x1b")
+    >>> cell_text(b"a%20b"), cell_text(b"caf\xe9\x1b")
     ('a b', 'caf\\udce9\\x1b')
     """
     return "".join(

@@ -24,7 +24,7 @@ TENTHS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RankingCut:
     """Where rankings are cut: after a fraction of the files searched, or after the first so many files."""
 
     amount: int
@@ -35,7 +35,7 @@ class Cut:
 
         The paper does not say how it rounds; the difference is one file.
 
-        >>> [Cut(1, "tenths").length(files) for files in (3, 10, 11)], Cut(10, "files").length(3)
+        >>> [RankingCut(1, "tenths").length(files) for files in (3, 10, 11)], RankingCut(10, "files").length(3)
         ([1, 1, 2], 3)
         """
         return min(searched, self.amount if self.unit == "files" else -(-self.amount * searched // TENTHS))
@@ -46,8 +46,8 @@ class Cut:
         return f"k = {self.amount}" if self.unit == "files" else f"{self.amount / TENTHS:.1f}"
 
 
-FRACTIONS: Final = tuple([Cut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
-FIRST_TEN: Final = Cut(10, "files")
+FRACTIONS: Final = tuple([RankingCut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
+FIRST_TEN: Final = RankingCut(10, "files")
 WHOLE_RANKING: Final = FRACTIONS[-1]
 
 PUBLISHED: Final[dict[tuple[Truth, str], tuple[float | None, float | None]]] = {
@@ -75,7 +75,7 @@ class CutMeans:
     """Mean average precision of rankings that are cut at one place, in four ways."""
 
     truth: Truth
-    cut: Cut
+    cut: RankingCut
     files: float
     """Files kept, mean over the reports."""
     reports: int
@@ -118,7 +118,7 @@ class Truncation:
     falling: int
     """Reports whose seen-relevant value falls from one cut to a shorter one that still shows a fixed file."""
 
-    def at(self, truth: Truth, cut: Cut) -> CutMeans:
+    def at(self, truth: Truth, cut: RankingCut) -> CutMeans:
         """The means of one truth at one cut."""
         return next(row for row in self.rows if row.truth == truth and row.cut == cut)
 
@@ -224,7 +224,7 @@ def _relevant(one: ReportScores, truth: Truth) -> int:
     return one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed)
 
 
-def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Truth, cut: Cut) -> CutMeans:
+def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Truth, cut: RankingCut) -> CutMeans:
     kept = [cut.length(files) for files in searched]
     relevant = [_relevant(one, truth) for one in reports]
     textbook = [average_precision(one.ranks, n, k) for one, n, k in zip(reports, relevant, kept, strict=True)]

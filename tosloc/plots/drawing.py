@@ -52,8 +52,10 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def save(figure: Figure, path: Path) -> list[Path]:
-    """Write the figure as ``path`` with the endings .svg and .png; the files that were written."""
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Write the figure as ``path``, which may have one of the two endings, .svg and .png; the files written."""
+    if path.suffix in (".svg", ".png"):
+        path = path.with_suffix("")
     made = []
     for ending, options in ((".svg", {"metadata": {"Date": None, "Creator": None}}), (".png", {"dpi": 150})):
         target = path.with_name(path.name + ending)

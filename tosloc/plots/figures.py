@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 
 from tosloc.evaluation.curves import (
     BIN_NAMES,
-    LEVELS,
+    RECALL_LEVELS,
     any_curve,
     coverage_curve,
     first_hits,
@@ -27,7 +27,7 @@ from tosloc.plots.drawing import GREYS, STROKES, drawing
 
 MARKS: Final = (10, 50, 100, 300)
 HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
-WIDE: Final = (7.2, 3.1)
+TWO_PANELS: Final = (7.2, 3.1)
 """Inches of a figure with two panels; printed 5.2 inches wide, its letters still have 6.5 points."""
 SERIES: Final[tuple[tuple[str, Callable[[CutMeans], float], float], ...]] = (
     ("textbook, undefined as 0", lambda row: row.textbook, 3.2),
@@ -45,7 +45,7 @@ def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
 
     See ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
     """
-    levels = np.linspace(0, 1, LEVELS)
+    levels = np.linspace(0, 1, RECALL_LEVELS)
     with _panels(2) as (figure, (left, right)):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             recall, precision = precision_at_recall(evaluation)
@@ -160,7 +160,7 @@ def _draw_truth(axes: Axes, result: Truncation, truth: Truth) -> None:
 @contextmanager
 def _panels(count: int) -> Iterator[tuple[Figure, Sequence[Axes]]]:
     """A figure of panels side by side that share their vertical axis."""
-    with drawing(*WIDE) as (figure, axes):
+    with drawing(*TWO_PANELS) as (figure, axes):
         axes.remove()
         panels = figure.subplots(1, count, sharey=True)
         yield figure, panels

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 
 from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
-from tosloc.evaluation.measures import MEANINGS, Measure
+from tosloc.evaluation.measures import MEASURE_MEANINGS, Measure
 from tosloc.evaluation.runs import Run
 from tosloc.evaluation.statistics import Interval
 from tosloc.evaluation.tables import Mean, Results
 from tosloc.evaluation.truncation import truncation
+from tosloc.files import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
 from tosloc.plots.truncation import (
@@ -27,7 +28,7 @@ from tosloc.plots.truncation import (
     truncation_tables,
 )
 
-COUNTS: Final = {
+PAGE_COUNTS: Final = {
     "reports": "reports judged; every mean is over all of them",
     "relevant": "fixed files that exist in the searched versions",
     "dropped": "listed files that their version lacks, removed from the truth",
@@ -36,7 +37,7 @@ COUNTS: Final = {
 }
 """Counts of the summary, with what they count."""
 
-SCORES: Final = {
+PAGE_SCORES: Final = {
     "mrr": ("MRR", "mean reciprocal rank of the first fixed file"),
     "map": ("MAP", "mean average precision over all fixed files (textbook), whole rankings"),
     "top1": ("top 1", "reports with a fixed file at rank 1"),
@@ -52,9 +53,9 @@ SCORES: Final = {
 """Means and shares of the summary: name and definition."""
 
 DEFINITIONS: Final = {
-    "AP": MEANINGS["AP"],
-    "RR": MEANINGS["RR"],
-    "Hit@k": f"{MEANINGS['Hit']}; its mean is printed as top k and any@k",
+    "AP": MEASURE_MEANINGS["AP"],
+    "RR": MEASURE_MEANINGS["RR"],
+    "Hit@k": f"{MEASURE_MEANINGS['Hit']}; its mean is printed as top k and any@k",
     "coverage@k": "fixed files within the first k over all fixed files, of all reports together",
     "95 % interval": "the middle 95 % of the values over reports drawn anew, with replacement, from these reports",
     "precision at recall, uninterpolated": "a report with R fixed files needs its j-th for a recall above (j - 1) / R, "
@@ -62,12 +63,12 @@ DEFINITIONS: Final = {
     "the area under the curve is MAP",
     "precision at recall, interpolated": "the best precision at that recall or any higher one, at recall 0, 0.1 to 1; "
     "mean over all reports (Manning et al. 2008, section 8.4)",
-    "seen-relevant": MEANINGS["AP_found"],
+    "seen-relevant": MEASURE_MEANINGS["AP_found"],
 }
 """What the page's other names mean."""
 
-NARROW: Final = 16.5
-WIDE: Final = 11.3
+_NARROW: Final = 16.5
+_WIDE: Final = 11.3
 """Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
 
 _SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
@@ -92,30 +93,21 @@ def page(results: Results) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"shown": shown, "number": _number, "interval": _interval}
+    filters: dict[str, Any] = {"printable": lambda value: printable(str(value)), "number": _number}
+    environment.filters |= filters | {"interval": _interval}
     return environment.get_template("evaluation.html").render(
         name=results.name,
         note=results.length_note,
-        provenance=dict(_flat({key: value for key, value in results.judged.run.header.items() if key != "config"})),
-        config=dict(_flat(results.judged.run.header.get("config") or {})),
-        counts=[(name, results.summary[name], meaning) for name, meaning in COUNTS.items()],
+        provenance=dict(_flat({key: value for key, value in results.scored.run.header.items() if key != "config"})),
+        config=dict(_flat(results.scored.run.header.get("config") or {})),
+        counts=[(name, results.summary[name], meaning) for name, meaning in PAGE_COUNTS.items()],
         scores=list(_scores(results)),
         strata=results.strata,
         figures=_figures(results.evaluation),
         truncated=_truncated(results.evaluation),
-        reports=_reports(results.judged.run, results.evaluation),
+        reports=_reports(results.scored.run, results.evaluation),
         definitions=DEFINITIONS,
     )
-
-
-def shown(value: object) -> str:
-    r"""Text that a page can hold: bytes that are no UTF-8, and control characters, become escapes.
-
-    >>> shown("caf\udce9\x1b.java")
-    'caf\\xe9\\x1b.java'
-    """
-    text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def inline(figure: Figure, name: str, label: str) -> Markup:
@@ -125,7 +117,7 @@ def inline(figure: Figure, name: str, label: str) -> Markup:
     points = max(float(found["points"] or 0) for found in _SVG_SIZE.finditer(head))
     body = _SVG_ID.sub(rf"\g<1>{name}-", rest)
     return Markup('{} role="img" aria-label="{}" style="min-width: {:.1f}rem; max-width: {:.1f}rem">{}').format(
-        Markup(_SVG_SIZE.sub("", head)), label, points / NARROW, points / WIDE, Markup(body.strip())
+        Markup(_SVG_SIZE.sub("", head)), label, points / _NARROW, points / _WIDE, Markup(body.strip())
     )
 
 
@@ -171,7 +163,7 @@ def _truncated(evaluation: Evaluation) -> dict[str, Any]:
 
 def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
     """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
-    for key, (name, meaning) in SCORES.items():
+    for key, (name, meaning) in PAGE_SCORES.items():
         yield name, results.summary[key], results.intervals[key], meaning
     for name, mean in results.measures.items():
         yield name, mean.value, mean.interval, Measure.parse(name).meaning

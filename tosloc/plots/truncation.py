@@ -10,8 +10,8 @@ from tosloc.evaluation.truncation import (
     PUBLISHED,
     TRUTHS,
     WHOLE_RANKING,
-    Cut,
     CutMeans,
+    RankingCut,
     Truncation,
     invariants,
 )
@@ -89,7 +89,7 @@ def truncation_findings(result: Truncation) -> list[str]:
 def overestimate(result: Truncation) -> str:
     """A sentence: how far seen-relevant is above textbook here, and in the paper."""
     parts = []
-    for cut in (WHOLE_RANKING, Cut(5, "tenths"), Cut(1, "tenths"), FIRST_TEN):
+    for cut in (WHOLE_RANKING, RankingCut(5, "tenths"), RankingCut(1, "tenths"), FIRST_TEN):
         here, paper = result.at("cleaned", cut).over, PUBLISHED["cleaned", cut.name][0]
         parts.append(f"{_percent(here)} at {cut.name} (paper {_percent(paper)})")
     dropped, paper = result.at("cleaned", FIRST_TEN).over_dropped, PUBLISHED["cleaned", FIRST_TEN.name][1]

@@ -10,7 +10,7 @@ from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
 from tosloc.lab.agreement.level_tables import levels_table, published_table
 from tosloc.lab.agreement.levels import reproduction
 from tosloc.lab.agreement.published_means import against_published
-from tosloc.plots.drawing import save, svg
+from tosloc.plots.drawing import save_figure, svg
 
 STEPS = {"least": [EffectPoint("1", 0.9, 0.01), EffectPoint("2", -0.4, 0.2)], "most": [EffectPoint("1", 2.5, -0.7)]}
 
@@ -49,7 +49,7 @@ def test_panels_share_no_stroke():
 
 def test_the_same_bytes_each_time(tmp_path):
     assert svg(effect_figure(STEPS)) == svg(effect_figure(STEPS))
-    made = save(effect_figure(STEPS), tmp_path / "plot")
+    made = save_figure(effect_figure(STEPS), tmp_path / "plot")
     assert [path.name for path in made] == ["plot.svg", "plot.png"]
 
 

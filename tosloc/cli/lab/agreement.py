@@ -102,7 +102,7 @@ def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
 
 def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:
     from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
-    from tosloc.plots.drawing import save
+    from tosloc.plots.drawing import save_figure
 
     series = {repr(measure): [EffectPoint("", one.ratio, one.delta_ri)] for measure, one in effects.items()}
-    save(effect_figure(series), path.with_suffix("") if path.suffix in (".svg", ".png") else path)
+    save_figure(effect_figure(series), path)

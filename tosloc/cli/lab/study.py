@@ -38,7 +38,7 @@ def study(
     from tosloc.cli.progress import shown
     from tosloc.lab.agreement.effect_figure import effect_figure
     from tosloc.lab.agreement.study import Source, Study, correlation_table, effect_panels, run_table, trend_table
-    from tosloc.plots.drawing import save
+    from tosloc.plots.drawing import save_figure
 
     if pair_only and keep is None:
         raise ToslocError("--pair-only writes the original pair below a folder; name it with --keep")
@@ -54,4 +54,4 @@ def study(
     tables = run_table(compared), trend_table(compared), correlation_table(compared)
     print("\n".join(markdown_table(*table) for table in tables), end="")
     if figure is not None:
-        save(effect_figure(*effect_panels(compared)), figure)
+        save_figure(effect_figure(*effect_panels(compared)), figure)

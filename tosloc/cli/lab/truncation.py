@@ -54,14 +54,15 @@ def truncation(
 
 
 def _draw(result: Truncation, path: Path) -> None:
-    from tosloc.plots.drawing import save
+    from tosloc.plots.drawing import save_figure
     from tosloc.plots.figures import truncation_figure
 
-    save(truncation_figure(result), path.with_suffix("") if path.suffix in (".svg", ".png") else path)
+    save_figure(truncation_figure(result), path)
 
 
 def _print(name: str, evaluation: Evaluation, result: Truncation, as_markdown: bool) -> None:
-    from tosloc.cli.printing import markdown_table, print_table, printable
+    from tosloc.cli.printing import markdown_table, print_table
+    from tosloc.files import printable
     from tosloc.plots import truncation as tables
 
     print(printable(tables.truncation_heading(name, evaluation)) + ("." if as_markdown else ""))

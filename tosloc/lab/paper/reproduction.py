@@ -111,10 +111,10 @@ class Reproduced:
 
     def draw(self, folder: Path) -> None:
         """Write its figures to a folder, as SVG and PNG."""
-        from tosloc.plots.drawing import save
+        from tosloc.plots.drawing import save_figure
 
         for name, figure in self.outcome.figures.items():
-            save(figure(), folder / name)
+            save_figure(figure(), folder / name)
 
 
 def plan(request: Request) -> list[Step]:
