@@ -84,12 +84,13 @@ def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
 
 @pytest.fixture
 def experiment(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[..., Any]], None]:
-    module = types.ModuleType("tosloc.experiment")
-    monkeypatch.setitem(sys.modules, "tosloc.experiment", module)
-    monkeypatch.setattr("tosloc.experiment", module, raising=False)
+    modules = {name: types.ModuleType(name) for name in ("tosloc.experiment", "tosloc.training")}
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.setattr(name, module, raising=False)
 
     def replace(name: str, function: Callable[..., Any]) -> None:
-        setattr(module, name, function)
+        setattr(modules["tosloc.training" if name == "train" else "tosloc.experiment"], name, function)
 
     return replace
 
@@ -167,10 +168,12 @@ def test_train_calls_the_experiment_and_prints_validation(
 ) -> None:
     called: dict[str, Any] = {}
 
-    def train(**options: Any) -> Any:
-        called.update(options)
-        write_split(options["out"] / "validation")
-        return types.SimpleNamespace(provenance_={"splits": {"validation": 2}})
+    def train(
+        config: Config, repo: Path, reports: Path, out: Path, store: Path | None, progress: Any, **options: Any
+    ) -> Any:
+        called.update(options, config=config, repo=repo, reports=reports, out=out, store=store, progress=progress)
+        write_split(out / "validation")
+        return types.SimpleNamespace(provenance_={"splits": {"validation": 2}}, choice_=None)
 
     experiment("train", train)
     (tmp_path / "my.toml").write_text("[run]\nseed = 9")
@@ -178,7 +181,7 @@ def test_train_calls_the_experiment_and_prints_validation(
     assert main(["train", str(tmp_path / "my.toml"), "--repo", "r", "--reports", "x", "--out", str(out)]) == 0
     assert called.pop("progress")("", 0, 0) is None
     assert called.pop("config") == Config.of({"run": {"seed": 9}}, "here")
-    paths = {"repo_path": Path("r"), "reports_path": Path("x"), "out": out, "store_path": None}
+    paths = {"repo": Path("r"), "reports": Path("x"), "out": out, "store": None}
     assert called == paths | {"carry": True, "keep_features": False}
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].split() == ["all", "reports", "validation", "[95", "%]"]
