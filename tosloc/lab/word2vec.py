@@ -79,10 +79,10 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     vectors_Vd = _skip_gram(sentences, vocabulary, seed, epochs)
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
-    told = hashlib.sha256(f"{VERSION} {' '.join(vocabulary)}".encode())
-    marks = MarkedTokenizer(WordTokenizer(vocabulary), (), (), 0, told.hexdigest()[:16])
-    told.update(rows_Vd.tobytes())
-    return Encoder(WordTable(torch.from_numpy(rows_Vd)), marks, "mean", "word2vec", told.hexdigest()[:16])
+    digest = hashlib.sha256(f"{VERSION} {' '.join(vocabulary)}".encode())
+    tokenizer = MarkedTokenizer(WordTokenizer(vocabulary), (), (), 0, digest.hexdigest()[:16])
+    digest.update(rows_Vd.tobytes())
+    return Encoder(WordTable(torch.from_numpy(rows_Vd)), tokenizer, "mean", "word2vec", digest.hexdigest()[:16])
 
 
 def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:

@@ -16,7 +16,7 @@ PANELS = (
 
 
 def panels(*candidates: int) -> list[Panel]:
-    return [Panel(candidates, series, said=name) for name, series in PANELS]
+    return [Panel(candidates, series, label=name) for name, series in PANELS]
 
 
 def test_each_panel_has_its_series():

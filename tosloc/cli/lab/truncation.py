@@ -42,15 +42,23 @@ def truncation(
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
-    judged = read_scored(run, split.value, qrels)
-    evaluation = judged.evaluation()
+    scored = read_scored(run, split.value, qrels)
+    evaluation = scored.evaluation()
     result = cut(evaluation)
     if figure is not None:
         _draw(result, figure)
     if as_json:
+<<<<<<< HEAD
         print_json(_as_json(judged.name, evaluation, result))
     else:
         _print(judged.name, evaluation, result, as_markdown)
+=======
+        print_json(_as_json(scored.name, evaluation, result))
+    elif as_markdown:
+        _print_markdown(scored.name, evaluation, result)
+    else:
+        _print_tables(scored.name, evaluation, result)
+>>>>>>> 752eccf (The laboratory's words: positions, digests and scored runs)
 
 
 def _draw(result: Truncation, path: Path) -> None:

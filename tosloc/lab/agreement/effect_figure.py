@@ -37,14 +37,14 @@ def effect_figure(*panels: Mapping[str, Sequence[EffectPoint]]) -> Figure:
     with drawing(5.2 if len(panels) == 1 else 3.7 * len(panels), 3.8) as (figure, axes):
         axes.remove()
         first = 0
-        for place, series in enumerate(panels, start=1):
-            _panel(figure.add_subplot(1, len(panels), place), series, first)
+        for column, series in enumerate(panels, start=1):
+            _panel(figure.add_subplot(1, len(panels), column), series, first)
             first += len(series)
         return figure
 
 
 def _panel(axes: Axes, series: Mapping[str, Sequence[EffectPoint]], first: int) -> None:
-    """One plot; ``first`` is the place of its first series among all strokes."""
+    """One plot; ``first`` is the number of its first series among all strokes."""
     points = [point for group in series.values() for point in group]
     ratios, deltas = [point.ratio for point in points], [point.delta_ri for point in points]
     _regions(axes, _span([0.0, 1.0, *ratios], 0.23), _span([0.0, *deltas], 0.12))

@@ -81,8 +81,8 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
 
 def _overlaps(original: Sequence[str], ours: Sequence[str]) -> LongArray:
     """(the longer length,) how many files both lists hold within the first d of each, for d from 1."""
-    places = {file: place for place, file in enumerate(original)}
-    common = [max(place, places[file]) for place, file in enumerate(ours) if file in places]
+    positions = {file: position for position, file in enumerate(original)}
+    common = [max(position, positions[file]) for position, file in enumerate(ours) if file in positions]
     counts: LongArray = np.cumsum(np.bincount(common, minlength=max(len(original), len(ours))))
     return counts
 

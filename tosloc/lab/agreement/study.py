@@ -146,17 +146,17 @@ class Study:
     def _weight_steps(self) -> Iterator[Step]:
         """The steps that change the weights alone."""
         weights = self.original.weights
-        for place, tolerance in enumerate(TOLERANCES, start=1):
+        for step, tolerance in enumerate(TOLERANCES, start=1):
             fitted = fit_listwise(self.train, l2=self.config.stage_one.l2, tolerance=tolerance)
-            yield self._with_weights("tolerance", place, f"{tolerance:g}", fitted)
+            yield self._with_weights("tolerance", step, f"{tolerance:g}", fitted)
         draw = np.random.default_rng(SEED).standard_normal(len(weights))
-        for place, noise in enumerate(NOISES, start=1):
-            yield self._with_weights("noise", place, f"sigma {noise:g}", weights * np.exp(noise * draw))
-        for place, size in enumerate(ROUNDINGS, start=1):
-            yield self._with_weights("rounding", place, f"to {size:g}", np.round(weights / size) * size)
+        for step, noise in enumerate(NOISES, start=1):
+            yield self._with_weights("noise", step, f"sigma {noise:g}", weights * np.exp(noise * draw))
+        for step, size in enumerate(ROUNDINGS, start=1):
+            yield self._with_weights("rounding", step, f"to {size:g}", np.round(weights / size) * size)
 
-    def _with_weights(self, constellation: str, place: int, setting: str, weights: FloatArray) -> Step:
-        return replace(self.original, constellation=constellation, number=place, setting=setting, weights=weights)
+    def _with_weights(self, constellation: str, step: int, setting: str, weights: FloatArray) -> Step:
+        return replace(self.original, constellation=constellation, number=step, setting=setting, weights=weights)
 
     def _vocabulary_steps(self, source: Source) -> Iterator[Step]:
         """The steps that change which terms of a report count."""
@@ -165,11 +165,11 @@ class Study:
             extraction = context.extraction(source.work, self.stored.features)
             tasks = tasks_of(context.part("test"), context.history, 0)
             for constellation, vocabularies in VOCABULARIES.items():
-                for place, vocabulary in enumerate(vocabularies, start=1):
+                for step, vocabulary in enumerate(vocabularies, start=1):
                     extraction.term_bounds = vocabulary
                     tables = list(extraction.tables(extraction.run(tasks, jobs=self.config.run.jobs)))
                     setting = f"{vocabulary.least} files" if constellation == "least" else f"{vocabulary.most:.0%}"
-                    yield Step(constellation, place, setting, tables, repo.path_names.names, self.original.weights)
+                    yield Step(constellation, step, setting, tables, repo.path_names.names, self.original.weights)
             context.indexed.close()
 
     def _scored(self, step: Step, part: str, weights: FloatArray) -> Scored:
@@ -206,7 +206,7 @@ def trend_table(compared: Sequence[Compared]) -> Table:
     rows = []
     for constellation, steps in _by_constellation(compared).items():
         found = [distances(one.levels, AP) for one in steps]
-        order = [float(place) for place in range(len(found))]
+        order = [float(step) for step in range(len(found))]
         rows.append([constellation, *(number(correlation(order, [one[name] for one in found])) for name in found[0])])
     return ["step against, AP", *distances(compared[0].levels, AP)], rows
 

@@ -282,11 +282,11 @@ def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
     rows: list[Row] = []
     for number, title in enumerate(there):
         cells: Row = []
-        for place, other in enumerate(there):
-            if place == number:
+        for column, other in enumerate(there):
+            if column == number:
                 cells.append("")
                 continue
-            pair = one.against(title, other)[map_ if place < number else mrr]
+            pair = one.against(title, other)[map_ if column < number else mrr]
             cells.append(Cell(pair.mean, "change", mark="" if pair.result == "ties" else "*"))
         rows.append([title, *cells])
     title = f"{project}: row - column, MAP below the diagonal and MRR above it; * significant."

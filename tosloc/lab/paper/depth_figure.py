@@ -29,31 +29,31 @@ class Panel:
     series: Mapping[str, Sequence[float]]
     """What it is called -> a value for each number of candidates."""
     title: str = ""
-    said: str = ""
+    label: str = ""
     """What the values are."""
 
 
 def candidates_figure(panels: Sequence[Panel]) -> Figure:
     """The panels side by side, on logarithmic axes; lines differ without colour.
 
-    Panels that say the same share their vertical axis, and panels of the same series one legend.
+    Panels of the same label share their vertical axis, and panels of the same series one legend.
     """
-    shared = len({panel.said for panel in panels}) <= 1
+    shared = len({panel.label for panel in panels}) <= 1
     alike = len({tuple(panel.series) for panel in panels}) <= 1
-    with drawing(WIDTH * max(len(panels), 1), WIDTH) as (figure, axes):
-        axes.remove()
-        places = figure.subplots(1, max(len(panels), 1), sharey=shared, squeeze=False)[0]
-        for place, panel in zip(places, panels, strict=False):
-            _draw(place, panel)
-            if not shared or place is places[0]:
-                place.set_ylabel(panel.said)
+    with drawing(WIDTH * max(len(panels), 1), WIDTH) as (figure, only):
+        only.remove()
+        columns = figure.subplots(1, max(len(panels), 1), sharey=shared, squeeze=False)[0]
+        for axes, panel in zip(columns, panels, strict=False):
+            _draw(axes, panel)
+            if not shared or axes is columns[0]:
+                axes.set_ylabel(panel.label)
             if not alike:
-                columns = _columns(panel.series, WIDTH)
-                place.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, fontsize=8, handlelength=3)
+                ncols = _columns(panel.series, WIDTH)
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=ncols, fontsize=8, handlelength=3)
         if alike and panels:
-            handles, labels = places[0].get_legend_handles_labels()
-            columns = _columns(labels, WIDTH * len(panels))
-            figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, handlelength=3)
+            handles, labels = columns[0].get_legend_handles_labels()
+            ncols = _columns(labels, WIDTH * len(panels))
+            figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8, handlelength=3)
         return figure
 
 

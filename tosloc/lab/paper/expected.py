@@ -170,15 +170,15 @@ def _is_whole(value: Any, least: int) -> bool:
 
 
 def _tolerance(values: Any, where: str) -> Tolerance:
-    place = f"{where} [tolerance]"
+    section = f"{where} [tolerance]"
     if not isinstance(values, dict):
         raise ConfigError(f"{where}: tolerance is a section, [tolerance]")
-    check_keys(values, ("ok", "near", "relative"), place)
+    check_keys(values, ("ok", "near", "relative"), section)
     ok, near, relative = values.get("ok", 0.0), values.get("near", 0.0), values.get("relative", False)
     if not _is_number(ok) or not _is_number(near) or not 0 <= ok <= near:
-        raise ConfigError(f"{place}: ok and near are numbers, 0 or more, near not below ok")
+        raise ConfigError(f"{section}: ok and near are numbers, 0 or more, near not below ok")
     if not isinstance(relative, bool):
-        raise ConfigError(f"{place}: relative should be true or false, not {relative!r}")
+        raise ConfigError(f"{section}: relative should be true or false, not {relative!r}")
     return Tolerance(float(ok), float(near), relative)
 
 

@@ -59,7 +59,7 @@ Counter = Callable[[Sequence[str]], list[int]]
 
 @dataclass(frozen=True)
 class Lengths:
-    """What is told of a project."""
+    """Lengths of a project's files and reports, over all its versions."""
 
     values: Mapping[str, float]
     file_levels: FloatArray
@@ -168,7 +168,7 @@ def spread(names: Sequence[str], number: int) -> list[str]:
     """
     if not number or number >= len(names):
         return list(names)
-    return [names[place] for place in np.linspace(0, len(names) - 1, number).round().astype(int).tolist()]
+    return [names[position] for position in np.linspace(0, len(names) - 1, number).round().astype(int).tolist()]
 
 
 def _of_version(sizes: IntArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tosloc.config import Config, load_config, read_toml
 from tosloc.errors import ConfigError, ToslocError
@@ -64,15 +64,15 @@ def read_projects(path: Path) -> dict[str, Project]:
         if not isinstance(values, dict):
             raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
         check_keys(values, _KEYS, where)
-        repo, reports = (_place(path, text_of(values, key, where)) for key in ("repo", "reports"))
+        repo, reports = (_path(path, text_of(values, key, where)) for key in ("repo", "reports"))
         config, store = (
-            _place(path, text_of(values, key, where)) if key in values else None for key in ("config", "store")
+            _path(path, text_of(values, key, where)) if key in values else None for key in ("config", "store")
         )
         projects[name] = Project(name, repo, reports, config, store)
     return projects
 
 
-def _place(file: Path, value: str) -> Path:
+def _path(file: Path, value: str) -> Path:
     return file.absolute().parent / Path(value).expanduser()
 
 
@@ -104,9 +104,10 @@ def chosen(projects: Mapping[str, Project], wanted: Sequence[str], only: Sequenc
 
 def missing_file(wanted: Sequence[str]) -> ToslocError:
     """The error for want of a file of projects."""
-    asked: Any = ", ".join(wanted) or "any project"
+    asked = ", ".join(wanted) or "any project"
+    repositories = ", ".join(repository for repository, _ in SOURCES.values())
     return ToslocError(
         f"name {asked} with --projects FILE, a TOML file that holds for each project "
         '[tomcat] repo = "..." reports = "..." config = "configs/tomcat.toml" (paths relative to the file); the reports'
-        f" are published at {DATA} and the repositories at {', '.join(place for place, _ in SOURCES.values())}"
+        f" are published at {DATA} and the repositories at {repositories}"
     )

@@ -31,17 +31,15 @@ def spaces_figure(projects: Mapping[str, Mapping[str, Bar]], measure: str) -> Fi
         axes.remove()
         panels = figure.subplots(1, len(projects), sharex=True, sharey=True, squeeze=False)[0]
         for panel, (project, systems) in zip(panels, projects.items(), strict=True):
-            for place, name in enumerate(names):
+            for row, name in enumerate(names):
                 bar = systems[name]
                 if bar.fewer is not None:
-                    panel.barh(place, bar.fewer, 0.72, facecolor="white", edgecolor="#8c8c8c", linewidth=0.8, zorder=2)
+                    panel.barh(row, bar.fewer, 0.72, facecolor="white", edgecolor="#8c8c8c", linewidth=0.8, zorder=2)
                 if bar.whole is not None:
                     ours = name.startswith("TosLoc")
-                    panel.barh(place, bar.whole, 0.72, color=GREYS[1] if ours else "#a8a8a8", zorder=3)
+                    panel.barh(row, bar.whole, 0.72, color=GREYS[1] if ours else "#a8a8a8", zorder=3)
                 if bar.published is not None:
-                    panel.plot(
-                        [bar.published] * 2, [place - 0.42, place + 0.42], color="black", linewidth=1.6, zorder=4
-                    )
+                    panel.plot([bar.published] * 2, [row - 0.42, row + 0.42], color="black", linewidth=1.6, zorder=4)
             panel.set_title(project, fontsize="medium")
             panel.set_xlabel(measure)
             panel.grid(visible=False, axis="y")

@@ -259,8 +259,8 @@ def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[Bu
     """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
     reranker = localizer.reranker_
     later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
-    places = np.linspace(0, len(later) - 1, min(REPORTS, len(later))).tolist()
-    return [later[place] for place in sorted({round(place) for place in places})]
+    positions = np.linspace(0, len(later) - 1, min(REPORTS, len(later))).tolist()
+    return [later[position] for position in sorted(set(map(round, positions)))]
 
 
 def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
@@ -334,7 +334,7 @@ def _as_if(cases: Sequence[Case], case: Case, paths: frozenset[str], number: int
         fixed = tuple(path for path in other.fixed if path in paths)
         if fixed:
             moved.append(replace(other, version=case.version, listed=fixed, fixed=fixed))
-    start = next((place for place, other in enumerate(moved) if other.fixed_at >= case.fixed_at), len(moved))
+    start = next((position for position, other in enumerate(moved) if other.fixed_at >= case.fixed_at), len(moved))
     start = max(0, min(start, len(moved) - number))
     return tuple(moved[start : start + number])
 
@@ -353,10 +353,10 @@ def in_turns(
             last[name] = _seconds(answers[name], report)
     times = np.full((rounds, len(names)), np.nan)
     for number in range(rounds):
-        for place in np.roll(np.arange(len(names)), number).tolist():
-            name = names[place]
+        for column in np.roll(np.arange(len(names)), number).tolist():
+            name = names[column]
             if not number or last[name] <= SLOW:
-                last[name] = times[number, place] = _seconds(answers[name], report)
+                last[name] = times[number, column] = _seconds(answers[name], report)
     return {name: float(value) for name, value in zip(names, np.nanmedian(times, axis=0), strict=True)}
 
 

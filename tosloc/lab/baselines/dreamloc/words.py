@@ -151,7 +151,7 @@ class WordVectors:
         try:
             from gensim.models import Word2Vec
         except ImportError as error:
-            raise ToslocError('word vectors need gensim; install it with: pip install "tosloc[word2vec]"') from error
+            raise ToslocError('word vectors need gensim; install it with: pip install "tosloc[lab]"') from error
 
         if not any(texts):
             return cls([], np.zeros((0, settings.embedding), dtype=np.float32))
