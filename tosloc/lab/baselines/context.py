@@ -280,10 +280,10 @@ class Baseline(ABC):
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) finite scores of the version's files, in path order."""
 
-    def rank(self, report: BugReport, snapshot: Snapshot) -> Ranking:
+    def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the version, most suspicious first."""
-        query = self.context.query(report, snapshot.commit)
-        return Ranking.from_scores(report.id, snapshot.paths, self.scores(query))
+        query = self.context.query(report, version.commit)
+        return Ranking.from_scores(report.id, version.paths, self.scores(query))
 
     def left_out(self, query: BaselineQuery) -> int:
         """How many files the published technique would not have ranked; they follow in path order."""

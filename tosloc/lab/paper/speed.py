@@ -323,7 +323,7 @@ class VersionClock:
             system = one.kind(one.settings, contexts.context(one), self.config.run.seed)
             if one.kind.learned:
                 system.fit(train, validation, self.folder / one.name, self.progress)
-            answers[one.name] = partial(system.rank, snapshot=snapshot)
+            answers[one.name] = partial(system.rank, version=snapshot)
         return answers
 
 
