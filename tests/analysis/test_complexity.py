@@ -64,6 +64,14 @@ def default(text: str, suffix: str) -> tuple[int, int]:
         ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
         ("func (a *A) F() { if a != nil && b { for {} } }\n", ".go"),
         ("fun main(a: Int) { when (a) { 1 -> x() else -> y() } }\n", ".kt"),
+        ("def f(x: Int) = if (x > 1 && x < 9) 1 else x match { case 2 => 3 case _ => 4 }\n", ".scala"),
+        ("class A { int F(int? a) { foreach (var b in c) { } return a ?? 1; } }\n", ".cs"),
+        ("func f(a: Int) -> Int { guard a > 1 else { return 2 }; return a > 3 ? 4 : 5 }\n", ".swift"),
+        ("fn f(a: i32) -> i32 { match a { 1 => 2, _ => if a > 3 || a < 0 { 4 } else { 5 } } }\n", ".rs"),
+        ("<?php function f($a) { foreach ($a as $b) { if ($b and $a) { } } }\n", ".php"),
+        ("def f(a)\n  return 1 if a && b\n  a.each { |c| c unless d }\nend\n", ".rb"),
+        ("function f(a) if a and b then while c do end elseif d then end end\n", ".lua"),
+        ("const f = <T>(a?: T): number => a ? 1 : 2;\nclass A { g() { for (;;) { } } }\n", ".ts"),
     ],
 )
 def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:

@@ -1,4 +1,4 @@
-"""What kind of report it is: for the strata of results, computed with the truth at hand and never seen by a ranker."""
+"""Attributes of reports: for the strata of results, computed with the truth at hand and never seen by a ranker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 
 
 def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
-    """ReportAttributes of a report whose fixed files are ``fixed``.
+    """Attributes of a report whose fixed files are ``fixed``.
 
     A class counts as named when the file's name without its suffix stands in the text as a word, in the same case.
 
