@@ -79,7 +79,7 @@ def test_a_shallow_clone(
 
 @pytest.mark.slow
 def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tosloc.retrieval.extraction.BLOCK", 4)
+    monkeypatch.setattr("tosloc.retrieval.extraction.BLOCK_REPORTS", 4)
     from tosloc.experiment import ExperimentContext
 
     config = toy.config()

@@ -127,7 +127,7 @@ def test_no_known_word_is_said_and_still_ranked(out, project):
 
 
 def test_interrupted_training_goes_on(out, project, monkeypatch):
-    monkeypatch.setattr(extraction_module, "BLOCK", 8)
+    monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
     real, made = extraction_module.save_block, []
 
     def killed(path, tables):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tosloc.analysis.fact_table import FactTable
-from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
+from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
 from tosloc.records import Snapshot
 
 BLOBS = {
@@ -45,7 +45,7 @@ def test_lengths(corpus):
     assert corpus.lengths[:, METHOD].tolist() == [1, 0, 0, 0]
     assert corpus.lengths[:, TYPE].tolist() == [0, 1, 0, 0]
     # declared names are part of the code: they do not count twice
-    assert corpus.lengths[:, ALL].tolist() == [4, 3, 0, 4]
+    assert corpus.lengths[:, ALL_TEXT].tolist() == [4, 3, 0, 4]
 
 
 def test_the_same_blob_under_two_paths_counts_twice(corpus):
@@ -54,7 +54,7 @@ def test_the_same_blob_under_two_paths_counts_twice(corpus):
     assert view.multiplicity.tolist() == [2, 1, 0, 0]
     assert view.frequency.tolist() == [2, 3, 1, 0]
     assert view.averages[CODE] == pytest.approx(7 / 3)
-    assert view.averages[ALL] == pytest.approx(11 / 3)
+    assert view.averages[ALL_TEXT] == pytest.approx(11 / 3)
     # F = 3: df 2, 3, 1, 0
     expected = [math.log(1 + 1.5 / 2.5), math.log(1 + 0.5 / 3.5), math.log(1 + 2.5 / 1.5), math.log(1 + 3.5 / 0.5)]
     assert view.idf(np.arange(4)) == pytest.approx(expected)

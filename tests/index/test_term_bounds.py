@@ -7,7 +7,7 @@ import pytest
 from tests.index_fixtures import report_of
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.query import Query
-from tosloc.index.term_bounds import WHOLE, TermBounds
+from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.records import Snapshot
 
 FILES = {"A.java": {"code": "tree leaf"}, "B.java": {"code": "tree"}, "C.java": {"code": "tree node"}, "D.java": {}}
@@ -22,7 +22,7 @@ def view(make_table):
 @pytest.mark.parametrize(
     ("vocabulary", "kept"),
     [
-        (WHOLE, ["leaf", "node", "moss", "tree"]),
+        (NO_BOUNDS, ["leaf", "node", "moss", "tree"]),
         (TermBounds(least=1), ["leaf", "node", "tree"]),
         (TermBounds(least=2), ["tree"]),
         (TermBounds(most=0.75), ["leaf", "node", "moss", "tree"]),
@@ -40,4 +40,4 @@ def test_bounds_on_the_files_that_hold_a_term(view, vocabulary, kept):
 
 
 def test_the_whole_vocabulary_asks_nothing(view):
-    assert WHOLE.of(view) is None
+    assert NO_BOUNDS.of(view) is None

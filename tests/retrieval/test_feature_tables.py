@@ -124,7 +124,7 @@ def test_blocks_round_trip(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 5)
+    monkeypatch.setattr(module, "BLOCK_REPORTS", 5)
 
 
 def test_tables_of_all_files(experiment, tmp_path, small_blocks):
@@ -175,7 +175,7 @@ def test_blocks_do_not_depend_on_their_size(experiment, tmp_path, monkeypatch):
     tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
     tables = []
     for size in (1, 5, 48):
-        monkeypatch.setattr(module, "BLOCK", size)
+        monkeypatch.setattr(module, "BLOCK_REPORTS", size)
         extraction = experiment.extraction(tmp_path / str(size), (*NAMES, "text", "bm25f"))
         tables.append([content(table) for table in extraction.tables(extraction.run(tasks, jobs=1))])
     assert tables[0] == tables[1] == tables[2]

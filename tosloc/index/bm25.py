@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.index.corpus import ALL, CODE, COMMENT, METHOD, STRING, TYPE, VersionView
+from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
-Counts = npt.NDArray[np.uint16]
-Saturation = Callable[[VersionView, Counts, IntArray], Float32Array]
+FieldCounts = npt.NDArray[np.uint16]
+Saturation = Callable[[VersionView, FieldCounts, IntArray], Float32Array]
 """(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
 
 FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
@@ -31,31 +31,31 @@ def _saturate(
     return value
 
 
-def code(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+def code(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of identifiers in code, k1 1.2, b .4."""
     return _saturate(counts[:, CODE].astype(np.float32), view, rows, CODE, 1.2, 0.4)
 
 
-def methods(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+def methods(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of declared method names, k1 1.2, b .4."""
     return _saturate(counts[:, METHOD].astype(np.float32), view, rows, METHOD, 1.2, 0.4)
 
 
-def whole(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+def whole(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of all text, k1 1.2, b .3."""
     total = counts[:, CODE].astype(np.float32)
     total += counts[:, COMMENT]
     total += counts[:, STRING]
-    return _saturate(total, view, rows, ALL, 1.2, 0.3)
+    return _saturate(total, view, rows, ALL_TEXT, 1.2, 0.3)
 
 
-def held(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+def held(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """1 where the text holds the term at all."""
     value: Float32Array = ((counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]) > 0).astype(np.float32)
     return value
 
 
-def fielded(view: VersionView, counts: Counts, rows: IntArray) -> Float32Array:
+def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     k1, b = 4.0, 0.4
     total = np.zeros(len(rows), dtype=np.float32)
@@ -78,7 +78,7 @@ class TextHits:
         self.idf = view.idf(terms)
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> FieldCounts:
         """(P, 6) counts by field of the selected postings."""
         return self.selection.take(self.view.corpus.counts)
 

@@ -19,7 +19,7 @@ from tosloc.index.postings import Postings, idf, ranges, row_sums, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
-ALL = len(FIELDS)
+ALL_TEXT = len(FIELDS)
 """Column of lengths and averages that stands for code + comment + string."""
 
 
@@ -47,7 +47,7 @@ class Corpus:
         sums = np.zeros((len(self), len(FIELDS) + 1))
         for column in range(len(FIELDS)):
             sums[:, column] = row_sums(self.table.counts[:, column], self.table.starts)
-        sums[:, ALL] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
+        sums[:, ALL_TEXT] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
         return sums
 
     def document_frequency(self, multiplicity: LongArray) -> LongArray:

@@ -17,12 +17,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tosloc.arrays import Array, Arrays, pack_strings, prefixed, unpack_strings
-from tosloc.index.postings import Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
+from tosloc.index.postings import K1, B, Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
-K1, B = 1.2, 0.5
-"""Of BM25 over aggregated documents."""
 QUERIES_BEFORE_ALL = 3
 """Which query of the same documents aggregates the texts as a whole: fewer cost less by their own terms alone."""
 

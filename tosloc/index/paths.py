@@ -14,15 +14,12 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.index.postings import Postings, Selection, idf, known_terms, row_sums, starts_of, summed
+from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
-
-K1, B = 1.2, 0.5
-"""Of BM25 over the words of paths."""
 
 
 def is_test(path: str) -> bool:

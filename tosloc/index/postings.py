@@ -15,6 +15,8 @@ from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+K1, B = 1.2, 0.5
+"""Of BM25, saturation and length normalisation, where a formula names no others."""
 STRETCHES = 512
 """Up to so many stretches are copied one by one; of more each element is."""
 

@@ -23,7 +23,7 @@ class TermBounds:
 
     def of(self, view: VersionView) -> Callable[[str], bool] | None:
         """Whether a term counts in this version; None where all do."""
-        if self == WHOLE:
+        if self == NO_BOUNDS:
             return None
         ids, frequency, bound = view.corpus.term_ids, view.frequency, self.most * view.files
 
@@ -34,5 +34,5 @@ class TermBounds:
         return counts
 
 
-WHOLE: Final = TermBounds()
+NO_BOUNDS: Final = TermBounds()
 """No bounds."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tosloc.index.corpus import VersionView
-from tosloc.index.postings import summed
+from tosloc.index.postings import K1, summed
 from tosloc.records import FloatArray, LongArray
 
-K1 = 1.2
 SATURATION = np.arange(256) * (K1 + 1) / (np.arange(256) + K1)
 """tf (k1 + 1) / (tf + k1) for every count that a chunk can hold."""
 

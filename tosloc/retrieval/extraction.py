@@ -27,12 +27,12 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
-from tosloc.index.term_bounds import WHOLE, TermBounds
+from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.records import BoolArray, BugReport, Case, Float32Array, LongArray, Names, Progress, Snapshot, silent
 from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 
-BLOCK = 48
+BLOCK_REPORTS = 48
 """Reports a block: enough to share the loading, few enough for memory."""
 HARD_SHARE = 0.75
 """Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
@@ -59,7 +59,7 @@ class Extraction:
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
         self.suffixes, self.names = suffixes, tuple(names)
-        self.term_bounds: TermBounds = WHOLE
+        self.term_bounds: TermBounds = NO_BOUNDS
         self.history_digest = ""
 
     @property
@@ -78,7 +78,7 @@ class Extraction:
         words = [(t.report.summary, t.report.description) for t in tasks]
         version = f"{FEATURES_VERSION}+{ANALYSER}+{sorted(PRIOR_WEIGHTS.items())}"
         made_of: list[object] = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
-        if self.term_bounds != WHOLE:
+        if self.term_bounds != NO_BOUNDS:
             made_of.append([self.term_bounds.least, self.term_bounds.most])
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
@@ -89,7 +89,7 @@ class Extraction:
         self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
     ) -> list[Path]:
         """Extract what is missing; the blocks' files, in the order of the tasks."""
-        blocks = [tasks[start : start + BLOCK] for start in range(0, len(tasks), BLOCK)]
+        blocks = [tasks[start : start + BLOCK_REPORTS] for start in range(0, len(tasks), BLOCK_REPORTS)]
         paths = [self._block_path(block) for block in blocks]
         missing = [(block, path) for block, path in zip(blocks, paths, strict=True) if not path.exists()]
         done = len(tasks) - sum(len(block) for block, _ in missing)

@@ -17,7 +17,7 @@ from tosloc.records import FloatArray
 
 LEADING_FILES = 20
 """How many files of the first guess lend their score to test counterparts and to files that change with them."""
-WORDS = 6
+WORDS_SHOWN = 6
 """Words a reason, at most."""
 SIMILAR_NAMES = "commits like the report in files with similar names"
 TEST_COUNTERPART_LEADS = "its test, or what it tests, leads"
@@ -40,7 +40,7 @@ class ReasonTexts:
 
     def listed(self, terms: Iterable[str]) -> str:
         """The first terms, each as it was written in the report."""
-        return ", ".join(list(dict.fromkeys(self.as_written(term) for term in terms))[:WORDS])
+        return ", ".join(list(dict.fromkeys(self.as_written(term) for term in terms))[:WORDS_SHOWN])
 
     def _path(self, file: int) -> int:
         """Number of the file's path."""
