@@ -48,17 +48,9 @@ def truncation(
     if figure is not None:
         _draw(result, figure)
     if as_json:
-<<<<<<< HEAD
-        print_json(_as_json(judged.name, evaluation, result))
-    else:
-        _print(judged.name, evaluation, result, as_markdown)
-=======
         print_json(_as_json(scored.name, evaluation, result))
-    elif as_markdown:
-        _print_markdown(scored.name, evaluation, result)
     else:
-        _print_tables(scored.name, evaluation, result)
->>>>>>> 752eccf (The laboratory's words: positions, digests and scored runs)
+        _print(scored.name, evaluation, result, as_markdown)
 
 
 def _draw(result: Truncation, path: Path) -> None:
