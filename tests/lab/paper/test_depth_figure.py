@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tosloc.lab.paper.depth_figure import Panel, candidates_figure
+from tosloc.lab.paper.figures import Panel, candidates_figure
 from tosloc.plots.drawing import svg
 
 PANELS = (

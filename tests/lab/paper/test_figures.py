@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tosloc.lab.paper.growth_figure import growth_figure
-from tosloc.lab.paper.lengths_figure import lengths_figure
-from tosloc.lab.paper.spaces_figure import Bar, spaces_figure
+from tosloc.lab.paper.figures import Bar, growth_figure, lengths_figure, spaces_figure
 from tosloc.plots.drawing import svg
 
 

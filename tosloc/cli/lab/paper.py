@@ -78,13 +78,13 @@ def reproduce(
     from tosloc.cli.progress import shown
     from tosloc.lab.paper import reproduction
     from tosloc.lab.paper.expected import read_expected
+    from tosloc.lab.paper.workspace import Workspace
 
     if as_json and as_markdown:
         raise ToslocError("--json and --markdown: choose one of them")
     _check_paths(out, figures, runs, docs)
-    request = reproduction.Request(
-        table, out, projects, expected, _names(only), _names(systems), runs, not finished, encoder, versions
-    )
+    work = Workspace((), out, runs, not finished, _names(systems), encoder, versions)
+    request = reproduction.Request(table, projects, _names(only), expected, work)
     if dry_run:
         show.print_steps(reproduction.plan(request), as_json)
         return

@@ -295,7 +295,7 @@ def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
 
 def _figure(found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]) -> Callable[[], Any]:
     def draw() -> Any:
-        from tosloc.lab.paper.spaces_figure import Bar, spaces_figure
+        from tosloc.lab.paper.figures import Bar, spaces_figure
 
         bars = {}
         for project, one in found.items():

@@ -223,7 +223,7 @@ def _store(path: Path, known: Mapping[str, int]) -> None:
 
 def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:
     def draw() -> Any:
-        from tosloc.lab.paper.lengths_figure import lengths_figure
+        from tosloc.lab.paper.figures import lengths_figure
 
         return lengths_figure({project: (LEVELS, one) for project, one in levels.items()}, unit, LIMIT)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,18 +40,14 @@ class Request:
     """Which table to make again, of which projects, and from what."""
 
     table: str
-    out: Path
     projects: Path | None
     """File of projects."""
+    only: tuple[str, ...]
+    """Of the table's projects; all of them without any."""
     expected: Path
     """Folder of expected numbers."""
-    only: tuple[str, ...] = ()
-    """Of the table's projects; all of them without any."""
-    systems: tuple[str, ...] = ()
-    runs: Path | None = None
-    make: bool = True
-    encoder: str = ""
-    versions: int = 0
+    work: Workspace
+    """Where runs lie, without projects so far."""
 
     @property
     def reproduction(self) -> Reproduction:
@@ -60,33 +56,24 @@ class Request:
             raise ToslocError(f"no table of the paper is called {self.table!r} here; there are {', '.join(TABLES)}")
         return TABLES[self.table]
 
-    def read_expected(self) -> Expected:
-        """The table's expected numbers. Raises ConfigError."""
+    def read(self) -> tuple[Expected, dict[str, Project]]:
+        """The table's expected numbers, and all known projects. Raises ToslocError where there is no such file."""
         if not self.expected.is_dir():
             raise ConfigError(
                 f"{self.expected} is no folder; run it in TosLoc's own folder, or name its numbers with --expected"
             )
-        return read_expected(self.expected / f"{self.table}.toml")
-
-    def read_projects(self, expected: Expected) -> dict[str, Project]:
-        """All known projects. Raises ToslocError without a file of them."""
+        expected = read_expected(self.expected / f"{self.table}.toml")
         if self.projects is None:
             raise missing_file(expected.projects)
-        return read_projects(self.projects)
-
-    def workspace(self, projects: Sequence[Project], expected: Expected) -> Workspace:
-        """Where the table's runs lie."""
-        return Workspace(
-            projects, self.out, self.runs, self.make, self.systems, self.encoder, self.versions, expected.reranker
-        )
+        return expected, read_projects(self.projects)
 
     def command(self, expected: Expected) -> str:
         """The command as a reader would type it."""
         options: dict[str, Any] = {
             "--only": ",".join(self.only),
-            "--systems": ",".join(self.systems),
-            "--encoder": self.encoder and Path(self.encoder).name,
-            "--versions": self.versions,
+            "--systems": ",".join(self.work.systems),
+            "--encoder": self.work.encoder and Path(self.work.encoder).name,
+            "--versions": self.work.versions,
         }
         return " ".join([expected.command, *(f"{option} {value}" for option, value in options.items() if value)])
 
@@ -119,17 +106,17 @@ class Reproduced:
 
 def plan(request: Request) -> list[Step]:
     """What the table needs, and whether it is there; nothing is made."""
-    reproduction, expected = request.reproduction, request.read_expected()
-    known = request.read_projects(expected)
+    reproduction, (expected, known) = request.reproduction, request.read()
     asked = request.only or expected.projects or tuple(known)
     lack = lacking(known, asked)
-    work = request.workspace([known[name] for name in asked if name not in lack], expected)
+    projects = [known[name] for name in asked if name not in lack]
+    work = replace(request.work, projects=projects, reranker=expected.reranker)
     return [*reproduction.plan(work), *(Step(sentence, None, "missing") for sentence in lack.values())]
 
 
 def reproduce(request: Request, progress: Progress = silent) -> Reproduced:
     """Make the table. Raises ToslocError where something is missing that cannot be made."""
-    reproduction, expected = request.reproduction, request.read_expected()
-    projects = chosen(request.read_projects(expected), expected.projects, request.only)
-    work = request.workspace(projects, expected)
+    reproduction, (expected, known) = request.reproduction, request.read()
+    projects = chosen(known, expected.projects, request.only)
+    work = replace(request.work, projects=projects, reranker=expected.reranker)
     return Reproduced(request, expected, reproduction.measure(work, expected, progress))

@@ -318,7 +318,7 @@ def _number(row: Row, *keys: str) -> float:
 
 def _figure(curves: Mapping[str, Curves], what: str) -> Callable[[], Any]:
     def draw() -> Any:
-        from tosloc.lab.paper.depth_figure import Panel, candidates_figure
+        from tosloc.lab.paper.figures import Panel, candidates_figure
 
         return candidates_figure([Panel(depths, series, project, what) for project, (depths, series) in curves.items()])
 

@@ -375,7 +375,7 @@ def _read(path: Path) -> Timed | None:
 
 def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:
     def draw() -> Any:
-        from tosloc.lab.paper.growth_figure import growth_figure
+        from tosloc.lab.paper.figures import growth_figure
 
         unit = float(np.median([one.median(STAGE_ONE) for timed in found.values() for one in timed]))
         return growth_figure(
