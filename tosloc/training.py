@@ -22,6 +22,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, silent
 from tosloc.reranking import reranker_class
+from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
@@ -56,7 +57,7 @@ def train(
     """
     folder = Path(out).expanduser()
     watch = Stopwatch()
-    names = feature_names(config)
+    names, reranker = feature_names(config), configured_reranker(config)
     with results_folder(folder), Repository(repo_path) as repo:
         experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
         if not experiment.splits.train:
@@ -77,7 +78,7 @@ def train(
         localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
         watch.took("fit and choice")
         training = _Training(experiment, localizer, tables.read, folder, watch, progress)
-        training.fit_reranker()
+        training.fit_reranker(reranker)
         tables.make("test")
         training.write_runs("features of test, rankings")
         localizer.reports_ = (
@@ -114,6 +115,7 @@ def train_reranker(
     watch = Stopwatch()
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config = config
+    reranker = configured_reranker(config)
     with results_folder(folder), Repository(repo_path) as repo:
         history_index, names = HistoryIndex.from_arrays(load_arrays(stored.history_path))
         for name in names:  # the tables' numbers of paths
@@ -127,7 +129,7 @@ def train_reranker(
                 raise ToslocError(f"{run} was trained on other reports or another history; train it again")
         watch.took("facts and history")
         training = _Training(experiment, localizer, stored.tables, folder, watch, progress)
-        training.fit_reranker()
+        training.fit_reranker(reranker)
         training.write_runs("rankings")
         training.save()
     return localizer
@@ -143,6 +145,15 @@ def feature_names(config: Config) -> tuple[str, ...]:
         hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(features.ALL)}"
         raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
     return tuple(names)
+
+
+def configured_reranker(config: Config) -> Reranker | None:
+    """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once.
+
+    Raises MissingExtra without its packages, CheckpointError without its encoders.
+    """
+    settings = config.stage_two
+    return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
 def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
@@ -215,12 +226,11 @@ class _Training:
         self.context = self.experiment.for_reranking()
         self._work = self.folder / "work" / "reranker"
 
-    def fit_reranker(self) -> None:
+    def fit_reranker(self, reranker: Reranker | None) -> None:
         """Learn the configured reranker, if there is one."""
         config = self.experiment.config
         self.localizer.reranker_ = None
-        if config.stage_two.enabled:
-            reranker = reranker_class(config.stage_two.reranker).configured(config)
+        if reranker is not None:
             self.localizer.reranker_ = reranker.fit(
                 self.candidates, self.context, self._work, seed=config.run.seed, progress=self.progress
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from tosloc.errors import require
+
 if TYPE_CHECKING:
     from tosloc.reranking.base import Reranker
 
@@ -17,6 +19,8 @@ RERANKERS: Final = {
 
 def reranker_class(name: str) -> type[Reranker]:
     """The class of a reranker, by its name in the configuration."""
+    if name == "encoder":
+        require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
     module, kind = RERANKERS[name]
     found: type[Reranker] = getattr(import_module(module), kind)
     return found

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import CheckpointError, ToslocError, require
 from tosloc.records import IntArray
 
 # S sequences, L tokens of the longest, d width of the encoder
@@ -136,10 +136,9 @@ class Encoder(nn.Module):
 
         From now on they alone learn; at first they change nothing. Raises ToslocError where there is no place for them.
         """
-        try:
-            from peft import LoraConfig, inject_adapter_in_model
-        except ImportError as error:
-            raise ToslocError('lora_rank needs peft; install it with: pip install "tosloc[lora]"') from error
+        require("lora_rank", "encoder", "peft")
+        from peft import LoraConfig, inject_adapter_in_model
+
         linear = {name.rpartition(".")[2] for name, part in self.model.named_modules() if isinstance(part, nn.Linear)}
         targets = next((list(names) for names in PROJECTIONS if linear.issuperset(names)), None)
         if targets is None:

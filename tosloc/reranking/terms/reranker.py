@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Self
 
 from tosloc.config import Config, RankerSettings, TermsSettings
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, require
 from tosloc.records import Progress, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder
@@ -32,7 +32,8 @@ class TermReranker(Reranker):
 
     @classmethod
     def configured(cls, config: Config) -> Self:
-        """Untrained; its combiner learns as the configuration's learned ranker does."""
+        """Untrained; the combiner learns as the configured learned ranker does. Raises MissingExtra without torch."""
+        require("learning term vectors", "encoder", "torch")
         return cls(config.stage_two.terms, config.stage_one.ranker)
 
     @classmethod

@@ -1,0 +1,40 @@
+"""What an extra brings is missed in one sentence, and only by what needs it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.end_to_end import toy
+from tosloc.cli import main
+from tosloc.errors import MissingExtra
+from tosloc.reranking import reranker_class
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """As if packages were not installed."""
+    monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in modules else find_spec(name))
+    for name in [name for name in sys.modules if name.startswith("tosloc.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_the_encoder_reranker_needs_its_extra(monkeypatch):
+    without(monkeypatch, "transformers", "accelerate")
+    with pytest.raises(MissingExtra, match=r"needs transformers, accelerate; run: pip install 'tosloc\[encoder\]'"):
+        reranker_class("encoder")
+
+
+def test_learning_term_vectors_needs_torch_and_ranking_by_stage_one_does_not(monkeypatch, tmp_path, capsys):
+    project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
+    settings = tmp_path / "terms.toml"
+    settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    without(monkeypatch, "torch", "transformers", "accelerate", "matplotlib", "jinja2")
+    assert main(["train", str(settings), *given, "--out", str(tmp_path / "two")]) == 2
+    assert "learning term vectors needs torch; run: pip install 'tosloc[encoder]'" in capsys.readouterr().err
+    assert main(["train", str(settings), *given, "--out", str(tmp_path / "one"), "--no-stage-two"]) == 0
+    assert main(["evaluate", str(tmp_path / "one"), "--html", str(tmp_path / "page.html")]) == 2
+    assert "a figure or page needs matplotlib, jinja2; run: pip install 'tosloc[report]'" in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
