@@ -51,10 +51,10 @@ def within(interval: Interval, sign: bool = False) -> str:
     return f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
 
 
-def p_cell(p: float | None) -> str:
+def p_value_cell(p: float | None) -> str:
     """A p-value to as many places as say anything.
 
-    >>> p_cell(0.04321), p_cell(0.00003), p_cell(None)
+    >>> p_value_cell(0.04321), p_value_cell(0.00003), p_value_cell(None)
     ('.043', '<.001', '-')
     """
     return UNKNOWN if p is None else "<.001" if p < 0.001 else share(p)
@@ -62,7 +62,7 @@ def p_cell(p: float | None) -> str:
 
 def t_test(test: TTest) -> str:
     """A t-test's p-value with its statistic."""
-    return UNKNOWN if test.t is None else f"{p_cell(test.p)} (t = {test.t:.2f})"
+    return UNKNOWN if test.t is None else f"{p_value_cell(test.p)} (t = {test.t:.2f})"
 
 
 def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
@@ -74,10 +74,10 @@ def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
         "difference": share(one.paired.mean, sign=True),
         "... 95 % interval": UNKNOWN if interval is None else within(interval, sign=True),
         "p, paired t-test": t_test(one.paired.t_test),
-        "p, paired bootstrap": p_cell(one.paired.bootstrap_p),
+        "p, paired bootstrap": p_value_cell(one.paired.bootstrap_p),
     }
     if one.holm_t is not None or one.holm_bootstrap is not None:
-        found |= {"p, t-test, Holm": p_cell(one.holm_t), "p, bootstrap, Holm": p_cell(one.holm_bootstrap)}
+        found |= {"p, t-test, Holm": p_value_cell(one.holm_t), "p, bootstrap, Holm": p_value_cell(one.holm_bootstrap)}
     return found | {
         f"reports better in {b}": count_cell(one.wins),
         "equal": count_cell(one.ties),

@@ -19,7 +19,7 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluation.judgements import Judgement, Qrels
 from tosloc.evaluation.runs import Order, Run
-from tosloc.evaluation.trec_columns import Block, Numbers, cell_text, column_blocks, decoded, encoded
+from tosloc.evaluation.trec_columns import Block, Numbers, column_blocks, decoded, encoded, readable_cell
 from tosloc.files import written_whole
 from tosloc.records import FloatArray, IntArray, LongArray
 
@@ -250,7 +250,7 @@ def _wrong_cell(
 ) -> RunError:
     """The error of the first cell that is not valid; ``says`` is what stands before and after it."""
     row = next(row for row, cell in enumerate(values) if not valid(_number(cell)))
-    report, value = cell_text(block.columns[0][row]), cell_text(values[row])
+    report, value = readable_cell(block.columns[0][row]), readable_cell(values[row])
     return RunError(f"{path} line {block.lines[row]}: report {report}: {says[0]} {value} {says[1]}")
 
 

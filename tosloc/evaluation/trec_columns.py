@@ -64,8 +64,8 @@ def _line_by_line(text: bytes, first: int, names: Sequence[str], where: str) -> 
     for number, cells in rows:
         if len(cells) != len(names):
             raise RunError(
-                f"{where} line {number}: report {cell_text(cells[0])} has {len(cells)} columns, not the {len(names)} of"
-                f" {' '.join(names)}; a blank in a path is written %20"
+                f"{where} line {number}: report {readable_cell(cells[0])} has {len(cells)} columns, not the"
+                f" {len(names)} of {' '.join(names)}; a blank in a path is written %20"
             )
     lines = np.array([number for number, _ in rows], dtype=np.int32)
     return Block(lines, [[cells[column] for _, cells in rows] for column in range(len(names))])
@@ -130,10 +130,10 @@ def decoded(cell: bytes) -> str:
     return unquote_to_bytes(cell).decode("utf-8", "surrogateescape")
 
 
-def cell_text(cell: bytes) -> str:
+def readable_cell(cell: bytes) -> str:
     r"""A cell for messages, not too long and safe on a terminal.
 
-    >>> cell_text(b"a%20b"), cell_text(b"caf\xe9\x1b")
+    >>> readable_cell(b"a%20b"), readable_cell(b"caf\xe9\x1b")
     ('a b', 'caf\\udce9\\x1b')
     """
     return "".join(

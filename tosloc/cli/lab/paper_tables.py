@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tosloc.cli.cells import UNKNOWN, p_cell, share, within
+from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
@@ -28,7 +28,7 @@ def _number(value: float | None, form: str) -> str:
     if value is None:
         return UNKNOWN
     if form == "p":
-        return p_cell(value)
+        return p_value_cell(value)
     if form in ("share", "change"):
         return share(value, sign=form == "change")
     digits = {"count": 0, "one": 1, "ratio": 2}[form]
