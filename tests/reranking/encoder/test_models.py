@@ -172,7 +172,7 @@ def test_an_encoder_without_such_projections_is_one_sentence(encoder_folder: Pat
 
 def test_without_peft_one_sentence_says_what_to_install(encoder_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ToslocError, match=r"tosloc\[lora\]"):
+    with pytest.raises(ToslocError, match=r"tosloc\[encoder\]"):
         EncoderModels.fresh(settings(encoder_folder, {"learns": "report", "lora_rank": 2}))
 
 
