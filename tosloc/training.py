@@ -32,7 +32,7 @@ from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
-SCORED: Final = ("validation", "test")
+_SCORED: Final = ("validation", "test")
 NOTHING_TO_LEARN: Final = (
     "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
 )
@@ -240,7 +240,7 @@ class _Training:
     def write_runs(self, what: str) -> None:
         """Rank validation and test; what a reranker adds stands beside what it began with."""
         header, whole = self.experiment.run_header("tosloc train"), self.localizer.reranker_
-        for part in SCORED:
+        for part in _SCORED:
             named, cases = header | {"split": part}, self.experiment.part(part)
             first = self.candidates.rankings(part)
             if whole is None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import Stemmer
 
-STOP_WORDS: Final[frozenset[str]] = frozenset(
+_STOP_WORDS: Final[frozenset[str]] = frozenset(
     # English
     """ a about above after again against all also am an and any are aren as at be because been before being below
     between both but by can cannot could couldn did didn do does doesn doing don down during each few for from
@@ -108,9 +108,9 @@ def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for name in identifier.split("$"):
         if not _named(name):
             continue
-        parts = [] if name.lower() in STOP_WORDS else split_identifier(name)  # whole, for inheritDoc
+        parts = [] if name.lower() in _STOP_WORDS else split_identifier(name)  # whole, for inheritDoc
         for part in parts:
-            if len(part) > 1 and not part.isdecimal() and (word := part.lower()) not in STOP_WORDS:
+            if len(part) > 1 and not part.isdecimal() and (word := part.lower()) not in _STOP_WORDS:
                 found.append(_stem(word))
         if len(parts) > 1:
             compounds.append("".join(parts).lower())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tosloc.evaluation.run_paths import ScoredRun
     from tosloc.evaluation.tables import Results
 
-DIFFERS = 1
+_DIFFERS = 1
 RunsArgument = Annotated[
     list[Path],
     typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
@@ -276,4 +276,4 @@ def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
             if says is not None:
                 print(printable(f"{paths[0]} and {path}: {says}"))
     if not same:
-        raise typer.Exit(DIFFERS)
+        raise typer.Exit(_DIFFERS)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tosloc.lab.agreement.levels import Pair, Reproduction
     from tosloc.lab.agreement.published_means import AgainstPublished
 
-DEFAULT = "AP,RR,nDCG@10"
+_DEFAULT = "AP,RR,nDCG@10"
 
 
 def reproduce_check(
@@ -37,7 +37,7 @@ def reproduce_check(
     ] = None,
     measures: Annotated[
         str, typer.Option("--measures", "--measure", help="Measures, with commas between; one for published means.")
-    ] = DEFAULT,
+    ] = _DEFAULT,
     split: Annotated[Split, typer.Option("--split", help="Which of the folders' runs.")] = Split.test,
     depth: Annotated[
         int | None,
@@ -73,7 +73,7 @@ def reproduce_check(
         result = reproduction(original, _pair(our_baseline, our_advanced, split), wanted, depth)
         table = levels_table(result)
     else:
-        if measures == DEFAULT or len(wanted) != 1:
+        if measures == _DEFAULT or len(wanted) != 1:
             raise ToslocError("published means are of one measure; name it, such as --measure AP")
         assert published_baseline is not None
         assert published_advanced is not None

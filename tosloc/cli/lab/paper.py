@@ -12,7 +12,7 @@ from tosloc.cli.options import JsonOption, OutOption, ProgressOption
 from tosloc.errors import ToslocError
 
 EXPECTED = Path("configs", "expected")
-DIFFERS = 1
+_DIFFERS = 1
 
 
 def reproduce(
@@ -103,7 +103,7 @@ def reproduce(
     else:
         show.print_reproduced(made)
     if not update and any(check.verdict == "differs" for check in made.checks):
-        raise typer.Exit(DIFFERS)
+        raise typer.Exit(_DIFFERS)
 
 
 def _names(text: str) -> tuple[str, ...]:

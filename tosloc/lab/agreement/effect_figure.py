@@ -15,7 +15,7 @@ SHADES: Final = {1: "#f0f0f0", 2: "#dcdcdc", 3: "#e6e6e6", 4: "#ffffff"}
 """Of the regions: the preferred one is white, complete failure darkest."""
 SHIFTS: Final = ((5, 3), (-9, -9), (5, 12))
 """Where the labels of a panel's series stand, in points from theirs: series lie on one line where baselines agree."""
-MARGIN: Final = 0.12
+_MARGIN: Final = 0.12
 """Of the plot's width and height, around the outermost points."""
 
 
@@ -67,7 +67,7 @@ def _panel(axes: Axes, series: Mapping[str, Sequence[EffectPoint]], first: int) 
 def _span(values: Sequence[float], share: float) -> tuple[float, float]:
     """Limits that hold the values with a margin, and 0 with at least so large a share of the plot on both sides."""
     low, high = min(values), max(values)
-    around = MARGIN * (high - low or 1.0)
+    around = _MARGIN * (high - low or 1.0)
     low, high = low - around, high + around
     least = share / (1 - share)
     return min(low, -least * high), max(high, -least * low)

@@ -13,7 +13,7 @@ from tosloc.lab.agreement.published_means import AgainstPublished
 
 LEVEL_HEADS: Final = ("level", "measure", "baseline", "advanced", "effect")
 PUBLISHED_HEADS: Final = ("mean of", "published", "ours", "difference", "95 % interval")
-UNKNOWN: Final = "-"
+_UNKNOWN: Final = "-"
 
 
 def number(value: float | None, sign: bool = False) -> str:
@@ -23,7 +23,7 @@ def number(value: float | None, sign: bool = False) -> str:
     ('0.988', '0.000', '-1.500', '-')
     """
     if value is None:
-        return UNKNOWN
+        return _UNKNOWN
     text = f"{value:{'+' if sign else ''}.3f}"
     return "0.000" if text in ("-0.000", "+0.000") else text
 
@@ -90,7 +90,7 @@ def published_table(result: AgainstPublished) -> AgreementTable:
     rows = []
     for name, one in result.differences.items():
         around = one.interval
-        interval = UNKNOWN if around is None else f"[{number(around.low, True)}, {number(around.high, True)}]"
+        interval = _UNKNOWN if around is None else f"[{number(around.low, True)}, {number(around.high, True)}]"
         rows.append([name, number(one.published), number(one.ours), number(one.difference, sign=True), interval])
     effect = result.effect
     remarks = [

@@ -52,7 +52,7 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
-LAST_RANK: Final = 10
+_LAST_RANK: Final = 10
 """Frames that count by their rank."""
 LOW_RANK_BOOST: Final = 0.1
 """What a frame farther down counts."""
@@ -190,7 +190,7 @@ def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
     boosts: dict[int, float] = {}
     for rank, files in enumerate(trace, start=1):
         for file in files:
-            boosts.setdefault(file, 1.0 / rank if rank <= LAST_RANK else LOW_RANK_BOOST)
+            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else LOW_RANK_BOOST)
     return boosts
 
 

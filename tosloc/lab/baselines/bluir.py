@@ -33,7 +33,7 @@ from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_sp
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray
 
-FIELDS: Final = ("class", "method", "identifier", "comments")
+_FIELDS: Final = ("class", "method", "identifier", "comments")
 QueryFrequency: TypeAlias = Literal["saturated", "linear"]
 """``linear``: each occurrence of a query word counts as the first does."""
 _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
@@ -158,7 +158,7 @@ class BLUiR(Baseline):
 
     def query_length(self, report: BugReport) -> int:
         """Words of the whole query, stop words too: Indri divides by it, as every word weighs 1."""
-        return sum(len(words) for field in FIELDS for words in _query_words(report, field))
+        return sum(len(words) for field in _FIELDS for words in _query_words(report, field))
 
     @cached_property
     def _fields(self) -> dict[str, _Field]:
@@ -170,7 +170,7 @@ class BLUiR(Baseline):
             "comments": lambda source: _terms(bluir_split(source.text("head", "javadoc", "comment"))),
         }
         files, whole = self.context.files, self.settings.whole_names
-        return {name: _Field(files.counts(f"bluir {name} {whole}", tokenisers[name])) for name in FIELDS}
+        return {name: _Field(files.counts(f"bluir {name} {whole}", tokenisers[name])) for name in _FIELDS}
 
     def _name_terms(self, names: Sequence[str]) -> list[str]:
         known = self._terms_of_name

@@ -38,7 +38,7 @@ Boost: TypeAlias = Literal["rank", "flat"]
 """``rank``: the paper's, by rank in the traces; ``flat``: the public code's, by mention."""
 Median: TypeAlias = Literal["true", "upper"]
 
-LAST_RANK: Final = 10
+_LAST_RANK: Final = 10
 """Ranks beyond it are worth as little as an import."""
 IMPORT_BOOST: Final = 0.1
 FLAT_BOOST: Final = 0.5
@@ -202,7 +202,7 @@ def rank_boost(version: ParsedVersion, text: str) -> FloatArray:
     named = files_of_frames(version, text)
     boost[list(imported_files(version, chain.from_iterable(named)))] = IMPORT_BOOST
     for rank, positions in enumerate(named, start=1):
-        boost[positions] = 1.0 / rank if rank <= LAST_RANK else IMPORT_BOOST
+        boost[positions] = 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST
     return boost
 
 

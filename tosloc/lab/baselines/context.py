@@ -42,7 +42,7 @@ from tosloc.records import (
 
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
 """Which earlier fixes count: those before the report was opened, or (as public code has it) before its own fix."""
-BATCH: Final = 256
+_BATCH: Final = 256
 """Blobs that are read from git and parsed together."""
 
 
@@ -70,7 +70,7 @@ class ParsedFiles:
         def texts(batch: Sequence[str]) -> list[tuple[str, str, str]]:
             return [(blob, suffixes[blob], decode(data)) for blob, data in repo.texts(batch) if data is not None]
 
-        calls = (joblib.delayed(_parse)(texts(blobs[start : start + BATCH])) for start in range(0, len(blobs), BATCH))
+        calls = (joblib.delayed(_parse)(texts(blobs[start : start + _BATCH])) for start in range(0, len(blobs), _BATCH))
         sources: list[ParsedSource] = []
         row_of_blob: dict[str, int] = {}
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")

@@ -22,7 +22,7 @@ FixWords: TypeAlias = Literal["contains", "subject"]
 """How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``subject``: anywhere
 in the first line, in lower case only, as public code has it."""
 
-DAY: Final = 86_400.0
+_DAY: Final = 86_400.0
 _PATTERNS: Final = {"contains": re.compile(r"bug|fix", re.I), "subject": re.compile(r"\A[^\n]*(?:bug|fix)")}
 
 
@@ -91,5 +91,5 @@ class FixCommits:
 
     def _ages(self, known: BoolArray, time: float) -> tuple[FloatArray, BoolArray]:
         """(X,) ages in days, and which commits are ``known`` (C,) and were made before ``time``."""
-        age: FloatArray = (time - self.times) / DAY
+        age: FloatArray = (time - self.times) / _DAY
         return age, known[self.numbers] & (age > 0)

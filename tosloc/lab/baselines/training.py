@@ -28,7 +28,7 @@ from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 if TYPE_CHECKING:
     import torch
 
-RECORD = "record"
+_RECORD = "record"
 """Name of the array that holds a key and a record, as JSON."""
 
 
@@ -216,7 +216,7 @@ class Training:
     def save(self, file: str, arrays: Mapping[str, Array], record: Mapping[str, Any] | None = None) -> None:
         """Keep arrays and a record, whole or not at all."""
         packed = pack_words([json.dumps({"key": self.key, "record": record})], "\n")
-        save_arrays(self.folder / file, {**arrays, RECORD: packed}, level=0)
+        save_arrays(self.folder / file, {**arrays, _RECORD: packed}, level=0)
 
     def load(self, file: str) -> tuple[Arrays, dict[str, Any]] | None:
         """What was kept; None if there is nothing, something else, or half a file."""
@@ -224,7 +224,7 @@ class Training:
             arrays = load_arrays(self.folder / file)
         except CheckpointError:
             return None
-        packed = json.loads(unpack_words(arrays.pop(RECORD), "\n")[0])
+        packed = json.loads(unpack_words(arrays.pop(_RECORD), "\n")[0])
         return (arrays, packed["record"]) if packed["key"] == self.key else None
 
 

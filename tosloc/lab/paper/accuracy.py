@@ -27,7 +27,7 @@ from tosloc.records import Progress, silent
 from tosloc.training import STAGE_ONE
 
 Result: TypeAlias = Literal["wins", "ties", "loses"]
-Row: TypeAlias = list[str | Cell]
+_Row: TypeAlias = list[str | Cell]
 
 TITLES: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",
@@ -48,7 +48,7 @@ SPACES: Final[Mapping[str, str]] = {
     ALL: "all files of the version",
     EVER_FIXED: "only files that some report fixed (flattering: chosen with the answers known)",
 }
-MEASURES: Final[Mapping[str, Measure]] = {"MRR": RR, "MAP": AP}
+_MEASURES: Final[Mapping[str, Measure]] = {"MRR": RR, "MAP": AP}
 OWN: Final = ("paper-features", "stage-one", "both-stages")
 """Our own systems; the first and the last stand in the table where there is a run of them."""
 LEVEL: Final = 0.05
@@ -143,7 +143,7 @@ class Against:
             return "ties"
         return "wins" if self.mean > 0 else "loses"
 
-    def cells(self) -> Row:
+    def cells(self) -> _Row:
         """Difference with its interval, p, result, and on how many reports the one is better, equal or worse."""
         around, difference = self.difference.paired.interval, self.difference
         ends = None if around is None else sorted((self.sign * around.low, self.sign * around.high))
@@ -201,7 +201,7 @@ def score_runs(work: Workspace, project: Project, folders: Mapping[str, Path], p
         spaces[ALL][title] = run.evaluation()
         spaces[EVER_FIXED][title] = restricted(run, kept).evaluation()
         progress(f"{project.name}: reading runs", number, len(folders))
-    measures = list(MEASURES.values())
+    measures = list(_MEASURES.values())
     pairs = compare_all(spaces[ALL], all_pairs=True, measures=measures) if len(folders) > 1 else []
     return Scored(spaces, pairs)
 
@@ -211,12 +211,12 @@ def accuracy_tables(found: Mapping[str, Scored], titles: Sequence[str], paper: M
 
     def cell(space: str, name: str, title: str, project: str) -> Cell:
         key = (space, name, title, project)
-        return Cell(found[project].mean(space, title, MEASURES[name]), "share", key, paper.get(key))
+        return Cell(found[project].mean(space, title, _MEASURES[name]), "share", key, paper.get(key))
 
     return [
         PaperTable([f"{name}, {space}", *found], rows_of(titles, found, partial(cell, space, name)))
         for space in SPACES
-        for name in MEASURES
+        for name in _MEASURES
     ]
 
 
@@ -226,13 +226,13 @@ def difference_tables(
     """What the flattering space adds to each system."""
 
     def cell(name: str, title: str, project: str) -> Cell:
-        ours = (found[project].mean(space, title, MEASURES[name]) for space in (EVER_FIXED, ALL))
+        ours = (found[project].mean(space, title, _MEASURES[name]) for space in (EVER_FIXED, ALL))
         published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
         return Cell(_less(*ours), "change", None, _less(*published))
 
     return [
         PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows_of(titles, found, partial(cell, name)))
-        for name in MEASURES
+        for name in _MEASURES
     ]
 
 
@@ -244,24 +244,24 @@ def statistics_tables(found: Mapping[str, Scored], titles: Sequence[str]) -> lis
     """TosLoc against every system on each project, how often it wins, and every system against every other."""
     heads = [
         head
-        for name, measure in MEASURES.items()
+        for name, measure in _MEASURES.items()
         for head in (name, "p, Holm", "TosLoc", f"{measure!r}: better / equal / worse")
     ]
     against_tables = []
-    counts: dict[str, list[str]] = {name: [] for name in MEASURES}
+    counts: dict[str, list[str]] = {name: [] for name in _MEASURES}
     for project, one in found.items():
         ours = champion(one)
         others = [title for title in titles if ours and title in one.spaces[ALL] and title != ours]
         against = {other: one.against(ours, other) for other in others}
-        for number, name in enumerate(MEASURES):
+        for number, name in enumerate(_MEASURES):
             results = [pair[number].result for pair in against.values()]
             counts[name].append(" / ".join(str(results.count(result)) for result in ("wins", "ties", "loses")))
         if others:
-            rows: list[Row] = [
+            rows: list[_Row] = [
                 [other, *(cell for one in pair for cell in one.cells())] for other, pair in against.items()
             ]
             against_tables.append(PaperTable([f"{project}: {ours} against", *heads], rows))
-    summary: list[Row] = [[name, *cells] for name, cells in counts.items()]
+    summary: list[_Row] = [[name, *cells] for name, cells in counts.items()]
     tables = []
     if against_tables:
         heads = ["TosLoc wins / ties / loses against systems", *found]
@@ -278,10 +278,10 @@ def champion(one: Scored) -> str:
 def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
     """Row less column, with a star where it is significant: MAP below the diagonal, MRR above it."""
     there = [title for title in titles if title in one.spaces[ALL]]
-    mrr, map_ = (list(MEASURES).index(name) for name in ("MRR", "MAP"))
-    rows: list[Row] = []
+    mrr, map_ = (list(_MEASURES).index(name) for name in ("MRR", "MAP"))
+    rows: list[_Row] = []
     for number, title in enumerate(there):
-        cells: Row = []
+        cells: _Row = []
         for column, other in enumerate(there):
             if column == number:
                 cells.append("")

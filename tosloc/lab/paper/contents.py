@@ -18,7 +18,7 @@ from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step, rows_
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
-NAMES: Mapping[str, tuple[str, Form]] = {
+_NAMES: Mapping[str, tuple[str, Form]] = {
     "files a version": ("files a version", "count"),
     "reports": ("reports", "count"),
     "fixed files a report": ("fixed files a report", "one"),
@@ -122,10 +122,10 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
 
     def cell(name: str, project: str) -> Cell:
         key = (name, project)
-        return Cell(found[project].counts[name], NAMES[name][1], key, expected.paper.get(key))
+        return Cell(found[project].counts[name], _NAMES[name][1], key, expected.paper.get(key))
 
-    rows = rows_of(NAMES, found, cell)
-    for row, (name, (title, _)) in zip(rows, NAMES.items(), strict=True):
+    rows = rows_of(_NAMES, found, cell)
+    for row, (name, (title, _)) in zip(rows, _NAMES.items(), strict=True):
         row[0] = f"of them, test: {title}" if name.startswith("test") else title
     rows.insert(3, ["opened", *("-".join(one.opened) for one in found.values())])
     return Outcome([PaperTable(["", *found], rows)])

@@ -116,7 +116,7 @@ def growth_figure(systems: Mapping[str, Mapping[str, Sequence[tuple[int, float]]
     return figure
 
 
-WIDTH: Final = 3.6
+_WIDTH: Final = 3.6
 """Inches of a panel."""
 APART: Final = 0.1
 """Least distance of two labelled numbers, as a share of the axis."""
@@ -143,7 +143,7 @@ def candidates_figure(panels: Sequence[Panel]) -> Figure:
     """
     shared = len({panel.label for panel in panels}) <= 1
     alike = len({tuple(panel.series) for panel in panels}) <= 1
-    with drawing(WIDTH * max(len(panels), 1), WIDTH) as (figure, only):
+    with drawing(_WIDTH * max(len(panels), 1), _WIDTH) as (figure, only):
         only.remove()
         columns = figure.subplots(1, max(len(panels), 1), sharey=shared, squeeze=False)[0]
         for axes, panel in zip(columns, panels, strict=False):
@@ -151,11 +151,11 @@ def candidates_figure(panels: Sequence[Panel]) -> Figure:
             if not shared or axes is columns[0]:
                 axes.set_ylabel(panel.label)
             if not alike:
-                ncols = _columns(panel.series, WIDTH)
+                ncols = _columns(panel.series, _WIDTH)
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=ncols, fontsize=8, handlelength=3)
         if alike and panels:
             handles, labels = columns[0].get_legend_handles_labels()
-            ncols = _columns(labels, WIDTH * len(panels))
+            ncols = _columns(labels, _WIDTH * len(panels))
             figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8, handlelength=3)
         return figure
 

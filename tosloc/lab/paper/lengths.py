@@ -33,7 +33,7 @@ WORDS: Final = "words"
 LIMIT: Final = 512
 """Tokens that the paper's encoders read at once."""
 LEVELS: Final = np.linspace(0, 1, 101)
-BATCH = 256
+_BATCH = 256
 STORED_EVERY = 16
 """Batches after which the lengths are written."""
 PAPER_UNIT: Final = "codebert-base"
@@ -179,7 +179,7 @@ def _of_version(sizes: IntArray) -> FloatArray:
 
 def _counted(count: Counter, texts: Iterable[str]) -> list[int]:
     rest, made = iter(texts), list[int]()
-    while batch := list(islice(rest, BATCH)):
+    while batch := list(islice(rest, _BATCH)):
         made += count(batch)
     return made
 
@@ -193,11 +193,11 @@ def _of_blobs(
     known = _stored(path)
     missing = [names[number] for number in wanted if names[number] not in known]
     try:
-        for number, start in enumerate(range(0, len(missing), BATCH), start=1):
-            batch = missing[start : start + BATCH]
+        for number, start in enumerate(range(0, len(missing), _BATCH), start=1):
+            batch = missing[start : start + _BATCH]
             texts = [(blob, decode(data)) for blob, data in repo.texts(batch) if data is not None]
             known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
-            progress("counting files", min(number * BATCH, len(missing)), len(missing))
+            progress("counting files", min(number * _BATCH, len(missing)), len(missing))
             if number % STORED_EVERY == 0:
                 _store(path, known)
     finally:  # an interruption loses nothing

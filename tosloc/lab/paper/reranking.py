@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
 
 Kind: TypeAlias = Literal["ablate", "sweep"]
-Row: TypeAlias = Mapping[str, Any]
+_Row: TypeAlias = Mapping[str, Any]
 Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
 """Numbers of candidates, and what it is called -> a value for each."""
 
@@ -229,7 +229,7 @@ def ablation(work: Workspace, expected: Expected, progress: Progress = silent) -
     return Outcome(tables, [note, *(one.made_with() for one in made if one.is_made)])
 
 
-def _ablation_row(row: Row, name: str, order: str, project: str, title: str, expected: Expected) -> list[str | Cell]:
+def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, expected: Expected) -> list[str | Cell]:
     cells = (
         Cell(
             _number(row, "test", order, short),
@@ -253,7 +253,7 @@ def sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> O
     return Outcome(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
 
 
-def _sweep_table(project: str, rows: Sequence[Row]) -> tuple[PaperTable, Curves]:
+def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves]:
     by_depth = {int(str(row.get("candidates"))): row for row in rows}
 
     def number(depth: int, order: str, measure: str) -> float:
@@ -306,7 +306,7 @@ def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluat
     return work.scored(project, folder).evaluation()
 
 
-def _number(row: Row, *keys: str) -> float:
+def _number(row: _Row, *keys: str) -> float:
     """The number at nested keys of a row. Raises RunError when there is none."""
     value: Any = row
     for key in keys:

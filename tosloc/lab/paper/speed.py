@@ -45,12 +45,12 @@ MEMORY: Final = "cache_mb"
 """Setting of what a technique keeps of one report for the next: nothing here, as if each report were the first."""
 FITTED: Final = (16, 1)
 """Reports that a technique is fitted on, and stopped by, before it is timed."""
-STAGE_ONE: Final = "stage-one"
+_STAGE_ONE: Final = "stage-one"
 BOTH_STAGES: Final = "both-stages"
-DEFAULT: Final = ("dreamloc", "buglocator", "brtracer", "bluir", "amalgam", "blia")
+_DEFAULT: Final = ("dreamloc", "buglocator", "brtracer", "bluir", "amalgam", "blia")
 RATIO: Final = "ratio to stage one"
 GROWTH: Final = "growth"
-DRAWN: Final = (*DEFAULT[:1], STAGE_ONE, BOTH_STAGES)
+DRAWN: Final = (*_DEFAULT[:1], _STAGE_ONE, BOTH_STAGES)
 """Systems of the figure, as in the paper's table, where there are too many for one."""
 FEW: Final = 4
 ALL_PROJECTS: Final = "all"
@@ -76,7 +76,7 @@ class Timed:
 
     def ratio(self, system: str) -> float:
         """Median to stage one's."""
-        return self.median(system) / self.median(STAGE_ONE)
+        return self.median(system) / self.median(_STAGE_ONE)
 
 
 Times = Mapping[str, Sequence[Timed]]
@@ -92,7 +92,7 @@ def without_memory(one: Chosen) -> Chosen:
 
 def timed_techniques(work: Workspace) -> list[Chosen]:
     """The techniques that are timed beside stage one, with their settings."""
-    names = [name for name in work.systems or DEFAULT if name not in (STAGE_ONE, BOTH_STAGES)]
+    names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
     return [without_memory(one) for one in choose(names)] if names else []
 
 
@@ -101,7 +101,7 @@ def plan(work: Workspace) -> list[Step]:
     steps, techniques = [], timed_techniques(work)
     for project in work.projects:
         checkpoint = checkpoint_of(work, project)
-        steps.append(work.step(f"{project.name}: {title_of(STAGE_ONE)}", checkpoint, work.out / project.name))
+        steps.append(work.step(f"{project.name}: {title_of(_STAGE_ONE)}", checkpoint, work.out / project.name))
         path = None if checkpoint is None else times_path(work, project, checkpoint, techniques)
         finished = path is not None and path.exists()
         what = f"{project.name}: time reports on {work.versions or VERSIONS} versions"
@@ -149,8 +149,8 @@ def table(found: Times, techniques: Sequence[str], expected: Expected) -> Outcom
     """Table 5 from what was measured."""
     every = [one for timed in found.values() for one in timed]
     present = {system for one in every for system in one.seconds}
-    systems = [name for name in (*techniques, STAGE_ONE, BOTH_STAGES) if name in present]
-    beside = [name for name in systems if name != STAGE_ONE]
+    systems = [name for name in (*techniques, _STAGE_ONE, BOTH_STAGES) if name in present]
+    beside = [name for name in systems if name != _STAGE_ONE]
     tables = [_growth_table(found, systems, expected.paper), _version_table(found, beside)]
     if beside:
         tables.insert(0, _ratio_table(found, beside, expected.paper))
@@ -302,7 +302,7 @@ class VersionClock:
         version = localizer.version_
         assert version is not None
         alone = replace(version, reranking=None)
-        answers: dict[str, Answer] = {STAGE_ONE: lambda report: localizer.answer(report, alone)}
+        answers: dict[str, Answer] = {_STAGE_ONE: lambda report: localizer.answer(report, alone)}
         if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
             answers[BOTH_STAGES] = lambda report: localizer.answer(report, version)
         return answers
@@ -377,7 +377,7 @@ def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:
     def draw() -> Any:
         from tosloc.lab.paper.figures import growth_figure
 
-        unit = float(np.median([one.median(STAGE_ONE) for timed in found.values() for one in timed]))
+        unit = float(np.median([one.median(_STAGE_ONE) for timed in found.values() for one in timed]))
         return growth_figure(
             {
                 title_of(system): {

@@ -32,7 +32,7 @@ from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, 
 if TYPE_CHECKING:
     import torch
 
-FILE: Final = "fitted.npz"
+_FILE: Final = "fitted.npz"
 
 
 def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
@@ -233,10 +233,10 @@ class Dnnloc(LearnedBaseline):
         arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
         for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
             arrays |= {f"{side}/terms": pack_words(weighting.terms, "\n"), f"{side}/idf": weighting.idf}
-        training.save(FILE, arrays)
+        training.save(_FILE, arrays)
 
     def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
-        found = training.load(FILE)
+        found = training.load(_FILE)
         if found is None:
             return None
         arrays: Any = found[0]

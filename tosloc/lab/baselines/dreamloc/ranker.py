@@ -42,7 +42,7 @@ from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray,
 if TYPE_CHECKING:
     import torch
 
-FILE: Final = "fitted.npz"
+_FILE: Final = "fitted.npz"
 WORDS_FILE: Final = "words.npz"
 LEAST_LOSS: Final = 1e-6
 
@@ -176,14 +176,14 @@ class DreamLoc(LearnedBaseline):
         network = dreamloc_network(settings, self.seed).to(training.device)
         snippets = Snippets(sources, self._vectors, settings.snippet_length, settings.snippets)
         self._model = DreamLocModel(network, snippets, settings, training.device)
-        found = training.load(FILE)
+        found = training.load(_FILE)
         if found is not None:
             set_weights(network, found[0])
             return
         reports = [self._training_files(case, training, number) for number, case in enumerate(training.cases)]
         lists = [self._validation_files(case, training, number) for number, case in enumerate(training.validation)]
         self._fit_network(self._model, reports, lists, training)
-        training.save(FILE, weights_of(network))
+        training.save(_FILE, weights_of(network))
 
     def _fit_words(self, train: Sequence[Case], training: Training) -> None:
         """Word vectors and statistics of the training reports and their versions."""
