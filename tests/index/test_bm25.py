@@ -18,7 +18,7 @@ FILES = {
     "C": {"code": "label"},
 }
 QUERY = {"parse": 2.0, "xml": 1.0, "unheard": 7.0}
-FORMULAS = (bm25.code, bm25.methods, bm25.whole, bm25.fielded)
+FORMULAS = (bm25.code_field, bm25.method_field, bm25.whole, bm25.fielded)
 
 COMMON = math.log(1 + 1.5 / 2.5)
 """IDF of parse: 2 of 3 files."""
@@ -38,12 +38,12 @@ def bm(frequency, length, average, k1, b):
 def test_code_by_hand(make_view):
     # code lengths 4, 1, 1: mean 2; parse stands twice in A's code and never in B's
     expected = 2 * COMMON * bm(2, 4, 2, 1.2, 0.4) + RARE * bm(1, 4, 2, 1.2, 0.4)
-    assert scores(make_view(FILES), bm25.code) == pytest.approx([expected, 0, 0])
+    assert scores(make_view(FILES), bm25.code_field) == pytest.approx([expected, 0, 0])
 
 
 def test_methods_by_hand(make_view):
     # one method name in the whole version: length 1, mean 1/3
-    assert scores(make_view(FILES), bm25.methods) == pytest.approx([2 * COMMON * bm(1, 1, 1 / 3, 1.2, 0.4), 0, 0])
+    assert scores(make_view(FILES), bm25.method_field) == pytest.approx([2 * COMMON * bm(1, 1, 1 / 3, 1.2, 0.4), 0, 0])
 
 
 def test_whole_text_by_hand(make_view):

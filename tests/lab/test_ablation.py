@@ -15,7 +15,7 @@ from tests.lab.test_encoder_commands import config, packed, project  # noqa: F40
 from tosloc.config import load_config
 from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores
 from tosloc.lab.bundle import read_bundle
-from tosloc.lab.encoder_training import train_encoder
+from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.reranking.encoder.training import Trainer
 
 torch.set_num_threads(1)
@@ -55,7 +55,7 @@ def test_every_variant_is_trained_once(rows, runner, monkeypatch):
 
 
 def test_the_configured_row_is_what_training_gives(rows, packed, config, tmp_path):  # noqa: F811
-    trained = train_encoder(packed, load_config(config), tmp_path)
+    trained = train_on_bundle(packed, load_config(config), tmp_path)
     for name in ("mix", "epochs", "validation", "test"):
         assert rows[0][name] == trained[name], name
 

@@ -91,14 +91,14 @@ def test_an_interrupted_call_goes_on(
 
 def test_an_unknown_technique_is_named() -> None:
     with pytest.raises(ToslocError, match="no technique is called 'bluri'; there are buglocator, brtracer, bluir"):
-        systems.choose(["bluri"])
+        systems.choose_techniques(["bluri"])
 
 
 @pytest.mark.parametrize("name", CLASSICAL)
 @pytest.mark.parametrize("profile", ["clean", "upstream"])
 def test_every_technique_ranks_every_file(project: toy.Toy, name: str, profile: str) -> None:
     out = f"contract-{profile}"
-    [place] = ranked(project, systems.choose([name], profile), out)
+    [place] = ranked(project, systems.choose_techniques([name], profile), out)
     assert place.name == (name if profile == "clean" else f"{name}-upstream")
     summary = evaluate_folder(place, "test").summary()
     assert summary["length"] == 1.0
@@ -112,7 +112,7 @@ def test_every_technique_ranks_every_file(project: toy.Toy, name: str, profile: 
 def test_settings_that_ship_are_the_defaults(name: str) -> None:
     folder = Path(__file__).parents[2] / "configs/baselines"
     assert (folder / f"{name}.toml").is_file()
-    [shipped], [default] = systems.choose([name], folder=folder), systems.choose([name])
+    [shipped], [default] = systems.choose_techniques([name], folder=folder), systems.choose_techniques([name])
     assert shipped == default
 
 
@@ -126,8 +126,8 @@ def test_nothing_later_than_the_opening_counts(project: toy.Toy, name: str) -> N
         for number, record in enumerate(project.records)
     ]
     reports = project.reports("changed.jsonl", changed)
-    [one] = ranked(project, systems.choose([name]), "leak-one")
-    [two] = ranked(project, systems.choose([name]), "leak-two", reports)
+    [one] = ranked(project, systems.choose_techniques([name]), "leak-one")
+    [two] = ranked(project, systems.choose_techniques([name]), "leak-two", reports)
     before, after = (read_run(place / "validation/run.jsonl.gz") for place in (one, two))
     assert len(before.orders) == 6
     for report in before.orders:
@@ -181,7 +181,7 @@ def test_a_learned_technique_learns_and_ranks_every_file(
     project: toy.Toy, tmp_path: Path, name: str, small: str
 ) -> None:
     (tmp_path / f"{name}.toml").write_text(small)
-    [place] = ranked(project, systems.choose([name], folder=tmp_path), "learned")
+    [place] = ranked(project, systems.choose_techniques([name], folder=tmp_path), "learned")
     assert evaluate_folder(place, "test").summary()["length"] == 1.0
     assert json.loads((place / "seconds.json").read_text())["fit"] >= 0
     assert not (place / "work").exists()

@@ -14,7 +14,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.lab.multi_project import ablation, evenly, fit_projects, read_alike
+from tosloc.lab.multi_project import evenly, feature_ablation, fit_projects, read_alike
 from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import FeatureTable, save_block
 from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
@@ -87,7 +87,7 @@ def test_projects_learn_what_all_say(tmp_path: Path) -> None:
 
 
 def test_ablation(tmp_path: Path) -> None:
-    rows = ablation(LINEAR, keep(tmp_path / "one"))
+    rows = feature_ablation(LINEAR, keep(tmp_path / "one"))
     assert list(rows) == ["all", "good", "noise"]
     loss, mrr, map_ = rows["all"]
     assert (mrr, map_) == (1, 1)

@@ -349,10 +349,10 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, monkeypatch, tmp_path)
 
 
 def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_path):
-    monkeypatch.setattr(lengths, "BATCH", 5)
+    monkeypatch.setattr(lengths, "FILES_A_BATCH", 5)
     out = tmp_path / "new"
     counted: list[int] = []
-    words = lengths.words
+    words = lengths.lengths_in_words
 
     def some(texts):
         counted.append(len(texts))

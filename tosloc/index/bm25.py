@@ -31,12 +31,12 @@ def _saturate(
     return value
 
 
-def code(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def code_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of identifiers in code, k1 1.2, b .4."""
     return _saturate(counts[:, CODE].astype(np.float32), view, rows, CODE, 1.2, 0.4)
 
 
-def methods(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def method_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of declared method names, k1 1.2, b .4."""
     return _saturate(counts[:, METHOD].astype(np.float32), view, rows, METHOD, 1.2, 0.4)
 

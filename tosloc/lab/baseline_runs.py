@@ -69,7 +69,7 @@ class Chosen:
         return self.kind.upstream_cutoff if self.settings.profile == "upstream" else "fix_before_open"
 
 
-def choose(names: Sequence[str], profile: Profile = "clean", folder: Path | None = None) -> list[Chosen]:
+def choose_techniques(names: Sequence[str], profile: Profile = "clean", folder: Path | None = None) -> list[Chosen]:
     """Techniques by name (all, if none is named), settings from ``folder/NAME.toml`` where there is one.
 
     Raises ToslocError for an unknown name, ConfigError for wrong settings.

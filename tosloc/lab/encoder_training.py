@@ -22,7 +22,7 @@ from tosloc.records import Progress, silent
 from tosloc.reranking.encoder.reranker import EncoderReranker
 
 
-def train_encoder(bundle_path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
+def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
     """Train on a bundle, choose the weight on its validation, and say what both stages do on validation and test.
 
     Writes the models to ``out/encoder``, the results to ``result.json`` and the encoder's scores to ``deep.json``. None

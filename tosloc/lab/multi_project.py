@@ -119,7 +119,7 @@ class FeatureWorth(NamedTuple):
     map: float
 
 
-def ablation(
+def feature_ablation(
     settings: StageOneSettings, project: StoredFeatureTables, progress: Progress = silent
 ) -> dict[str, FeatureWorth]:
     """For each feature what leaving it out changes.

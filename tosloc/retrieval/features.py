@@ -70,12 +70,12 @@ def bm25f(context: QueryContext) -> FloatArray:
 
 def code(context: QueryContext) -> FloatArray:
     """BM25 of identifiers in code."""
-    return context.hits.scores(bm25.code, context.text_terms[1])
+    return context.hits.scores(bm25.code_field, context.text_terms[1])
 
 
 def methods(context: QueryContext) -> FloatArray:
     """BM25 of declared method names."""
-    return context.hits.scores(bm25.methods, context.text_terms[1])
+    return context.hits.scores(bm25.method_field, context.text_terms[1])
 
 
 def chunk(context: QueryContext) -> FloatArray:

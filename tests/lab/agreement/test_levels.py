@@ -12,7 +12,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation import Judgement, Qrels, Run, evaluate
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.runs import Order
-from tosloc.lab.agreement.levels import ANOTHER_PROJECT, RANKS_ONLY, Pair, Scored, reproduction
+from tosloc.lab.agreement.levels import ANOTHER_PROJECT, RANKS_ONLY, Pair, ScoredReports, reproduction
 from tosloc.lab.agreement.published_means import against_published
 from tosloc.records import Ranking
 
@@ -34,7 +34,7 @@ def scored(qrels, skill, seed, files=FILES):
         for one in qrels.judgements.values()
     ]
     run = Run.of({}, rankings, f"run {seed}")
-    return Scored(run, evaluate(run, qrels))
+    return ScoredReports(run, evaluate(run, qrels))
 
 
 def pair(qrels, seed=1, low=0.2, high=0.8, files=FILES):
@@ -106,7 +106,7 @@ def known_ranks(one):
         files = order.files[np.array(score.ranks) - 1]
         orders[score.report] = Order(files, np.zeros(0), np.array(score.ranks, dtype=np.int32))
     run = Run({}, one.run.names, orders, "known ranks")
-    return Scored(run, evaluate(run, QRELS))
+    return ScoredReports(run, evaluate(run, QRELS))
 
 
 def test_known_ranks_have_no_order():

@@ -12,7 +12,7 @@ from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
-from tosloc.lab.baselines.buglocator import SimilarReports, report_terms
+from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.history import FixCommits, commit_recency
 
@@ -107,7 +107,7 @@ def test_it_is_made_of_its_three_parts() -> None:
     made = context(FILES, [*OLD, ASKED], COMMITS)
     query = ask(made, "3")
     structured = BLUiR(BLUiRSettings(), made).scores(query)
-    similar = SimilarReports(made.fix_history, report_terms).simi_scores(query)
+    similar = SimilarReports(made.fix_history, report_stems).simi_scores(query)
     recent = {TREE: age(1), SOCKET: age(2)}  # the fix of bug 2 at day 8, another fix at day 9; bug 1's table at day 2
     recent |= {TABLE: age(8), COLOR: age(8), COOKIE: age(5)}
     structured, similar = min_max(structured), min_max(similar)

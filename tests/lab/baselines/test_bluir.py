@@ -10,7 +10,7 @@ import pytest
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tests.lab.baselines.toy import Bug, Commit, ask, context, report, scores
 from tosloc.analysis.parsed_source import parse_source
-from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifiers, query_tf, saturated_tf
+from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifier_names, query_tf, saturated_tf
 from tosloc.lab.baselines.context import BaselineContext
 
 
@@ -109,7 +109,7 @@ def test_a_plain_word_asks_names_twice_and_comments_once() -> None:
 
 def test_identifiers_are_no_keywords_and_come_from_imports_too() -> None:
     source = parse_source('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
-    assert identifiers(source) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
+    assert identifier_names(source) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
 
 
 def test_whole_names_find_what_the_report_spells_whole() -> None:

@@ -13,11 +13,11 @@ from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.brtracer import (
     BRTracer,
     BRTracerSettings,
+    declared_names,
     files_of_frames,
     flat_boost,
     imported_files,
     median_length_score,
-    qualified_names,
     rank_boost,
     segments,
 )
@@ -195,7 +195,7 @@ class TestFlatBoost:
 
     def test_qualified_names(self) -> None:
         one = version({A: FILES[A], "Top.java": "class Top { }"})
-        assert qualified_names(one) == ["Top", "p.Alpha"]
+        assert declared_names(one) == ["Top", "p.Alpha"]
 
 
 class TestScores:

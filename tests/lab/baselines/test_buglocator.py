@@ -20,10 +20,10 @@ from tosloc.lab.baselines.buglocator import (
     Weighting,
     code_terms,
     name_terms,
-    report_terms,
+    report_stems,
 )
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.vsm import length_score, step_length_score
+from tosloc.lab.baselines.vsm import plain_length_score, step_length_score
 
 A, B, C = "src/A.java", "src/B.java", "src/C.java"
 FILES = {
@@ -43,13 +43,13 @@ class TestTerms:
     def test_of_a_report(self) -> None:
         bug = Bug("7", "Bug 7 - Parsers of getURL(2)", opened=1, description="this class isn't Working")
         # Java's keywords stay, parts of words are not cut
-        assert report_terms(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
+        assert report_stems(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
 
     def test_of_a_report_as_the_public_code_stops_words(self) -> None:
         # a word goes if its stem is the stem of a stop word: "having" as "have"
         bug = Bug("7", "having parsers", opened=1)
-        assert report_terms(report(bug)) == ["have", "parser"]
-        assert report_terms(report(bug), "mixed") == ["parser"]
+        assert report_stems(report(bug)) == ["have", "parser"]
+        assert report_stems(report(bug), "mixed") == ["parser"]
 
     SOURCE = """/* Licence. */ package org.app; import java.util.List;
 /** Renders widgets, this one too. */
@@ -88,8 +88,8 @@ public class JUnitView { // a plain remark
 
 def test_golden_length_score() -> None:
     lengths = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
-    assert length_score(lengths).round(6).tolist() == [0.5, 0.513155, 0.539392, 0.591077, 0.731059]
-    assert length_score(np.array([4.0, 4.0])).tolist() == [0.5, 0.5]
+    assert plain_length_score(lengths).round(6).tolist() == [0.5, 0.513155, 0.539392, 0.591077, 0.731059]
+    assert plain_length_score(np.array([4.0, 4.0])).tolist() == [0.5, 0.5]
 
 
 class TestReports:
@@ -105,7 +105,7 @@ class TestReports:
 
     @staticmethod
     def made(weighting: Weighting = "published") -> SimilarReports:
-        return SimilarReports(context(FILES, TestReports.BUGS).fix_history, report_terms, weighting)
+        return SimilarReports(context(FILES, TestReports.BUGS).fix_history, report_stems, weighting)
 
     def similarities(self, reports: SimilarReports, bug: str = "asked") -> dict[str, float]:
         past = ask(context(FILES, self.BUGS), bug).history
@@ -144,8 +144,8 @@ class TestReports:
         without = context(FILES, known)
         one = case(labelled, "asked").report
         past = labelled.fix_history.before(one, "fix-3")
-        expected = SimilarReports(labelled.fix_history, report_terms, weighting).similarities(one, past)
-        found = SimilarReports(without.fix_history, report_terms, weighting).similarities(
+        expected = SimilarReports(labelled.fix_history, report_stems, weighting).similarities(one, past)
+        found = SimilarReports(without.fix_history, report_stems, weighting).similarities(
             one, without.fix_history.before(one, "fix-3")
         )
         assert found.tolist() == pytest.approx(expected[:3].tolist())
@@ -154,10 +154,10 @@ class TestReports:
     def test_nothing_known_and_nothing_said(self) -> None:
         assert self.similarities(self.made(), "1") == dict.fromkeys(["1", "2", "3", "asked", "later"], 0.0)
         empty = context(FILES, [self.BUGS[0], Bug("9", "the", opened=10, fixed_at=11, paths=[A])])
-        assert SimilarReports(empty.fix_history, report_terms).simi_scores(ask(empty, "9")).tolist() == [0, 0, 0]
+        assert SimilarReports(empty.fix_history, report_stems).simi_scores(ask(empty, "9")).tolist() == [0, 0, 0]
         nobody = context(FILES)
         past = nobody.fix_history.before(report(self.BUGS[0]), "root")
-        assert SimilarReports(nobody.fix_history, report_terms).similarities(report(self.BUGS[0]), past).tolist() == []
+        assert SimilarReports(nobody.fix_history, report_stems).similarities(report(self.BUGS[0]), past).tolist() == []
 
 
 class TestScores:
@@ -189,12 +189,12 @@ class TestScores:
         technique = buglocator(made, length=length)
         assert technique.counts.lengths.tolist() == list(self.LENGTHS)
         lengths = np.array(self.LENGTHS)
-        worth = {"minmax": length_score(lengths), "three_sigma": step_length_score(lengths)}[length]
+        worth = {"minmax": plain_length_score(lengths), "three_sigma": step_length_score(lengths)}[length]
         assert technique.rvsm(ask(made, "2")).tolist() == pytest.approx((np.array(self.rvsm()) * worth).tolist())
 
     def test_fusion_by_hand(self) -> None:
         made = context(FILES, self.BUGS)
-        text = min_max(np.array(self.rvsm()) * length_score(np.array(self.LENGTHS)))
+        text = min_max(np.array(self.rvsm()) * plain_length_score(np.array(self.LENGTHS)))
         similar = np.array([0.0, 1.0, 1.0])  # report 1 shares "latch" and was fixed in B and C
         for alpha in (0.0, 0.2, 1.0):
             found = list(scores(buglocator(made, alpha=alpha), "2").values())

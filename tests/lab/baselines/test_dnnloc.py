@@ -21,7 +21,7 @@ from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
 from tosloc.lab.baselines.settings import validated
 from tosloc.lab.baselines.training import evenly_spaced
-from tosloc.lab.baselines.vsm import count, length_score
+from tosloc.lab.baselines.vsm import count, plain_length_score
 
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
 FILES = {
@@ -49,7 +49,7 @@ def test_terms_are_stems_of_words_and_of_their_parts() -> None:
 
 
 def test_length_score_is_the_papers() -> None:
-    found = length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
+    found = plain_length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
     assert found == pytest.approx([0.5, 0.513155, 0.539392, 0.591077, 0.731059], abs=1e-6)
 
 

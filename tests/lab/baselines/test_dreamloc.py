@@ -31,7 +31,7 @@ from tosloc.lab.baselines.dreamloc.words import (
     DreamLocTokenizer,
     WordVectors,
     code_text,
-    compounds,
+    compounds_and_parts,
     truncated,
     word_and_parts,
 )
@@ -55,7 +55,7 @@ def test_words_stay_whole_and_compounds_are_cut_too() -> None:
         ["geturlfor", "url", "parses", "max_value", "max", "value", "ab"]
     )
     assert word_and_parts("aB") == ("ab", ())  # no part is longer than two letters
-    assert compounds("a TreeViewer and a treeviewer") == ["treeviewer", "tree", "viewer"]
+    assert compounds_and_parts("a TreeViewer and a treeviewer") == ["treeviewer", "tree", "viewer"]
 
 
 def test_a_long_report_keeps_its_compounds() -> None:

@@ -14,7 +14,7 @@ from tosloc.evaluation.measures import AP, RR, Outcome
 from tosloc.lab.paper.accuracy import (
     ALL,
     EVER_FIXED,
-    Scored,
+    ScoredProject,
     accuracy_tables,
     difference_tables,
     statistics_tables,
@@ -35,12 +35,12 @@ def evaluation(ranks: Sequence[int]) -> Evaluation:
     )
 
 
-def scored(all_files: Mapping[str, Sequence[int]], fewer: Mapping[str, Sequence[int]] | None = None) -> Scored:
+def scored(all_files: Mapping[str, Sequence[int]], fewer: Mapping[str, Sequence[int]] | None = None) -> ScoredProject:
     spaces = {
         space: {name: evaluation(ranks) for name, ranks in runs.items()}
         for space, runs in ((ALL, all_files), (EVER_FIXED, fewer or all_files))
     }
-    return Scored(spaces, compare_all(spaces[ALL], all_pairs=True, measures=(RR, AP)))
+    return ScoredProject(spaces, compare_all(spaces[ALL], all_pairs=True, measures=(RR, AP)))
 
 
 GOOD, SAME, BAD = [1] * 30 + [2] * 10, [1] * 29 + [2] * 11, [4] * 20 + [2] * 20
@@ -48,7 +48,7 @@ TITLES = ["BugLocator", "BLIA", OURS]
 
 
 @pytest.fixture(scope="module")
-def one() -> Scored:
+def one() -> ScoredProject:
     return scored({"BugLocator": BAD, "BLIA": SAME, OURS: GOOD}, {"BugLocator": SAME, "BLIA": SAME, OURS: GOOD})
 
 

@@ -10,7 +10,7 @@ import pytest
 from tosloc.config import load_config
 from tosloc.errors import ConfigError
 from tosloc.lab.paper.expected import MEASURED, RerankerExperiments, Tolerance, read_expected
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, checked
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, checked
 
 HEAD = """# A comment that stays.
 title = "made up"
@@ -73,7 +73,7 @@ def test_a_row_has_the_worst_verdict_of_its_numbers(file):
     assert checked(table, expected).heads == ["MAP", "one", "two", "p", "check"]
     bare = PaperTable(["MAP", "one"], [["a system", Cell(0.5)]])
     assert checked(bare, expected) is bare
-    assert Outcome([table]).numbers == {
+    assert TableResult([table]).numbers == {
         ("MAP", "a system", "one"): 0.5,
         ("MAP", "a system", "two"): 0.3,
         ("MAP", "unknown", "one"): 1,

@@ -95,9 +95,9 @@ def reproduce_check(
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.evaluation.run_paths import read_scored
-    from tosloc.lab.agreement.levels import Pair, Scored
+    from tosloc.lab.agreement.levels import Pair, ScoredReports
 
-    return Pair(*(Scored.of(read_scored(path, split.value)) for path in (baseline, advanced)))
+    return Pair(*(ScoredReports.of(read_scored(path, split.value)) for path in (baseline, advanced)))
 
 
 def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:

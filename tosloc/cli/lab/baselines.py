@@ -63,7 +63,9 @@ def baselines(
         raise ToslocError(f"{out} is a file; name a folder for the results")
     if settings is not None and not settings.is_dir():
         raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
-    chosen = baseline_runs.choose(names or (), "clean" if profile is Profiles.clean else "upstream", settings)
+    chosen = baseline_runs.choose_techniques(
+        names or (), "clean" if profile is Profiles.clean else "upstream", settings
+    )
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     with shown(progress) as callback:
         folders = baseline_runs.rank_with(

@@ -59,7 +59,7 @@ def train_encoder(
     """
     from tosloc.cli.progress import shown
     from tosloc.config import load_config
-    from tosloc.lab.encoder_training import train_encoder as train
+    from tosloc.lab.encoder_training import train_on_bundle as train
 
     with shown(progress) as callback:
         result = train(bundle, load_config(config), out, callback)

@@ -23,12 +23,12 @@ def feature_ablation(folders: FoldersArgument, progress: ProgressOption = None) 
     from tosloc.cli.printing import markdown_table
     from tosloc.cli.progress import shown
     from tosloc.config import Config
-    from tosloc.lab.multi_project import ablation
+    from tosloc.lab.multi_project import feature_ablation
     from tosloc.retrieval.stored_tables import StoredFeatureTables
 
     projects = [StoredFeatureTables.read(folder) for folder in folders]
     with shown(progress) as callback:
-        changes = {one.name: ablation(Config().stage_one, one, callback) for one in projects}
+        changes = {one.name: feature_ablation(Config().stage_one, one, callback) for one in projects}
     rows = []
     for feature in next(iter(changes.values())):
         found = [of_project[feature] for of_project in changes.values() if feature in of_project]

@@ -11,7 +11,7 @@ from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
-    from tosloc.lab.paper.tables import Cell, Step
+    from tosloc.lab.paper.tables import Cell, WorkStep
 
 
 def cell_text(cell: str | Cell) -> str:
@@ -54,7 +54,7 @@ def _texts(made: Reproduced) -> list[tuple[str, Sequence[str], list[list[str]]]]
     return [(one.title, one.heads, [[cell_text(cell) for cell in row] for row in one.rows]) for one in tables]
 
 
-def print_steps(steps: Sequence[Step], as_json: bool) -> None:
+def print_steps(steps: Sequence[WorkStep], as_json: bool) -> None:
     """What a table needs."""
     from tosloc.cli.printing import print_json, print_table
 

@@ -28,14 +28,14 @@ _Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredReports:
     """A run with how good it is."""
 
     run: Run
     evaluation: Evaluation
 
     @classmethod
-    def of(cls, run: ScoredRun) -> Scored:
+    def of(cls, run: ScoredRun) -> ScoredReports:
         """A run that was read. Raises RunError when it does not fit its judgements."""
         return cls(run.run, run.evaluation())
 
@@ -44,8 +44,8 @@ class Scored:
 class Pair:
     """A baseline and an advanced run of the same reports. Raises RunError when they are not of the same reports."""
 
-    baseline: Scored
-    advanced: Scored
+    baseline: ScoredReports
+    advanced: ScoredReports
 
     def __post_init__(self) -> None:
         if _keys(self.baseline.evaluation) != _keys(self.advanced.evaluation):
@@ -139,7 +139,12 @@ def reproduction(
 
 
 def _closeness(
-    original: Scored, ours: Scored, measures: Sequence[Measure], same: bool, ordered: bool, depth: int | None
+    original: ScoredReports,
+    ours: ScoredReports,
+    measures: Sequence[Measure],
+    same: bool,
+    ordered: bool,
+    depth: int | None,
 ) -> Closeness:
     values = {one: (original.evaluation.values(one), ours.evaluation.values(one)) for one in measures}
     order = None

@@ -14,7 +14,7 @@ from tosloc.records import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PublishedDifference:
     """Our mean beside a published one."""
 
     published: float
@@ -24,7 +24,7 @@ class Difference:
     itself varies by is not known, so that the truth is less sure than this."""
 
     @classmethod
-    def of(cls, published: float, values: FloatArray) -> Difference:
+    def of(cls, published: float, values: FloatArray) -> PublishedDifference:
         """From our (N,) values, one a report."""
         around = mean_interval(values)
         interval = None if around is None else Interval(around.low - published, around.high - published)
@@ -42,14 +42,14 @@ class AgainstPublished:
 
     measure: Measure
     reports: int
-    baseline: Difference
-    advanced: Difference
-    improvement: Difference
+    baseline: PublishedDifference
+    advanced: PublishedDifference
+    improvement: PublishedDifference
     """Of advanced over baseline; its interval draws both runs' values of a report together."""
     effect: Effect
 
     @property
-    def differences(self) -> dict[str, Difference]:
+    def differences(self) -> dict[str, PublishedDifference]:
         """All three by name."""
         return {"baseline": self.baseline, "advanced": self.advanced, "improvement": self.improvement}
 
@@ -88,8 +88,8 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
     return AgainstPublished(
         measure,
         len(b),
-        Difference.of(baseline, b),
-        Difference.of(advanced, a),
-        Difference.of(advanced - baseline, a - b),
+        PublishedDifference.of(baseline, b),
+        PublishedDifference.of(advanced, a),
+        PublishedDifference.of(advanced - baseline, a - b),
         effect,
     )

@@ -33,7 +33,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement.effect_figure import EffectPoint
 from tosloc.lab.agreement.level_tables import number, p_cell
-from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, Scored, reproduction
+from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, ScoredReports, reproduction
 from tosloc.learning.linear import fit_listwise
 from tosloc.localizer import Localizer
 from tosloc.records import FloatArray, Progress, Ranking, silent
@@ -70,7 +70,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Step:
+class DegradationStep:
     """One step of a constellation: what it ranks from."""
 
     constellation: str
@@ -92,7 +92,7 @@ class Step:
 class Compared:
     """A step against the original pair."""
 
-    step: Step
+    step: DegradationStep
     levels: Reproduction
 
     @property
@@ -118,7 +118,7 @@ class Study:
         self.train = self.stored.train()
         weights = fit_listwise(self.train, l2=self.config.stage_one.l2)
         paths = HistoryIndex.from_arrays(load_arrays(self.stored.history_path))[1]
-        self.original = Step(ORIGINAL, 0, "", list(self.stored.tables("test")), paths, weights)
+        self.original = DegradationStep(ORIGINAL, 0, "", list(self.stored.tables("test")), paths, weights)
 
     def run(self, source: Source | None, progress: Progress = silent) -> list[Compared]:
         """The original against itself, then every step against it; the steps of the vocabulary need a ``source``."""
@@ -132,18 +132,18 @@ class Study:
         progress("steps", total, total)
         return compared
 
-    def steps(self, source: Source | None) -> Iterator[Step]:
+    def steps(self, source: Source | None) -> Iterator[DegradationStep]:
         """All steps, one after the other."""
         if source is not None:
             yield from self._vocabulary_steps(source)
         yield from self._weight_steps()
 
-    def pair(self, step: Step) -> Pair:
+    def pair(self, step: DegradationStep) -> Pair:
         """Baseline and advanced run of a step, scored."""
         alone = np.array([float(feature == BASELINE) for feature in self.stored.features])
         return Pair(self._scored(step, "baseline", alone), self._scored(step, "advanced", step.weights))
 
-    def _weight_steps(self) -> Iterator[Step]:
+    def _weight_steps(self) -> Iterator[DegradationStep]:
         """The steps that change the weights alone."""
         weights = self.original.weights
         for step, tolerance in enumerate(TOLERANCES, start=1):
@@ -155,10 +155,10 @@ class Study:
         for step, size in enumerate(ROUNDINGS, start=1):
             yield self._with_weights("rounding", step, f"to {size:g}", np.round(weights / size) * size)
 
-    def _with_weights(self, constellation: str, step: int, setting: str, weights: FloatArray) -> Step:
+    def _with_weights(self, constellation: str, step: int, setting: str, weights: FloatArray) -> DegradationStep:
         return replace(self.original, constellation=constellation, number=step, setting=setting, weights=weights)
 
-    def _vocabulary_steps(self, source: Source) -> Iterator[Step]:
+    def _vocabulary_steps(self, source: Source) -> Iterator[DegradationStep]:
         """The steps that change which terms of a report count."""
         with Repository(source.repository) as repo:
             context = ExperimentContext.set_up(self.config, repo, source.reports, source.store)
@@ -169,10 +169,12 @@ class Study:
                     extraction.term_bounds = vocabulary
                     tables = list(extraction.tables(extraction.run(tasks, jobs=self.config.run.jobs)))
                     setting = f"{vocabulary.least} files" if constellation == "least" else f"{vocabulary.most:.0%}"
-                    yield Step(constellation, step, setting, tables, repo.path_names.names, self.original.weights)
+                    yield DegradationStep(
+                        constellation, step, setting, tables, repo.path_names.names, self.original.weights
+                    )
             context.indexed.close()
 
-    def _scored(self, step: Step, part: str, weights: FloatArray) -> Scored:
+    def _scored(self, step: DegradationStep, part: str, weights: FloatArray) -> ScoredReports:
         name, stage = f"{step.name}-{part}", StageOne(self.stored.features, weights)
         rankings = [
             Ranking.from_scores(one.report, [step.paths[i] for i in one.path_ids.tolist()], stage.scores(one.rows))
@@ -184,7 +186,7 @@ class Study:
             for file in (FILE_LISTS_FILE, JUDGEMENTS_FILE):
                 if self.judgements.with_name(file).is_file():
                     shutil.copyfile(self.judgements.with_name(file), self.keep / name / file)
-        return Scored.of(ScoredRun(name, Run.of(header, rankings, name), read_judgements(self.judgements)))
+        return ScoredReports.of(ScoredRun(name, Run.of(header, rankings, name), read_judgements(self.judgements)))
 
 
 def run_table(compared: Sequence[Compared]) -> Table:

@@ -24,7 +24,7 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from tosloc.config import Share
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
-from tosloc.lab.baselines.buglocator import SimilarReports, report_terms
+from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff
 from tosloc.lab.baselines.history import FixCommits, FixWords
 from tosloc.lab.baselines.settings import Settings
@@ -80,7 +80,7 @@ class AmaLgam(Baseline):
     def __init__(self, settings: AmaLgamSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
         self.bluir = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
-        self.similar_reports = SimilarReports(context.fix_history, report_terms)
+        self.similar_reports = SimilarReports(context.fix_history, report_stems)
         fix_history = context.fix_history
         self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1], settings.fix_words)
 

@@ -89,7 +89,7 @@ def query_tf(counts: FloatArray, k3: float, shape: QueryFrequency = "saturated")
     return value
 
 
-def identifiers(source: ParsedSource) -> list[str]:
+def identifier_names(source: ParsedSource) -> list[str]:
     """Every identifier of a file each time it occurs, those of package and imports too; no keywords."""
     texts = [text for kind, text in source.pieces if kind == "code"]
     texts += [source.package, *source.imports]
@@ -166,7 +166,7 @@ class BLUiR(Baseline):
             "class": lambda source: self._name_terms(source.types),
             # the public code writes NONE where there is no method; it is a stop word
             "method": lambda source: self._name_terms(source.methods),
-            "identifier": lambda source: self._name_terms(identifiers(source)),
+            "identifier": lambda source: self._name_terms(identifier_names(source)),
             "comments": lambda source: _terms(bluir_split(source.text("head", "javadoc", "comment"))),
         }
         files, whole = self.context.files, self.settings.whole_names

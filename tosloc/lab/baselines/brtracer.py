@@ -29,7 +29,7 @@ from pydantic import Field
 from tosloc.analysis.traces import frames
 from tosloc.config import Share
 from tosloc.index.rvsm import min_max
-from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_terms
+from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count
 from tosloc.records import FloatArray, LongArray
@@ -104,7 +104,7 @@ class BRTracer(Baseline):
     def __init__(self, settings: BRTracerSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
         self.similar_reports = SimilarReports(
-            context.fix_history, lambda report: report_terms(report, settings.stopping), settings.weighting
+            context.fix_history, lambda report: report_stems(report, settings.stopping), settings.weighting
         )
         lengths: list[int] = []
         parts: list[list[str]] = []
@@ -138,7 +138,7 @@ class BRTracer(Baseline):
         if not len(self.starts) or not len(version):
             return np.zeros(len(version))
         space = VectorSpace(self.counts, version.multiplicity[self.blob_of_segment])
-        cosine = space.cosine(report_terms(query.report, self.settings.stopping))
+        cosine = space.cosine(report_stems(query.report, self.settings.stopping))
         length = median_length_score(version.to_files(self.lengths), self.settings.beta, self.settings.median)
         best = length * version.to_files(np.maximum.reduceat(cosine, self.starts))
         worst = length * version.to_files(np.minimum.reduceat(cosine, self.starts))
@@ -216,7 +216,7 @@ def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
     named = [position for stem in stems for position in _files_of_stem(version, stem)]
     if not named:
         return boost
-    names = qualified_names(version)
+    names = declared_names(version)
     starts = list(accumulate((len(name) + 1 for name in names), initial=0))
     joined = "\n".join(names)
     for imported in {name.removesuffix(".*") for name in imports_of(version, named)}:
@@ -230,7 +230,7 @@ def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
     return boost
 
 
-def qualified_names(version: ParsedVersion) -> list[str]:
+def declared_names(version: ParsedVersion) -> list[str]:
     """(F,) package and file name without suffix of every file."""
     names: list[str] = []
     for position, path in enumerate(version.snapshot.path_ids.tolist()):

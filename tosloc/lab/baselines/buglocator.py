@@ -38,12 +38,21 @@ from tosloc.lab.baselines.context import (
     ParsedVersion,
 )
 from tosloc.lab.baselines.settings import Settings
-from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, code_words, nl_words, porter, report_text, stemmed, stopped
+from tosloc.lab.baselines.texts import (
+    KEYWORDS,
+    STOP_WORDS,
+    code_words,
+    nl_words,
+    porter,
+    stemmed,
+    stopped,
+    summary_and_description,
+)
 from tosloc.lab.baselines.vsm import (
     Counts,
     VectorSpace,
     count,
-    length_score,
+    plain_length_score,
     simi_score,
     step_length_score,
     textbook_idf,
@@ -89,9 +98,9 @@ class BugLocatorSettings(TextSettings):
     length: Length = "minmax"
 
 
-def report_terms(report: BugReport, stopping: Stopping = "plain") -> list[str]:
+def report_stems(report: BugReport, stopping: Stopping = "plain") -> list[str]:
     """Stems of summary and description without stop words."""
-    words = nl_words(report_text(report))
+    words = nl_words(summary_and_description(report))
     if stopping == "mixed":
         return [stem for word in words if (stem := porter(word.lower())) not in _STEMMED_STOPS]
     return stemmed(stopped(words, STOP_WORDS))
@@ -182,7 +191,7 @@ class BugLocator(Baseline):
     def __init__(self, settings: BugLocatorSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
         self.similar_reports = SimilarReports(
-            context.fix_history, lambda report: report_terms(report, settings.stopping), settings.weighting
+            context.fix_history, lambda report: report_stems(report, settings.stopping), settings.weighting
         )
         key = (settings.stopping, settings.code_stops, settings.nested_names)
         self.counts = context.files.counts(f"buglocator {key}", lambda source: code_terms(source, settings))
@@ -198,10 +207,10 @@ class BugLocator(Baseline):
         """(F,) length score times cosine."""
         version = query.version
         space = VectorSpace(self.counts, version.multiplicity)
-        cosine = version.to_files(space.cosine(report_terms(query.report, self.settings.stopping)))
+        cosine = version.to_files(space.cosine(report_stems(query.report, self.settings.stopping)))
         return cosine * self.length_scores(version)
 
     def length_scores(self, version: ParsedVersion) -> FloatArray:
         """(F,) what the length of a file, in terms, is worth."""
         lengths = version.to_files(self.counts.lengths)
-        return step_length_score(lengths) if self.settings.length == "three_sigma" else length_score(lengths)
+        return step_length_score(lengths) if self.settings.length == "three_sigma" else plain_length_score(lengths)

@@ -55,7 +55,7 @@ def without_prefix(summary: str) -> str:
     return _PREFIX.sub("", summary)
 
 
-def report_text(report: BugReport) -> str:
+def summary_and_description(report: BugReport) -> str:
     """Summary, without the prefix of the data, and description."""
     return f"{without_prefix(report.summary)} {report.description}"
 

@@ -151,7 +151,7 @@ class VectorSpace:
         return cosine
 
 
-def length_score(lengths: FloatArray) -> FloatArray:
+def plain_length_score(lengths: FloatArray) -> FloatArray:
     """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
     score: FloatArray = 1.0 / (1.0 + np.exp(-min_max(lengths)))
     return score

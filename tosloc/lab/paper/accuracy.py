@@ -20,7 +20,7 @@ from tosloc.lab import baseline_runs
 from tosloc.lab.paper.contents import contents, contents_path, is_stored
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import BASELINES, PAPER, Workspace, by_project, is_ranked, some
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent
@@ -81,12 +81,12 @@ def run_folder(work: Workspace, project: Project, name: str) -> Path | None:
     return trained / STAGE_ONE if trained is not None and is_ranked(trained / STAGE_ONE) else trained
 
 
-def plan(work: Workspace) -> list[Step]:
+def plan(work: Workspace) -> list[WorkStep]:
     """What table 4 needs."""
     steps = []
     for project in work.projects:
         listed = f"{project.name}: list the files that were ever fixed"
-        steps.append(Step.of(listed, contents_path(project, work.out), is_stored(project, work.out)))
+        steps.append(WorkStep.of(listed, contents_path(project, work.out), is_stored(project, work.out)))
         for name in some(work.systems, names()):
             folder, technique = run_folder(work, project, name), name in baseline_runs.SYSTEMS
             if folder is None and not technique and name != "stage-one":
@@ -97,7 +97,7 @@ def plan(work: Workspace) -> list[Step]:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredProject:
     """One project's systems, by what they are called, in each search space."""
 
     spaces: Mapping[str, Mapping[str, Evaluation]]
@@ -156,11 +156,11 @@ class Against:
         ]
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Table 4."""
     wanted = some(work.systems, names())
     techniques = [name for name in wanted if name in baseline_runs.SYSTEMS]
-    found: dict[str, Scored] = {}
+    found: dict[str, ScoredProject] = {}
     missing: list[str] = []
     for project in by_project(work.projects, "projects", progress):
         if work.make:
@@ -180,7 +180,7 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     notes = [f"{space}: {meaning}" for space, meaning in SPACES.items()]
     if missing:
         notes.append(f"no run of {', '.join(missing)}")
-    return Outcome(
+    return TableResult(
         [
             *accuracy_tables(found, titles, expected.paper),
             *difference_tables(found, titles, expected.paper),
@@ -192,7 +192,9 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     )
 
 
-def score_runs(work: Workspace, project: Project, folders: Mapping[str, Path], progress: Progress = silent) -> Scored:
+def score_runs(
+    work: Workspace, project: Project, folders: Mapping[str, Path], progress: Progress = silent
+) -> ScoredProject:
     """The evaluations of a project's finished runs, and all pairs of them compared."""
     kept = contents(project, work.out, progress).ever_fixed
     spaces: dict[str, dict[str, Evaluation]] = {space: {} for space in SPACES}
@@ -203,10 +205,12 @@ def score_runs(work: Workspace, project: Project, folders: Mapping[str, Path], p
         progress(f"{project.name}: reading runs", number, len(folders))
     measures = list(_MEASURES.values())
     pairs = compare_all(spaces[ALL], all_pairs=True, measures=measures) if len(folders) > 1 else []
-    return Scored(spaces, pairs)
+    return ScoredProject(spaces, pairs)
 
 
-def accuracy_tables(found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]) -> list[PaperTable]:
+def accuracy_tables(
+    found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
+) -> list[PaperTable]:
     """MRR and MAP of every system on every project, a table for each search space."""
 
     def cell(space: str, name: str, title: str, project: str) -> Cell:
@@ -221,7 +225,7 @@ def accuracy_tables(found: Mapping[str, Scored], titles: Sequence[str], paper: M
 
 
 def difference_tables(
-    found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]
+    found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
 ) -> list[PaperTable]:
     """What the flattering space adds to each system."""
 
@@ -240,7 +244,7 @@ def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-def statistics_tables(found: Mapping[str, Scored], titles: Sequence[str]) -> list[PaperTable]:
+def statistics_tables(found: Mapping[str, ScoredProject], titles: Sequence[str]) -> list[PaperTable]:
     """TosLoc against every system on each project, how often it wins, and every system against every other."""
     heads = [
         head
@@ -269,13 +273,13 @@ def statistics_tables(found: Mapping[str, Scored], titles: Sequence[str]) -> lis
     return [*tables, *(_matrix(project, one, titles) for project, one in found.items() if len(one.spaces[ALL]) > 2)]
 
 
-def champion(one: Scored) -> str:
+def champion(one: ScoredProject) -> str:
     """Which of ours stands against the others: both stages where there are two."""
     known = one.spaces[ALL]
     return next((title for name in ("both-stages", "stage-one") if (title := title_of(name)) in known), "")
 
 
-def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
+def _matrix(project: str, one: ScoredProject, titles: Sequence[str]) -> PaperTable:
     """Row less column, with a star where it is significant: MAP below the diagonal, MRR above it."""
     there = [title for title in titles if title in one.spaces[ALL]]
     mrr, map_ = (list(_MEASURES).index(name) for name in ("MRR", "MAP"))
@@ -293,7 +297,7 @@ def _matrix(project: str, one: Scored, titles: Sequence[str]) -> PaperTable:
     return PaperTable([f"{project}: MAP \\ MRR", *there], rows, title)
 
 
-def _figure(found: Mapping[str, Scored], titles: Sequence[str], paper: Mapping[Key, float]) -> Callable[[], Any]:
+def _figure(found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]) -> Callable[[], Any]:
     def draw() -> Any:
         from tosloc.lab.paper.figures import Bar, spaces_figure
 

@@ -14,7 +14,7 @@ from tosloc.experiment import fingerprint
 from tosloc.files import key_of, write_text
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step, rows_of
+from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
@@ -101,10 +101,10 @@ def _counted(project: Project, progress: Progress) -> dict[str, Any]:
     }
 
 
-def plan(work: Workspace) -> list[Step]:
+def plan(work: Workspace) -> list[WorkStep]:
     """What table 3 needs."""
     return [
-        Step.of(
+        WorkStep.of(
             f"{project.name}: count what the reports hold",
             contents_path(project, work.out),
             is_stored(project, work.out),
@@ -113,7 +113,7 @@ def plan(work: Workspace) -> list[Step]:
     ]
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Table 3."""
     found = {
         project.name: contents(project, work.out, progress)
@@ -128,4 +128,4 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     for row, (name, (title, _)) in zip(rows, _NAMES.items(), strict=True):
         row[0] = f"of them, test: {title}" if name.startswith("test") else title
     rows.insert(3, ["opened", *("-".join(one.opened) for one in found.values())])
-    return Outcome([PaperTable(["", *found], rows)])
+    return TableResult([PaperTable(["", *found], rows)])

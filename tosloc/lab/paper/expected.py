@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 from tosloc.config import read_toml
 from tosloc.errors import ConfigError
 from tosloc.files import write_text
-from tosloc.lab.paper.toml import check_keys, text_of, texts_of
+from tosloc.lab.paper.toml import check_keys, text_list_of, text_of
 
 Key: TypeAlias = tuple[str, ...]
 Verdict: TypeAlias = Literal["ok", "new", "near", "differs"]
@@ -129,10 +129,10 @@ def read_expected(path: Path) -> Expected:
         title=text_of(values, "title", where),
         command=text_of(values, "command", where),
         source=text_of(values, "source", where),
-        projects=texts_of(values, "projects", where),
+        projects=text_list_of(values, "projects", where),
         split=text_of(values, "split", where, ""),
         space=text_of(values, "space", where, ""),
-        left_out=texts_of(values, "left_out", where),
+        left_out=text_list_of(values, "left_out", where),
         tolerance=_tolerance(values.get("tolerance", {}), where),
         paper=dict(_numbers(values.get("paper", {}), (), f"{where} [paper]")),
         ours=dict(_numbers(values.get("ours", {}), (), f"{where} [ours]")),

@@ -23,7 +23,7 @@ from tosloc.errors import CheckpointError
 from tosloc.files import key_of
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, Outcome, PaperTable, Step, rows_of
+from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 
@@ -33,7 +33,7 @@ WORDS: Final = "words"
 LIMIT: Final = 512
 """Tokens that the paper's encoders read at once."""
 LEVELS: Final = np.linspace(0, 1, 101)
-_BATCH = 256
+FILES_A_BATCH = 256
 STORED_EVERY = 16
 """Batches after which the lengths are written."""
 PAPER_UNIT: Final = "codebert-base"
@@ -67,10 +67,10 @@ class Lengths:
     versions: int
 
 
-def words(texts: Sequence[str]) -> list[int]:
+def lengths_in_words(texts: Sequence[str]) -> list[int]:
     """Lengths in words.
 
-    >>> words(["int x_1 = getURL();", ""])
+    >>> lengths_in_words(["int x_1 = getURL();", ""])
     [7, 0]
     """
     return [len(WORD.findall(text)) for text in texts]
@@ -79,21 +79,23 @@ def words(texts: Sequence[str]) -> list[int]:
 def counter_of(encoder: str) -> tuple[str, Counter]:
     """The unit's name and its counter: words, or the tokens of an encoder's folder. Raises CheckpointError."""
     if not encoder:
-        return WORDS, words
+        return WORDS, lengths_in_words
     from tosloc.reranking.encoder.encoders import Encoder  # torch, only where it is needed
 
     tokens = Encoder.load(encoder, "mean").words.tokens
     name = Path(encoder).name
     if name == WORDS:
-        raise CheckpointError(f"{encoder}: a folder of this name would pass for counting words; give it another")
+        raise CheckpointError(
+            f"{encoder}: a folder of this name would pass for counting lengths_in_words; give it another"
+        )
     return name, lambda texts: [len(one) for one in tokens(texts)]
 
 
-def plan(work: Workspace) -> list[Step]:
+def plan(work: Workspace) -> list[WorkStep]:
     """What table 2 needs."""
     unit = Path(work.encoder).name if work.encoder else WORDS
     paths = {project.name: lengths_path(project, work.out, unit) for project in work.projects}
-    return [Step.of(f"{name}: count {unit} of files", path, path.exists()) for name, path in paths.items()]
+    return [WorkStep.of(f"{name}: count {unit} of files", path, path.exists()) for name, path in paths.items()]
 
 
 def lengths_path(project: Project, out: Path, unit: str) -> Path:
@@ -101,7 +103,7 @@ def lengths_path(project: Project, out: Path, unit: str) -> Path:
     return out / "lengths" / f"{project.name}-{key_of(str(project.repo.resolve()))[:8]}-{unit}.npz"
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Table 2."""
     unit, count = counter_of(work.encoder)
     found = {
@@ -124,7 +126,7 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
         notes.append("the paper (in brackets) counts the tokens of CodeBERT and RoBERTa")
     table = PaperTable([f"length in {unit}", *found], rows_of(QUANTITIES, found, cell))
     levels = {project: one.file_levels for project, one in found.items()}
-    return Outcome([table], notes, {"table-2": _figure(levels, unit)})
+    return TableResult([table], notes, {"table-2": _figure(levels, unit)})
 
 
 def lengths(
@@ -179,7 +181,7 @@ def _of_version(sizes: IntArray) -> FloatArray:
 
 def _counted(count: Counter, texts: Iterable[str]) -> list[int]:
     rest, made = iter(texts), list[int]()
-    while batch := list(islice(rest, _BATCH)):
+    while batch := list(islice(rest, FILES_A_BATCH)):
         made += count(batch)
     return made
 
@@ -193,11 +195,11 @@ def _of_blobs(
     known = _stored(path)
     missing = [names[number] for number in wanted if names[number] not in known]
     try:
-        for number, start in enumerate(range(0, len(missing), _BATCH), start=1):
-            batch = missing[start : start + _BATCH]
+        for number, start in enumerate(range(0, len(missing), FILES_A_BATCH), start=1):
+            batch = missing[start : start + FILES_A_BATCH]
             texts = [(blob, decode(data)) for blob, data in repo.texts(batch) if data is not None]
             known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
-            progress("counting files", min(number * _BATCH, len(missing)), len(missing))
+            progress("counting files", min(number * FILES_A_BATCH, len(missing)), len(missing))
             if number % STORED_EVERY == 0:
                 _store(path, known)
     finally:  # an interruption loses nothing

@@ -11,27 +11,27 @@ from tosloc.errors import ConfigError, ToslocError
 from tosloc.lab.paper import accuracy, contents, lengths, reranking, speed
 from tosloc.lab.paper.expected import Check, Expected, read_expected
 from tosloc.lab.paper.projects import Project, chosen, lacking, missing_file, read_projects
-from tosloc.lab.paper.tables import Outcome, Step
+from tosloc.lab.paper.tables import TableResult, WorkStep
 from tosloc.lab.paper.workspace import Workspace
 from tosloc.records import Progress, silent
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class PaperItem:
     """How a table is made: what it needs, and the measuring, which makes what is missing."""
 
-    plan: Callable[[Workspace], Sequence[Step]]
-    measure: Callable[[Workspace, Expected, Progress], Outcome]
+    plan: Callable[[Workspace], Sequence[WorkStep]]
+    measure: Callable[[Workspace, Expected, Progress], TableResult]
 
 
-TABLES: Final[Mapping[str, Reproduction]] = {
-    "table-2": Reproduction(lengths.plan, lengths.measure),
-    "table-3": Reproduction(contents.plan, contents.measure),
-    "table-4": Reproduction(accuracy.plan, accuracy.measure),
-    "table-5": Reproduction(speed.plan, speed.measure),
-    "table-6": Reproduction(reranking.plan_ablation, reranking.ablation),
-    "figure-5": Reproduction(reranking.plan_coverage, reranking.coverage),
-    "figure-6": Reproduction(reranking.plan_sweep, reranking.sweep),
+TABLES: Final[Mapping[str, PaperItem]] = {
+    "table-2": PaperItem(lengths.plan, lengths.measure),
+    "table-3": PaperItem(contents.plan, contents.measure),
+    "table-4": PaperItem(accuracy.plan, accuracy.measure),
+    "table-5": PaperItem(speed.plan, speed.measure),
+    "table-6": PaperItem(reranking.plan_ablation, reranking.measure_ablation),
+    "figure-5": PaperItem(reranking.plan_coverage, reranking.measure_coverage),
+    "figure-6": PaperItem(reranking.plan_sweep, reranking.measure_sweep),
 }
 
 
@@ -50,7 +50,7 @@ class Request:
     """Where runs lie, without projects so far."""
 
     @property
-    def reproduction(self) -> Reproduction:
+    def reproduction(self) -> PaperItem:
         """How the table is made. Raises ToslocError for a name that is none."""
         if self.table not in TABLES:
             raise ToslocError(f"no table of the paper is called {self.table!r} here; there are {', '.join(TABLES)}")
@@ -84,7 +84,7 @@ class Reproduced:
 
     request: Request
     expected: Expected
-    outcome: Outcome
+    outcome: TableResult
 
     @property
     def checks(self) -> list[Check]:
@@ -104,14 +104,14 @@ class Reproduced:
             save_figure(figure(), folder / name)
 
 
-def plan(request: Request) -> list[Step]:
+def plan(request: Request) -> list[WorkStep]:
     """What the table needs, and whether it is there; nothing is made."""
     reproduction, (expected, known) = request.reproduction, request.read()
     asked = request.only or expected.projects or tuple(known)
     lack = lacking(known, asked)
     projects = [known[name] for name in asked if name not in lack]
     work = replace(request.work, projects=projects, reranker=expected.reranker)
-    return [*reproduction.plan(work), *(Step(sentence, None, "missing") for sentence in lack.values())]
+    return [*reproduction.plan(work), *(WorkStep(sentence, None, "missing") for sentence in lack.values())]
 
 
 def reproduce(request: Request, progress: Progress = silent) -> Reproduced:

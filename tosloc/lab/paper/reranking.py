@@ -24,7 +24,7 @@ from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origi
 from tosloc.lab.paper.accuracy import run_folder
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
 
@@ -117,31 +117,33 @@ class Experiment:
         write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
         return rows
 
-    def plan(self) -> list[Step]:
+    def plan(self) -> list[WorkStep]:
         """What the experiment needs, and whether it is there."""
         project = self.project
         if not self.is_made:
             if self.result_path.exists():
-                return [Step(f"{project.name}: results of {self.kind}", self.result_path, "finished")]
-            return [Step(self._without_encoder(), self.result_path, "missing")]
+                return [WorkStep(f"{project.name}: results of {self.kind}", self.result_path, "finished")]
+            return [WorkStep(self._without_encoder(), self.result_path, "missing")]
         from tosloc.lab.ablation import CONFIGURED, VARIANTS
 
-        runner, steps = self.runner(), list[Step]()
+        runner, steps = self.runner(), list[WorkStep]()
         try:
             _ = runner.encoders
         except CheckpointError as error:
-            steps.append(Step(f"{project.name}: {error}", Path(self.config.stage_two.code_encoder), "missing"))
+            steps.append(WorkStep(f"{project.name}: {error}", Path(self.config.stage_two.code_encoder), "missing"))
         run, trained = self.work.with_features(project), self.work.trained(project)
         if run is None and trained is not None:
-            steps.append(Step(f"{project.name}: {self._without_features(trained)}", trained, "missing"))
+            steps.append(WorkStep(f"{project.name}: {self._without_features(trained)}", trained, "missing"))
         else:
             steps.append(self.work.step(f"{project.name}: TosLoc, stage one", run, self.work.out / project.name))
         bundled = run is not None and self.is_bundled(run, runner.path)
-        steps.append(Step.of(f"{project.name}: pack candidates", runner.path, bundled))
+        steps.append(WorkStep.of(f"{project.name}: pack candidates", runner.path, bundled))
         known = bundled and all(step.state != "missing" for step in steps)
         for variant in VARIANTS if self.kind == "ablate" else [CONFIGURED]:
             trained_before = known and runner.stored(variant) is not None
-            steps.append(Step.of(f"{project.name}: train {variant.name}", runner.folder_of(variant), trained_before))
+            steps.append(
+                WorkStep.of(f"{project.name}: train {variant.name}", runner.folder_of(variant), trained_before)
+            )
         return steps
 
     def made_with(self) -> str:
@@ -196,17 +198,17 @@ def experiments(work: Workspace, kind: Kind) -> list[Experiment]:
     return [Experiment(work, project, kind) for project in work.projects]
 
 
-def plan_ablation(work: Workspace) -> list[Step]:
+def plan_ablation(work: Workspace) -> list[WorkStep]:
     """What table 6 needs."""
     return [step for one in experiments(work, "ablate") for step in one.plan()]
 
 
-def plan_sweep(work: Workspace) -> list[Step]:
+def plan_sweep(work: Workspace) -> list[WorkStep]:
     """What figure 6 needs."""
     return [step for one in experiments(work, "sweep") for step in one.plan()]
 
 
-def plan_coverage(work: Workspace) -> list[Step]:
+def plan_coverage(work: Workspace) -> list[WorkStep]:
     """What figure 5 needs."""
     return [
         work.step(f"{project.name}: TosLoc, stage one", run_folder(work, project, "stage-one"), work.out / project.name)
@@ -214,7 +216,7 @@ def plan_coverage(work: Workspace) -> list[Step]:
     ]
 
 
-def ablation(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure_ablation(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Table 6."""
     tables = []
     made = experiments(work, "ablate")
@@ -226,7 +228,7 @@ def ablation(work: Workspace, expected: Expected, progress: Progress = silent) -
                 lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, expected))
             tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
     note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
-    return Outcome(tables, [note, *(one.made_with() for one in made if one.is_made)])
+    return TableResult(tables, [note, *(one.made_with() for one in made if one.is_made)])
 
 
 def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, expected: Expected) -> list[str | Cell]:
@@ -242,7 +244,7 @@ def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, ex
     return [name, *cells]
 
 
-def sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure_sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Figure 6."""
     made = experiments(work, "sweep")
     tables, curves = [], dict[str, Curves]()
@@ -250,7 +252,7 @@ def sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> O
         table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))
         tables.append(table)
     notes = [one.made_with() for one in made if one.is_made]
-    return Outcome(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
+    return TableResult(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
 
 
 def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves]:
@@ -274,7 +276,7 @@ def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves
     return table, (list(by_depth), series)
 
 
-def coverage(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure_coverage(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Figure 5."""
     found = {
         project.name: _stage_one(work, project, progress) for project in by_project(work.projects, "projects", progress)
@@ -294,7 +296,7 @@ def coverage(work: Workspace, expected: Expected, progress: Progress = silent) -
         project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
         for project, one in found.items()
     }
-    return Outcome([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(curves, "share, on test")})
+    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(curves, "share, on test")})
 
 
 def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluation:

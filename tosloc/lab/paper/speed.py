@@ -26,12 +26,12 @@ from tosloc.data.git import Repository
 from tosloc.data.splits import Splits
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.files import key_of, write_text
-from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose
+from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.lengths import spread
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Outcome, PaperTable, Step, rows_of
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
@@ -93,10 +93,10 @@ def without_memory(one: Chosen) -> Chosen:
 def timed_techniques(work: Workspace) -> list[Chosen]:
     """The techniques that are timed beside stage one, with their settings."""
     names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
-    return [without_memory(one) for one in choose(names)] if names else []
+    return [without_memory(one) for one in choose_techniques(names)] if names else []
 
 
-def plan(work: Workspace) -> list[Step]:
+def plan(work: Workspace) -> list[WorkStep]:
     """What table 5 needs."""
     steps, techniques = [], timed_techniques(work)
     for project in work.projects:
@@ -105,7 +105,7 @@ def plan(work: Workspace) -> list[Step]:
         path = None if checkpoint is None else times_path(work, project, checkpoint, techniques)
         finished = path is not None and path.exists()
         what = f"{project.name}: time reports on {work.versions or VERSIONS} versions"
-        steps.append(Step.of(what, path or folder_of(project, work.out), finished))
+        steps.append(WorkStep.of(what, path or folder_of(project, work.out), finished))
     return steps
 
 
@@ -132,7 +132,7 @@ def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: 
     return folder_of(project, work.out) / f"{key[:12]}.json"
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> Outcome:
+def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
     """Table 5."""
     techniques = timed_techniques(work)
     found: dict[str, list[Timed]] = {}
@@ -145,7 +145,7 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     return table(found, [one.name for one in techniques], expected)
 
 
-def table(found: Times, techniques: Sequence[str], expected: Expected) -> Outcome:
+def table(found: Times, techniques: Sequence[str], expected: Expected) -> TableResult:
     """Table 5 from what was measured."""
     every = [one for timed in found.values() for one in timed]
     present = {system for one in every for system in one.seconds}
@@ -159,7 +159,7 @@ def table(found: Times, techniques: Sequence[str], expected: Expected) -> Outcom
         project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
         for project, timed in found.items()
     }
-    return Outcome(tables, _notes(every), {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
+    return TableResult(tables, _notes(every), {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
 
 
 def _ratio_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:

@@ -50,7 +50,7 @@ class PaperTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkStep:
     """One piece of work that a table needs."""
 
     what: str
@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TableResult:
     """A table as it was measured."""
 
     tables: Sequence[PaperTable]

@@ -26,7 +26,7 @@ def text_of(values: Mapping[str, Any], key: str, where: str, default: str | None
     return value
 
 
-def texts_of(values: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def text_list_of(values: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """A list of texts, empty if it lacks. Raises ConfigError for anything else."""
     value = values.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):

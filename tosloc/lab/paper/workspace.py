@@ -14,7 +14,7 @@ from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper.expected import RerankerExperiments
 from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Step
+from tosloc.lab.paper.tables import WorkStep
 from tosloc.records import Progress, silent
 from tosloc.retrieval.stored_tables import keeps_tables
 from tosloc.training import STAGE_ONE
@@ -72,11 +72,11 @@ class Workspace:
         """The folder of a technique's finished run on the project."""
         return self.find(Path(BASELINES) / project.name / name, is_ranked)
 
-    def step(self, what: str, found: Path | None, made_at: Path) -> Step:
+    def step(self, what: str, found: Path | None, made_at: Path) -> WorkStep:
         """A run that a table needs: finished, or to be made, if missing runs are made."""
         if found is not None:
-            return Step(what, found, "finished")
-        return Step(what, made_at, "to be made" if self.make else "missing")
+            return WorkStep(what, found, "finished")
+        return WorkStep(what, made_at, "to be made" if self.make else "missing")
 
     def train(self, project: Project, progress: Progress = silent) -> Path:
         """The folder of a training; made now if there is none."""
@@ -92,7 +92,7 @@ class Workspace:
         """Make the techniques' runs that are missing."""
         missing = [name for name in names if self.ranked(project, name) is None]
         if missing:
-            chosen, out = baseline_runs.choose(missing), self.out / BASELINES / project.name
+            chosen, out = baseline_runs.choose_techniques(missing), self.out / BASELINES / project.name
             where = project.repo, project.reports, out, project.store
             baseline_runs.rank_with(chosen, project.settings, *where, (SPLIT,), named(progress, project))
 

@@ -10,8 +10,8 @@ from scipy import sparse
 from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, mentioned_words
-from tosloc.lab.baselines.texts import report_text
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, length_score, textbook_idf
+from tosloc.lab.baselines.texts import summary_and_description
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, textbook_idf
 from tosloc.records import BugReport, FloatArray, LongArray
 
 
@@ -66,7 +66,7 @@ class FixedReports:
         together.data **= 2
         norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel())
         cosine = product / (np.where(norms > 0, norms, 1.0) * length)
-        value[paths] = cosine * length_score(lengths)
+        value[paths] = cosine * plain_length_score(lengths)
         return value
 
 
@@ -114,7 +114,7 @@ class DnnlocFeatures:
 
     def terms(self, report: BugReport) -> list[str]:
         """Terms of summary and description."""
-        return self.tokenizer(report_text(report))
+        return self.tokenizer(summary_and_description(report))
 
     def of(self, query: BaselineQuery) -> FloatArray:
         """(F, 5) phi2 to phi6, not yet scaled."""
@@ -126,7 +126,7 @@ class DnnlocFeatures:
             [
                 version.to_files(space.cosine(terms)) * length_scores,
                 version.from_paths(self.reports.rvsm(history, terms)),
-                version.to_files(self.class_names.cosine(report_text(report), version.multiplicity)),
+                version.to_files(self.class_names.cosine(summary_and_description(report), version.multiplicity)),
                 month_recency(month, version.from_paths(history.latest(self.reports.months))),
                 np.log1p(version.from_paths(history.fixes)),
             ]
@@ -136,5 +136,5 @@ class DnnlocFeatures:
         """Vector space and length scores (F,) of a version; those of the last one are kept."""
         if self._last is None or self._last[0] is not version:
             space = VectorSpace(self.counts, version.multiplicity)
-            self._last = (version, space, length_score(version.to_files(self.counts.lengths)))
+            self._last = (version, space, plain_length_score(version.to_files(self.counts.lengths)))
         return self._last[1:]

@@ -24,10 +24,10 @@ from tosloc.lab.baselines.dreamloc.words import (
     DreamLocTokenizer,
     WordVectors,
     code_text,
-    compounds,
+    compounds_and_parts,
     truncated,
 )
-from tosloc.lab.baselines.texts import report_text, without_prefix
+from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.training import (
     LearnedBaseline,
     Training,
@@ -144,9 +144,9 @@ class DreamLoc(LearnedBaseline):
         """The report as the network reads it."""
         assert self._vectors is not None
         assert self._wide is not None
-        vectors, text = self._vectors, report_text(report)
+        vectors, text = self._vectors, summary_and_description(report)
         tokenizer = DreamLocTokenizer()  # its own: the parts of a word that training never saw are those written here
-        counted = Counter(truncated(tokenizer(text), compounds(text), self.settings.report_length))
+        counted = Counter(truncated(tokenizer(text), compounds_and_parts(text), self.settings.report_length))
         distinct = sorted(counted)
         keys: list[Any] = []
         rows: list[Float32Array] = []
@@ -191,7 +191,7 @@ class DreamLoc(LearnedBaseline):
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
         tokenizer = DreamLocTokenizer()
-        report_words = [tokenizer(report_text(report)) for report in reports]
+        report_words = [tokenizer(summary_and_description(report)) for report in reports]
         corpus = list(report_words)
         limit = self.settings.word2vec_words or None
 
@@ -202,7 +202,7 @@ class DreamLoc(LearnedBaseline):
                 yield words
 
         text = DocumentFrequencies.count(chain(report_words, words_of_files()))
-        keywords = sorted({word for report in reports for word in compounds(report_text(report))})
+        keywords = sorted({word for report in reports for word in compounds_and_parts(summary_and_description(report))})
         statistics = WideStatistics(
             text,
             DocumentFrequencies.count(tokenizer(without_prefix(report.summary)) for report in reports),

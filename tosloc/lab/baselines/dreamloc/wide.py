@@ -13,8 +13,8 @@ from scipy import sparse
 
 from tosloc.arrays import Array, Arrays
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
-from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds
-from tosloc.lab.baselines.texts import report_text, without_prefix
+from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds_and_parts
+from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.vsm import Counts, count
 from tosloc.records import BugReport, FloatArray, LongArray
 
@@ -128,14 +128,14 @@ class WideFeatures:
 
     def _text(self, report: BugReport) -> FloatArray:
         """(B,) cosine of term weights; in the report those of compounds and their parts are raised."""
-        text = report_text(report)
+        text = summary_and_description(report)
         counted = Counter(self.tokenizer(text))
         words = sorted(counted)
         if not words:
             return np.zeros(len(self.context.files))
         idf = self.statistics.text.idf(words)
         weights = np.array([counted[word] for word in words]) * idf
-        keywords = set(compounds(text))
+        keywords = set(compounds_and_parts(text))
         is_keyword = np.array([word in keywords for word in words])
         weights *= np.where(is_keyword, 1.0 + between(idf, *self.statistics.keyword), 1.0)
         query = column_weights(self.counts, words, weights)

@@ -65,10 +65,10 @@ class DreamLocTokenizer:
         return words
 
 
-def compounds(text: str) -> list[str]:
+def compounds_and_parts(text: str) -> list[str]:
     """Compounds of a text and their parts, each once, by first appearance.
 
-    >>> compounds("parse with HTMLParser or URLParser")
+    >>> compounds_and_parts("parse with HTMLParser or URLParser")
     ['htmlparser', 'html', 'parser', 'urlparser', 'url']
     """
     found: dict[str, None] = {}
