@@ -360,7 +360,7 @@ def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_p
             raise KeyboardInterrupt
         return words(texts)
 
-    monkeypatch.setattr(lengths, "words", some)
+    monkeypatch.setattr(lengths, "lengths_in_words", some)
     assert reproduce("table-2", "--only", "oak", "--out", str(out))[0] == 130
     kept = lengths._stored(next((out / "lengths").iterdir()))
     assert len(kept) == 10
