@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.end_to_end import toy
+from tests import toy
 
 PLANTED: Final = "src/org/app/p0/ParserService.java"
 INNER: Final = "src/org/app/p0/ParserService/Inner.java"

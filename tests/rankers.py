@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.lab.baselines.techniques import SMALL
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc.candidates import LabelledCandidates

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc.candidates import LabelledCandidates, candidates_of_answer, final_scores
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext

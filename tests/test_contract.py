@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from tests import rankers
-from tests.end_to_end import toy
+from tests import rankers, toy
 from tests.planting import KINDS, plant
 from tests.rankers import OLD, Answer, World, new_report, opened, world_of
 from tosloc.records import BugReport

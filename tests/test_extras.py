@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc.cli import main
 from tosloc.errors import MissingExtra
 from tosloc.reranking import reranker_class

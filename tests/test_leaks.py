@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.planting import KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
 from tosloc.index.build_history import report_documents

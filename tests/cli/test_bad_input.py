@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import toy
 from tests.conftest import GitRepository
-from tests.end_to_end import toy
 from tosloc import files
 from tosloc.analysis import store as store_module
 from tosloc.cli import main

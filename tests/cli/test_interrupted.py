@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc.analysis.store import FactStore
 from tosloc.cli import main
 

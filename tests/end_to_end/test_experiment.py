@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc import experiment, training
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc import experiment, training
 from tosloc.cli import main
 from tosloc.config import Config

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.reranking.encoder.epochs import Epochs
 from tests.reranking.encoder.tiny import write_encoder
 from tests.reranking.made import candidates, report

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.lab.test_encoder_commands import config, packed, project  # noqa: F401
 from tosloc.config import load_config
 from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores

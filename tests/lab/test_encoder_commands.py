@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc import training
 from tosloc.cli import main
 from tosloc.config import StageOneSettings

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc import training
 from tosloc.cli import main
 from tosloc.index.term_bounds import TermBounds

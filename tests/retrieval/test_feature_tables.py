@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.end_to_end import toy
+from tests import toy
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
 from tosloc.index.corpus import blobs_of, suffix_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tests.lab.baselines.toy import Bug, Commit, context, scores
+from tests.lab.baselines.by_hand import Bug, Commit, context, scores
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
 from tosloc.lab.baselines.settings import Settings, validated
 

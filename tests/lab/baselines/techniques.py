@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.lab.baselines import leaks
-from tests.lab.baselines.toy import case, context
+from tests.lab.baselines.by_hand import case, context
 from tosloc.lab.baseline_runs import SYSTEMS
 from tosloc.lab.baseline_runs import technique as kind_of
 from tosloc.lab.baselines.context import Baseline, BaselineContext

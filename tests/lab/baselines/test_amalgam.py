@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings

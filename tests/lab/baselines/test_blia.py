@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.analysis.traces import frames
 from tosloc.index.rvsm import min_max

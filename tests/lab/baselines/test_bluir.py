@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context, report, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tests.lab.baselines.toy import Bug, Commit, ask, context, report, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifier_names, query_tf, saturated_tf
 from tosloc.lab.baselines.context import BaselineContext

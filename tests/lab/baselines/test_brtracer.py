@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tests.lab.baselines.toy import Bug, Commit, ask, context, scores
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.brtracer import (
     BRTracer,

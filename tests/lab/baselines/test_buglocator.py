@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
-from tests.lab.baselines.toy import Bug, Commit, ask, case, context, report, scores
+from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, report, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.buglocator import (

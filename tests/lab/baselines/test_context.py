@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
-from tests.lab.baselines.toy import Bug, Commit, ask, case, context, seconds
+from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, seconds
 from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.data.git import Repository
 from tosloc.index.paths import PathTable

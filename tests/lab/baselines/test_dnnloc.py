@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
+from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, parts, project
-from tests.lab.baselines.toy import Bug, ask, case, context, scores
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.dnnloc import Dnnloc

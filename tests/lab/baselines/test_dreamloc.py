@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from tests.lab.baselines import leaks
+from tests.lab.baselines.by_hand import Bug, ask, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, project
-from tests.lab.baselines.toy import Bug, ask, context, scores
 from tosloc.analysis.complexity import complexity_of
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError

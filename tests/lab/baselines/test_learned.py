@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.baselines.by_hand import case, scores
 from tests.lab.baselines.techniques import KINDS, build, fitted, parts, project
-from tests.lab.baselines.toy import case, scores
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import ParsedFiles
 from tosloc.lab.baselines.training import Training
