@@ -95,6 +95,7 @@ def test_training_from_a_pack(packed, config, project, capsys):
     assert EncoderReranker.load(out / "encoder").weight == said["mix"]
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_does(packed, config, project, tmp_path):
     assert main(["lab", "train-encoder", str(packed), str(config), "--out", str(tmp_path / "one")]) == 0
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tosloc"]
