@@ -174,8 +174,8 @@ class Reranked:
 class Reranker(ABC):
     """Scores the first files of a ranking anew; every other file keeps its place.
 
-    The constructor stores, ``fit`` learns and forgets what was learned before. A new reranker is one folder, and one
-    line in ``RERANKERS``.
+    The constructor stores; ``fit`` learns, once, from what the constructor was given. A new reranker is one folder, and
+    one line in ``RERANKERS``.
     """
 
     name: ClassVar[str]

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from tosloc.data.splits import fix_order
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.baselines.settings import Settings
+from tosloc.learning.early_stopping import EarlyStopping
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 
@@ -125,24 +126,6 @@ def set_weights(model: torch.nn.Module, arrays: Mapping[str, Array], prefix: str
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(torch.from_numpy(np.array(arrays[prefix + name])))
-
-
-@dataclass(slots=True)
-class EarlyStopping:
-    """How far a training has come."""
-
-    epoch: int = 0
-    """Epochs that are finished."""
-    best: float = -math.inf
-    """Best MAP on validation, or least loss, below 0, without validation."""
-    best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    """One entry an epoch: loss, and MAP on validation."""
-
-    @property
-    def epochs_since_best(self) -> int:
-        """Epochs since the best one."""
-        return self.epoch - self.best_epoch
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,14 @@ import torch
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
+from tosloc.learning.early_stopping import EarlyStopping
 from tosloc.records import Float16Array, FloatArray, IntArray, Progress, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates
 from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, best_device, encode
 from tosloc.reranking.encoder.models import EncoderModels, damaged_reranker
 from tosloc.reranking.encoder.texts import report_text
-from tosloc.reranking.encoder.training import State, Trainer, score_lists
+from tosloc.reranking.encoder.training import Trainer, score_lists
 from tosloc.reranking.encoder.vector_store import VectorStore
 
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -97,7 +98,7 @@ class EncoderReranker(Reranker):
         self.models, self.settings = models, models.settings
         self.weight = 1.0
         self.device = torch.device("cpu") if self.settings.training.device == "cpu" else best_device()
-        self.state_: State | None = None
+        self.state_: EarlyStopping | None = None
         """How the training went; None where nothing was to be learned."""
         self._carried: dict[str, Float16Array] | None = None
 

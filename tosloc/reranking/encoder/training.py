@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch import Tensor
 from tosloc.config import TrainingSettings
 from tosloc.errors import ToslocError
 from tosloc.files import write_text, written_whole
+from tosloc.learning.early_stopping import EarlyStopping
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.reranking.base import values_of
 from tosloc.reranking.encoder.batches import Batch, ChunkTable, TokenizedCandidates, batch_of, grouped
@@ -25,24 +26,6 @@ from tosloc.reranking.encoder.model import RerankingModel
 
 STATE = "state.pt"
 """Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
-
-
-@dataclass(slots=True)
-class State:
-    """How far a training with early stopping has come: kept after every epoch, so that a killed one goes on."""
-
-    epoch: int = 0
-    """Epochs that are finished."""
-    best: float = -math.inf
-    """Best value of the measure that stops it, on validation."""
-    best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    """One entry an epoch: loss on train, measures on validation."""
-
-    @property
-    def waited(self) -> int:
-        """Epochs since the best one."""
-        return self.epoch - self.best_epoch
 
 
 class Trainer:
@@ -80,7 +63,7 @@ class Trainer:
         train: Sequence[TokenizedCandidates],
         validation: Sequence[TokenizedCandidates],
         progress: Progress = silent,
-    ) -> State:
+    ) -> EarlyStopping:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
         settings, accelerator = self.settings, self.accelerator
         learned = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
@@ -93,7 +76,7 @@ class Trainer:
         if not state.curve:
             state.best = sum(self.validate(validation)[:2])
             best = _copied(learned)
-        while state.epoch < settings.epochs and state.waited < settings.patience:
+        while state.epoch < settings.epochs and state.epochs_since_best < settings.patience:
             loss = self._epoch(optimizer, train, state.epoch, progress)
             mrr, map_ = self.validate(validation)
             state.epoch += 1
@@ -172,7 +155,9 @@ class Trainer:
 
     # The state of an interrupted training
 
-    def _save(self, state: State, learned: Mapping[str, Tensor], best: Mapping[str, Tensor], optimizer: Any) -> None:
+    def _save(
+        self, state: EarlyStopping, learned: Mapping[str, Tensor], best: Mapping[str, Tensor], optimizer: Any
+    ) -> None:
         if not self.accelerator.is_main_process:
             return
         values = {
@@ -186,17 +171,17 @@ class Trainer:
             torch.save(values, temporary)
         write_text(self.folder / "curve.json", json.dumps(state.curve, indent=1) + "\n")
 
-    def _resume(self, learned: Mapping[str, Tensor], optimizer: Any) -> tuple[State, dict[str, Tensor]]:
+    def _resume(self, learned: Mapping[str, Tensor], optimizer: Any) -> tuple[EarlyStopping, dict[str, Tensor]]:
         path = self.folder / STATE
         if not path.exists():
-            return State(), {}
+            return EarlyStopping(), {}
         try:
             values = torch.load(path, map_location="cpu", weights_only=True)
             if values["key"] != self.key or values["parameters"].keys() != learned.keys():
-                return State(), {}
-            state = State(**values["state"])
+                return EarlyStopping(), {}
+            state = EarlyStopping(**values["state"])
         except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError):
-            return State(), {}  # half a state is none; training begins again
+            return EarlyStopping(), {}  # half a state is none; training begins again
         with torch.no_grad():
             for name, value in learned.items():
                 value.copy_(values["parameters"][name])
