@@ -18,6 +18,8 @@ from tosloc.lab.bundle import read_bundle
 from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.reranking.encoder.training import Trainer
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 
 

@@ -18,6 +18,8 @@ from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.records import FloatArray
 
+pytestmark = pytest.mark.slow
+
 CONFIG = toy.config(0.6, 0.2)
 CLASSICAL = ("buglocator", "brtracer", "bluir", "amalgam", "blia")
 

@@ -21,6 +21,8 @@ from tosloc.evaluation import evaluate_folder
 from tosloc.lab.bundle import read_bundle
 from tosloc.reranking.encoder.reranker import EncoderReranker
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 

@@ -26,6 +26,8 @@ from tosloc.lab.paper import lengths, speed
 from tosloc.lab.paper.expected import read_expected
 from tosloc.records import FloatArray
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = """title = "toys"
 command = "tosloc lab reproduce {table}"
 source = "nobody's paper"

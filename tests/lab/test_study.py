@@ -10,6 +10,8 @@ from tosloc.cli import main
 from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement import study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> toy.Toy:

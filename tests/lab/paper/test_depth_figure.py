@@ -9,6 +9,8 @@ import pytest
 from tosloc.lab.paper.figures import Panel, candidates_figure
 from tosloc.plots.drawing import svg
 
+pytestmark = pytest.mark.slow
+
 PANELS = (
     ("coverage", {"of fixed files": [0.5, 0.7, 0.8]}),
     ("MRR and MAP", {"MRR": [0.4, 0.5, 0.5], "MAP": [0.3, 0.3, 0.2]}),
