@@ -133,6 +133,7 @@ def permuted(records: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any
     return [record | {"fixed": fixed} for record, fixed in zip(records, labels, strict=True)]
 
 
+@pytest.mark.slow
 def test_shuffled_labels_fall_to_chance(large):
     """One fixed file among n at random: expected AP = H_n / n, .15 for 29 files; 101 reports, standard error .02.
 

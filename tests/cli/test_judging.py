@@ -356,6 +356,7 @@ def test_the_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--all-pairs" in said(capsys, "compare", "--help")[0]
 
 
+@pytest.mark.slow
 def test_figures_hold_every_run(good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "figures"
     assert main(["evaluate", str(good), str(worse), "--figures", str(folder), "--json"]) == 0

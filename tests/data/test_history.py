@@ -127,6 +127,7 @@ def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
             read_history(opened, "HEAD", JAVA)
 
 
+@pytest.mark.slow
 def test_history_equals_git_over_random_graphs(make_repository):
     rng = np.random.default_rng(11)
     for trial in range(3):

@@ -30,6 +30,7 @@ Draw = Callable[[Mapping[str, Evaluation]], Figure]
 
 @pytest.mark.parametrize("draw", FIGURES)
 @pytest.mark.parametrize("runs", [ONE, SEVEN, {"nothing found": evaluation(())}], ids=["one", "seven", "nothing"])
+@pytest.mark.slow
 def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Draw, runs: Mapping[str, Evaluation]) -> None:
     figure = draw(runs)
     assert all(axes.get_xlabel() for axes in figure.axes)

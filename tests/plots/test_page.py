@@ -131,6 +131,7 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
     assert "run.seed" in reader.text
 
 
+@pytest.mark.slow
 def test_same_bytes_for_the_same_input(text: str) -> None:
     assert page(results()) == text
 

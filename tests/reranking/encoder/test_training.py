@@ -54,6 +54,7 @@ def trained(
     return made, trainer, [entry["loss"] for entry in state.curve]
 
 
+@pytest.mark.slow
 def test_it_learns(tmp_path: Path) -> None:
     chunk_table, lists = world(60, 1)
     before = Trainer(model(), chunk_table, SETTINGS, tmp_path / "none", seed=3).validate(lists[45:])
