@@ -2,4 +2,6 @@
 # Sets up .venv and runs the quick tests in two processes; arguments go to pytest: -m "" runs the slow ones too.
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 set_up dev
+# two processes with a thread each: more threads than cores only wait for each other
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
 exec .venv/bin/python -m pytest -n 2 --dist loadfile "$@"
