@@ -178,6 +178,18 @@ def test_a_reranker_without_weight_is_not_asked(experiment, tables) -> None:
     assert reranker.asked == []
 
 
+def test_a_reranker_that_scores_is_told_nothing_of_the_fix(experiment, tables) -> None:
+    reranker = Turned()
+    ranked(experiment, tables, reranker)
+    training = list(labelled_candidates(experiment, tables).candidates("train", 4))
+    assert [one.paths for one in reranker.asked] == [one.paths for one in training]
+    for asked, known in zip(reranker.asked, training, strict=True):
+        assert known.relevant == 1
+        assert known.fixed_at > 0
+        assert not asked.fixed.any()
+        assert (asked.missed_ranks, asked.relevant, asked.fixed_at) == ((), 0, 0)
+
+
 def test_as_many_files_as_there_are(experiment, tables) -> None:
     whole = ranked(experiment, tables, Turned(depth=99))
     assert all(

@@ -54,15 +54,12 @@ class LabelledCandidates:
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
         """The first files of each report of a part; in training every fixed file too."""
+        scores_of = self.stage.linear if by_linear_score else self.stage.scores
         for table in self.tables(part):
-            yield self._of(table, depth, for_training=for_training, by_linear_score=by_linear_score)
+            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
 
-    def _of(
-        self, table: FeatureTable, depth: int, *, for_training: bool = False, by_linear_score: bool = False
-    ) -> Candidates:
+    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
         labelled, case = self.labelled, self.labelled.cases[table.report]
-        linear = self.stage.linear(table.rows)
-        scores = linear if by_linear_score else self.stage.scores(table.rows)
         order = np.argsort(-scores, kind="stable")
         rows, rest = order[:depth], order[depth:]
         missed = np.flatnonzero(table.fixed[rest])
@@ -81,7 +78,7 @@ class LabelledCandidates:
             tuple(blob_names[number] for number in snapshot.blob_ids[files].tolist()),
             path_ids,
             scores[rows],
-            features_of_rows(table.rows, linear, rows),
+            features_of_rows(table.rows, self.stage.linear(table.rows), rows),
             table.fixed[rows],
             missed_ranks,
             len(case.fixed),
@@ -96,14 +93,14 @@ class LabelledCandidates:
         progress: Progress = silent,
     ) -> Iterator[Ranking]:
         """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
-        tables, paths = self.tables(part), self.labelled.repo.path_names.names
+        paths = self.labelled.repo.path_names.names
+        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
         if reranker is None or context is None or not reranker.weight:
-            for table in tables:
-                yield table.ranking(self.stage.scores(table.rows), paths)
+            for table, scores in scored:
+                yield table.ranking(scores, paths)
             return
-        mine, theirs = tee(tables)
-        first = (self._of(table, reranker.depth) for table in theirs)
+        mine, theirs = tee(scored)
+        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
         answers = reranker.rerank(first, context, progress)
-        for table, reranked in zip(mine, answers, strict=True):
-            scores = self.stage.scores(table.rows)
+        for (table, scores), reranked in zip(mine, answers, strict=True):
             yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)

@@ -15,7 +15,7 @@ import tosloc
 from tosloc.analysis.facts import ANALYSER
 from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import CheckpointError
 from tosloc.files import write_text
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
@@ -164,8 +164,3 @@ def read_record(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise CheckpointError(f"{path} is not a JSON object; train again, or copy the whole folder")
     return record
-
-
-def nothing_learned() -> ToslocError:
-    """What to say of a localizer without weights."""
-    return ToslocError("this localizer has learned nothing yet; train it, or load a checkpoint")

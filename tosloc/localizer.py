@@ -150,7 +150,7 @@ class Localizer:
     def stage_one(self) -> StageOne:
         """What was learned. Raises ToslocError before training or ``load``."""
         if self.stage_one_ is None:
-            raise checkpoint.nothing_learned()
+            raise ToslocError("this localizer has learned nothing yet; train it, or load a checkpoint")
         return self.stage_one_
 
     # Localizing
@@ -206,7 +206,7 @@ class Localizer:
         first = StageOneAnswer.of(context, self.stage_one)
         scores, reranked = first.scores, None
         reranker = None if version.reranking is None else self.reranker_
-        if reranker is not None and version.reranking is not None:
+        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
             [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         notes = version.notes
@@ -251,7 +251,7 @@ class Localizer:
         """
         path = checkpoint.checkpoint_folder(folder)
         config = path / "config.json"
-        localizer = cls(Config.kept(checkpoint.read_record(config), str(config)))
+        localizer = cls(Config.from_record(checkpoint.read_record(config), str(config)))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
         localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")

@@ -175,6 +175,22 @@ def test_encoders_learn_too(project, encoder, learns, loss):
 
 
 @pytest.mark.slow
+def test_learning_on_a_kept_run_is_what_training_does(out, project, encoder):
+    kept, added = project.folder / "kept", project.folder / "added"
+    settings = config(encoder)
+    alone = settings.model_copy(update={"stage_two": Config().stage_two})
+    given = project.git.path, project.reports()
+    training.train(alone, *given, kept, project.store, default=None, keep_features=True)
+    training.train_reranker(settings, kept, *given, added, project.store)
+    for name in ("validation/run.jsonl.gz", "test/run.jsonl.gz"):
+        assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
+    # nothing is left of the work but the run's own tables
+    assert not (added / "work").exists()
+    training.train_reranker(settings, kept, *given, kept, project.store)
+    assert sorted(path.name for path in (kept / "work").iterdir())
+
+
+@pytest.mark.slow
 def test_adapters_learn_and_come_back(project, encoder):
     settings = config(encoder, {"learns": "both", "lora_rank": 2, "epochs": 2, "learning_rate": 0.05})
     learned = train(project, "adapted", settings)
@@ -196,8 +212,11 @@ def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):
 
 
 def test_a_perfect_encoder_is_believed(project, encoder, monkeypatch):
+    fixes = {record["id"]: set(record["fixed"]) for record in project.records}  # candidates to score do not tell
+
     def knowing(model, chunk_table, lists, **options):
-        return (np.where(one.candidates.fixed, 1.0, -1.0) for one in lists)
+        known = [[path in fixes[one.candidates.report.id] for path in one.candidates.paths] for one in lists]
+        return (np.where(np.array(fixed), 1.0, -1.0) for fixed in known)
 
     monkeypatch.setattr("tosloc.reranking.encoder.reranker.score_lists", knowing)
     # a first stage that knows only when a file changed last, and a head that holds every file

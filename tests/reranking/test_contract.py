@@ -122,6 +122,18 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
     assert [reranker.trained_before(time) for time in times] == [True, False, True, False]
 
 
+def test_a_report_that_is_left_to_stage_one_is_not_read(world: World, asked: list[Candidates]) -> None:
+    for name in RERANKERS:
+        reranker = reranker_class(name).load(world.learned / name)
+        early = report(opened=reranker.trained_until - 1)
+        # a context without anything: whoever reads a file or the history from it fails
+        assert list(reranker.rerank([replace(asked[0], report=early)], RerankingContext())) == [None]
+        assert not reranker.may_score(early.opened_seconds)
+        assert reranker.may_score(LATER)
+        reranker.weight = 0.0
+        assert not reranker.may_score(LATER)
+
+
 def test_without_weight_nothing_is_said_and_nothing_read(world: World, asked: list[Candidates]) -> None:
     for name in RERANKERS:
         reranker = reranker_class(name).load(world.learned / name)

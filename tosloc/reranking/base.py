@@ -65,6 +65,11 @@ class Candidates:
         """When the report was opened, seconds since 1970."""
         return self.report.opened_seconds
 
+    def unlabelled(self) -> Self:
+        """The same without what is known of the fix: what a reranker gets to score."""
+        nothing = np.zeros(len(self), dtype=np.bool_)
+        return replace(self, fixed=nothing, missed_ranks=(), relevant=0, fixed_at=0)
+
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
         chosen = positions.tolist()
@@ -222,7 +227,8 @@ class Reranker(ABC):
     ) -> Iterator[Reranked | None]:
         """New scores for the candidates of each report; None where stage one's order stands.
 
-        That is so for a reranker without weight, and for a report opened before the last fix that it learned from.
+        That is so wherever ``may_score`` says no: without weight, and for a report opened before the last fix that it
+        learned from.
         """
 
     @abstractmethod
@@ -242,6 +248,10 @@ class Reranker(ABC):
     def trained_before(self, opened: float) -> bool:
         """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
         return opened >= self.trained_until
+
+    def may_score(self, opened: float) -> bool:
+        """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
+        return bool(self.weight) and self.trained_before(opened)
 
     def learned_from(self, split: str, fixed_at: Iterable[int]) -> bool:
         """Whether it learned from such a part of the reports, and from some of these, by the times of their fixes."""

@@ -101,6 +101,7 @@ class EncoderReranker(Reranker):
         self.state_: EarlyStopping | None = None
         """How the training went; None where nothing was to be learned."""
         self._carried: dict[str, Float16Array] | None = None
+        self._encoded: tuple[RerankingContext, EncodedChunks] | None = None
 
     @classmethod
     def configured(cls, config: Config) -> Self:
@@ -167,15 +168,14 @@ class EncoderReranker(Reranker):
         """New scores: stage one's and the encoders', a block of reports at a time."""
         rest = iter(candidates)
         while block := list(islice(rest, _BLOCK)):
-            if not self.weight:
-                yield from (None for _ in block)
-                continue
-            for one, scores in zip(block, self.encoder_scores(block, context, progress), strict=True):
-                if not self.trained_before(one.opened):
+            asked = [one for one in block if self.may_score(one.opened)]
+            found = self.encoder_scores(asked, context, progress) if asked else iter(())
+            for one in block:
+                if not self.may_score(one.opened):
                     yield None
                     continue
                 best = one.scores.max(initial=0.0)
-                yield Reranked(best + combined(one.scores, scores, self.weight))
+                yield Reranked(best + combined(one.scores, next(found), self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -187,7 +187,9 @@ class EncoderReranker(Reranker):
     def _chunks(self, context: RerankingContext) -> ChunkSource:
         if context.texts is None:
             return CarriedChunks(self._carried or {})
-        return EncodedChunks(self.models, context)
+        if self._encoded is None or self._encoded[0] is not context:
+            self._encoded = context, EncodedChunks(self.models, context)
+        return self._encoded[1]
 
     def _ready(
         self, source: ChunkSource, lists: Sequence[TokenizedCandidates], progress: Progress, learns: str = "head"

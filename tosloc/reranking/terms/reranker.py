@@ -95,7 +95,7 @@ class TermReranker(Reranker):
         """New scores: stage one's, and what term vectors and combiner add."""
         model = self.model
         for one in candidates:
-            if not model.weight or not len(one) or not self.trained_before(one.opened):
+            if not len(one) or not self.may_score(one.opened):
                 yield None
                 continue
             vectors, encoder = self._at(context)
