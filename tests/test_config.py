@@ -79,7 +79,7 @@ def earlier() -> dict[str, Any]:
 
 
 def test_settings_that_an_earlier_version_kept_are_understood() -> None:
-    kept = Config.kept(earlier(), "config.json")
+    kept = Config.from_record(earlier(), "config.json")
     two = kept.stage_two
     assert (two.reranker, two.token_pooling, two.chunk_pooling, two.adapter_rank) == ("terms", "first", "max", 3)
     assert (two.terms.weight, two.terms.combiner_weight, two.training.learns) == (0.25, 0.5, "head")
@@ -93,7 +93,7 @@ def test_settings_of_today_are_left_as_they_are() -> None:
     values = json.loads(json.dumps(load_config(CONFIGS / "paper.toml").as_dict()))
     assert upgraded("", values) == values
     with pytest.raises(ConfigError, match="unknown key 'magic'"):
-        Config.kept(values | {"magic": 1}, "config.json")
+        Config.from_record(values | {"magic": 1}, "config.json")
 
 
 def test_every_name_that_is_gone_is_unknown_today() -> None:

@@ -234,7 +234,7 @@ class Config(Section):
         return self.model_dump(mode="json")
 
     @classmethod
-    def kept(cls, values: Mapping[str, Any], where: str) -> Self:
+    def from_record(cls, values: Mapping[str, Any], where: str) -> Self:
         """Config from what ``as_dict`` gave, also that of an earlier TosLoc. Raises ConfigError."""
         return cls.of(upgraded("", values), where)
 
