@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -132,6 +133,8 @@ def train_reranker(
         training.fit_reranker(reranker)
         training.write_runs("rankings")
         training.save()
+    with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
+        (folder / "work").rmdir()
     return localizer
 
 
