@@ -399,9 +399,7 @@ class Bench:
         asked = self.work / "report.json"
         write_text(
             asked,
-            json.dumps(
-                {"title": report.summary, "body": report.description, "createdAt": report.opened.isoformat()[:19] + "Z"}
-            ),
+            json.dumps({"summary": report.summary, "description": report.description, "opened": report.opened_seconds}),
         )
         places = ["--repo", str(self.repo.path), "--checkpoint", str(checkpoint), "--store", str(self.store)]
         rows = []

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import toy
+from tosloc.analysis.build import build
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
 from tosloc.index.build_history import report_documents
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.records import Ranking
 from tosloc.retrieval import features
@@ -120,3 +124,35 @@ def test_asked_again_and_again(experiment):
     localizer = localizer_of(experiment).open(experiment.indexed, case.version)
     answers = [localizer.localize(case.report).ranking for _ in range(4)]
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_a_report_without_a_date_is_asked_when_the_version_was_new(experiment):
+    case = experiment.dataset.cases[-1]
+    version = localizer_of(experiment).open(experiment.indexed, case.version).version_
+    undated = localizer_of(experiment).answer(replace(case.report, opened=None), version)
+    dated = localizer_of(experiment).answer(replace(case.report, opened=version.newest), version)
+    assert undated.ranking == dated.ranking
+    assert undated.scores.tobytes() == dated.scores.tobytes()
+    assert [note for note in undated.notes if f"opened at {version.newest:%Y-%m-%d}" in note]
+    # all that the version contains is known then, its last commit included
+    known = version.history.as_of(version.newest.timestamp())
+    assert known.commits.known.all()
+    assert known.commits.documents.times.max() == version.snapshot.committed_at == version.newest.timestamp() - 1
+
+
+def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_path: Path):
+    """As an interrupted index leaves them: other batches, other numbers of the same terms, the same bits."""
+    case = experiment.dataset.cases[-1]
+    answers = set()
+    for seed in range(4):
+        with Repository(project.git.path) as repo:
+            indexed = IndexedRepository(repo, tmp_path / f"{seed}.sqlite", CONFIG.data.suffixes, 1)
+            files = [(blob, ".java") for blob in repo.snapshot(case.version, [".java"]).blobs]
+            random.Random(seed).shuffle(files)
+            for start in range(0, len(files), 7):
+                build(project.git.path, indexed.store, files[start : start + 7], jobs=1)
+            localizer = localizer_of(experiment).open(indexed, case.version)
+            answer = localizer.answer(case.report, localizer.version_)
+            answers.add((answer.ranking.paths, answer.scores.tobytes(), str(answer.top(9))))
+            indexed.close()
+    assert len(answers) == 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSour
 from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.stage_one import StageOne
+
+LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
+"""Seconds since 1970: no clock of a commit is believed beyond."""
 
 
 @dataclass(eq=False)
@@ -68,6 +72,13 @@ class OpenVersion:
         )
         renumbered = HistoryIndex(history.commits.renumbered(numbers), history.reports.renumbered(numbers))
         return cls(compact, index, renumbered, notes)
+
+    @property
+    def newest(self) -> datetime:
+        """Right after the version's newest commit: when a report without a date is taken to be opened."""
+        times = (self.history.commits.times, self.history.reports.times)
+        seconds = max(self.snapshot.committed_at, *(int(some.max(initial=0)) for some in times)) + 1
+        return datetime.fromtimestamp(min(max(seconds, 0), LATEST), UTC)
 
     def for_reranking(self, repo: Repository | None = None, vectors: Path | None = None) -> RerankingContext:
         """What a reranker may read of the version; without a repository no texts."""
@@ -201,7 +212,11 @@ class Localizer:
         return self.answer(report, self.version_)
 
     def answer(self, report: BugReport, version: OpenVersion) -> Localization:
-        """Rank the files of a version that is ready."""
+        """Rank the files of a version that is ready: a function of both, and of no clock."""
+        notes = version.notes
+        if report.opened is None:
+            report = replace(report, opened=version.newest)
+            notes += (f"the report has no date; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         first = StageOneAnswer.of(context, self.stage_one)
         scores, reranked = first.scores, None
@@ -209,7 +224,6 @@ class Localizer:
         if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
             [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
-        notes = version.notes
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)

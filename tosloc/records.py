@@ -37,15 +37,18 @@ class BugReport:
     id: str
     summary: str
     description: str
-    opened: datetime
+    opened: datetime | None
+    """None where the report does not say: whoever asks it of a version decides."""
 
     def __post_init__(self) -> None:
-        if self.opened.tzinfo is None:
+        if self.opened is not None and self.opened.tzinfo is None:
             raise ValueError(f"report {self.id}: the opening time needs a time zone")
 
     @property
     def opened_seconds(self) -> float:
-        """Opening time in seconds since 1970, UTC."""
+        """Opening time in seconds since 1970, UTC. Raises ValueError when it is not known."""
+        if self.opened is None:
+            raise ValueError(f"report {self.id}: its opening time is not known; state one")
         return self.opened.timestamp()
 
 

@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,16 @@ def test_localize_prints_exactly_a_list(
     assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("Context does not start", "HEAD", None)
     assert asked["repo"].path == repository.path
     assert localizer.asked[0] == {"loaded": ["default"]}
+
+
+def test_when_the_report_was_opened_can_be_stated(
+    localizer: FakeLocalizer, repository: GitRepository, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["localize", "--repo", str(repository.path), "--report", str(report)]
+    assert main(arguments) == main([*arguments, "--opened", "2014-01-15 07:30"]) == 0
+    assert [asked["report"].opened for asked in localizer.asked[1:]] == [None, datetime(2014, 1, 15, 7, 30, tzinfo=UTC)]
+    assert main([*arguments, "--opened", "soon"]) == 2
+    assert "--opened: 'soon' is no time" in capsys.readouterr().err
 
 
 def test_localize_table_keeps_paths_whole_and_controls_out(

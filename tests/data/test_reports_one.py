@@ -13,8 +13,6 @@ from tosloc.data.reports import LARGEST_REPORT, read_report
 from tosloc.errors import ConfigError, ReportError
 from tosloc.records import BugReport
 
-NOW = datetime(2020, 5, 4, 3, 2, 1, tzinfo=UTC)
-
 
 def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **options: str) -> BugReport:
     path = folder / name
@@ -22,7 +20,7 @@ def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **op
         path.write_bytes(content)
     else:
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return read_report(path, NOW, **options)
+    return read_report(path, **options)
 
 
 def refused(folder: Path, content: str | bytes | object, words: str) -> None:
@@ -41,7 +39,7 @@ def refused(folder: Path, content: str | bytes | object, words: str) -> None:
     ],
 )
 def test_text_and_markdown(tmp_path: Path, text: str) -> None:
-    expected = BugReport("bug", "NPE in the pool", "It fails.\n\n## Steps\n1. go", NOW)
+    expected = BugReport("bug", "NPE in the pool", "It fails.\n\n## Steps\n1. go", None)
     assert read(tmp_path, text) == expected
 
 
@@ -106,7 +104,7 @@ def test_jira(tmp_path: Path) -> None:
     }
     report = read(tmp_path, {"key": "CAMEL-9", "fields": fields | {"description": document}})
     assert report.description == "one line\nat a.B.c(B.java:1)\nat d\n@ann"
-    assert read(tmp_path, {"key": "A-1", "fields": {"summary": "S", "description": None}}).opened == NOW
+    assert read(tmp_path, {"key": "A-1", "fields": {"summary": "S", "description": None}}).opened is None
 
 
 def test_deeply_nested_document(tmp_path: Path) -> None:
@@ -130,7 +128,7 @@ def test_json_that_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["[GTK3] {crash} in Snippet", "{code} is not rendered", "[{0}] is printed", "{a}"])
 def test_prose_with_brackets_is_prose(tmp_path: Path, line: str) -> None:
-    assert read(tmp_path, f"{line}\nrest") == BugReport("bug", line, "rest", NOW)
+    assert read(tmp_path, f"{line}\nrest") == BugReport("bug", line, "rest", None)
 
 
 def test_name_does_not_tell_the_kind(tmp_path: Path) -> None:
@@ -160,20 +158,20 @@ def test_size(tmp_path: Path) -> None:
 
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"none\.md: no such file; check the path"):
-        read_report(tmp_path / "none.md", NOW)
+        read_report(tmp_path / "none.md")
     with pytest.raises(ReportError, match="is a folder"):
-        read_report(tmp_path, NOW)
+        read_report(tmp_path)
 
 
 def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = BugReport("report", "é", "rest", NOW)
-    assert read_report(io.StringIO("é\nrest"), NOW) == expected
+    expected = BugReport("report", "é", "rest", None)
+    assert read_report(io.StringIO("é\nrest")) == expected
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
-    assert read_report("-", NOW) == expected
+    assert read_report("-") == expected
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     with pytest.raises(ReportError, match="standard input: the report is empty"):
-        read_report("-", NOW)
+        read_report("-")
     with pytest.raises(ReportError, match="is binary"):
-        read_report(io.StringIO("a\0b"), NOW)
+        read_report(io.StringIO("a\0b"))
     with pytest.raises(ReportError, match="10 MB"):
-        read_report(io.StringIO("x" * LARGEST_REPORT), NOW)
+        read_report(io.StringIO("x" * LARGEST_REPORT))

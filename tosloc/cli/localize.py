@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,14 @@ def localize(
         typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
     ] = None,
     commit: CommitOption = "HEAD",
+    opened: Annotated[
+        str | None,
+        typer.Option(
+            "--opened",
+            help="When the report was opened, in UTC unless it says otherwise: nothing later is looked at.",
+            show_default="what the report says, else when the version was new",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many files to print.")] = 10,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -38,10 +47,13 @@ def localize(
     from tosloc.cli.printing import hits_as_json, print_hits, print_json, print_notes
     from tosloc.cli.progress import shown
     from tosloc.data.git import Repository
+    from tosloc.data.report_file import time_of
     from tosloc.data.reports import read_report
     from tosloc.localizer import Localizer
 
-    question = read_report("-" if str(report) == "-" else report, datetime.now(UTC))
+    question = read_report("-" if str(report) == "-" else report)
+    if opened is not None:
+        question = replace(question, opened=time_of(opened, UTC, "--opened"))
     localizer = Localizer.default() if checkpoint is None else Localizer.load(checkpoint)
     if repo is None and checkpoint is None:
         repo = Path()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from tosloc.data.report_file import Json, clean, json_of, text_field, time_of
 from tosloc.errors import ReportError
@@ -17,10 +17,10 @@ _BLOCKS = frozenset(
 )
 
 
-def issue_of(text: str, *, name: str, fallback: str, now: datetime, zone: tzinfo) -> BugReport:
+def issue_of(text: str, *, name: str, fallback: str, zone: tzinfo) -> BugReport:
     """The report that ``text`` holds; its kind is seen from the text.
 
-    ``name`` stands in errors, ``fallback`` becomes the id of a report that has none, ``now`` its opening time.
+    ``name`` stands in errors, ``fallback`` becomes the id of a report that has none.
     ReportError when the text is empty, or JSON of no known kind.
     """
     text = clean(text).strip("\ufeff")
@@ -31,7 +31,7 @@ def issue_of(text: str, *, name: str, fallback: str, now: datetime, zone: tzinfo
         number, opened, summary, description = _known(record, name)
     if not summary and not description:
         raise ReportError(f"{name}: the report is empty; write a summary line and a description")
-    when = now if opened is None or opened == "" else time_of(opened, zone, name)
+    when = None if opened is None or opened == "" else time_of(opened, zone, name)
     return BugReport(number or fallback, summary, description, when)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TextIO, TypeVar
 from xml.etree.ElementTree import Element
@@ -25,13 +24,13 @@ LARGEST_REPORT = 10_000_000
 """A single report of as many bytes is refused: it is a log or a dump, not a description."""
 
 
-def read_report(source: Path | Literal["-"] | TextIO, now: datetime, *, zone: str = "UTC") -> BugReport:
+def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> BugReport:
     """The one new report in a file, on standard input (``"-"``) or in an open text stream.
 
     Text or Markdown (its first line is the summary; front matter may give ``id`` and ``opened``), the JSON of
     ``gh issue view``, of Bugzilla's or Jira's REST interface, or our own ``{id, summary, description, opened}``.
-    It is opened ``now`` unless it says when; a time without a zone is read in ``zone``. One without an id is called
-    like its file. Raises ReportError when it is missing, empty, binary, too large, or JSON of no known kind.
+    Its opening time is None unless it says when; a time without a zone is read in ``zone``. One without an id is
+    called like its file. Raises ReportError when it is missing, empty, binary, too large, or JSON of no known kind.
     """
     fallback = "report"
     if isinstance(source, Path):
@@ -48,7 +47,7 @@ def read_report(source: Path | Literal["-"] | TextIO, now: datetime, *, zone: st
             _small(text, name)
             if "\0" in text:
                 raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
-    return issue_of(text, name=name, fallback=fallback, now=now, zone=zone_of(zone))
+    return issue_of(text, name=name, fallback=fallback, zone=zone_of(zone))
 
 
 def _small(content: _Content, name: str) -> _Content:

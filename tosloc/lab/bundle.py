@@ -10,7 +10,7 @@ import json
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -179,7 +179,7 @@ def _values(one: Candidates) -> dict[str, Any]:
         "report": report.id,
         "summary": report.summary,
         "description": report.description,
-        "opened": report.opened.isoformat(),
+        "opened": datetime.fromtimestamp(report.opened_seconds, UTC).isoformat(),
         "version": one.version,
         "paths": one.paths,
         "blobs": one.blobs,

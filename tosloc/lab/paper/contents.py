@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,10 @@ def _counted(project: Project, progress: Progress) -> dict[str, Any]:
     counts["files a version"] = dataset.average_files
     counts["fixed files a report"] = counts["listed"] / counts["reports"]
     counts |= {f"test {name}": test[name] for name in ("reports", "listed", "existing", "empty")}
-    opened = sorted(case.report.opened for case in dataset.cases)
+    opened = sorted(case.report.opened_seconds for case in dataset.cases)
     return {
         "counts": counts,
-        "opened": [f"{opening:%Y/%m}" for opening in (opened[0], opened[-1])],
+        "opened": [f"{datetime.fromtimestamp(opening, UTC):%Y/%m}" for opening in (opened[0], opened[-1])],
         "ever_fixed": sorted({path for case in dataset.cases for path in case.fixed}),
     }
 
