@@ -1,5 +1,8 @@
 """One score from many features: a weighted sum, its weights fitted in one of two ways.
 
+Nothing here asks the linear algebra library for a product: it splits sums by its number of threads, and rounding would
+follow. ``einsum`` adds in one order.
+
 Shapes: R reports, n rows over all reports, K features.
 """
 
@@ -13,10 +16,27 @@ from scipy import optimize
 
 from tosloc.index.postings import summed
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.records import FloatArray
+from tosloc.records import Float32Array, FloatArray
 
 TOLERANCE = 1e7 * float(np.finfo(np.float64).eps)
 """Of the listwise fit; SciPy's own for L-BFGS."""
+_BLOCK = 4096
+"""Rows that are added in single precision before their sum is added in double."""
+
+
+def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
+    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features."""
+    sums: FloatArray = np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64)
+    return sums
+
+
+def _added_rows(shares: Float32Array, rows: Float32Array) -> FloatArray:
+    """(K,) sum of the rows (n, K), each times its share (n,)."""
+    total = np.zeros(rows.shape[1])
+    for start in range(0, len(rows), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        total += np.einsum("n,nk->k", shares[some], rows[some])
+    return total
 
 
 def listwise_loss(
@@ -28,7 +48,7 @@ def listwise_loss(
     """
     rows, fixed, starts = lists.rows, lists.fixed, lists.starts
     reports = len(lists)
-    scores = (rows @ weights.astype(np.float32)).astype(np.float64)
+    scores = weighted_sums(rows, weights)
     largest = np.maximum.reduceat(scores, starts[:-1])
     sizes = np.diff(starts)
     mass = np.exp(scores - np.repeat(largest, sizes)) * lists.weights
@@ -44,7 +64,7 @@ def listwise_loss(
     slope[hit] = (own / (own + rest) - 1.0) * share
     spread = summed(report_of[hit], share / (own + rest), reports)
     slope += np.where(fixed, 0.0, mass * spread[report_of])
-    gradient = (slope.astype(np.float32) @ rows).astype(np.float64)
+    gradient = _added_rows(slope.astype(np.float32), rows)
     away = weights - centre
     loss += l2 * float(weights @ weights) + pull * float(away @ away)
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
@@ -93,8 +113,7 @@ class ListQuality:
 
     def __call__(self, weights: FloatArray) -> float:
         """MRR + MAP of the weighted sum."""
-        single = weights.astype(np.float32)
-        fixed, wrong = self._fixed @ single, self._wrong @ single
+        fixed, wrong = weighted_sums(self._fixed, weights), weighted_sums(self._wrong, weights)
         total, start, first = 0.0, 0, 0
         for end, last in zip(self._wrong_ends, self._fixed_ends, strict=True):
             own = np.sort(fixed[first:last])[::-1]
@@ -102,7 +121,7 @@ class ListQuality:
             if self._sampled is None:
                 before = np.count_nonzero(ahead, axis=1).astype(np.float64)
             else:
-                before = ahead @ self._sampled[start:end]
+                before = np.where(ahead, self._sampled[start:end], 0.0).sum(axis=1)
             nth = np.arange(1, len(own) + 1)
             rank = before + nth
             total += float((nth / rank).mean()) + 1.0 / float(rank[0])

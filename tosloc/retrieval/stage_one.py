@@ -8,6 +8,7 @@ import numpy as np
 
 from tosloc.index.postings import leaders
 from tosloc.learning.lambdamart import HeadRanker, head_rows, reorder_head
+from tosloc.learning.linear import weighted_sums
 from tosloc.records import Float32Array, FloatArray
 
 
@@ -26,8 +27,7 @@ class StageOne:
 
     def linear(self, table: Float32Array | FloatArray) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike."""
-        scores: FloatArray = (table.astype(np.float32, copy=False) @ self.weights.astype(np.float32)).astype(np.float64)
-        return scores
+        return weighted_sums(np.ascontiguousarray(table, dtype=np.float32), self.weights)
 
     def scores(self, table: Float32Array | FloatArray) -> FloatArray:
         """(F,) final scores of a feature table (F, K) whose rows are in path order."""

@@ -12,6 +12,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from tosloc.records import Float32Array, IntArray, LongArray
 
@@ -105,9 +106,10 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
     number = min(width + _OVERSAMPLED, *rows.shape)
     single = rows.astype(np.float32)
     space = np.random.default_rng(seed).standard_normal((rows.shape[1], number)).astype(np.float32)
-    for _ in range(_ROUNDS):
-        space = np.linalg.qr(single.T @ (single @ space))[0]
-    found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
+    with threadpool_limits(limits=1, user_api="blas"):  # another number of threads rounds otherwise
+        for _ in range(_ROUNDS):
+            space = np.linalg.qr(single.T @ (single @ space))[0]
+        found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
     made = np.zeros((rows.shape[1], width), dtype=np.float32)
     made[:, : min(width, number)] = found[:, :width]
     return made

@@ -8,7 +8,8 @@ Letters in shapes: B reports of a step, C candidates of the longest list, U diff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,7 +90,7 @@ def fit_dual_encoder(
     seed: int,
     progress: Progress = silent,
 ) -> DualEncoder:
-    """Dual encoder learned from start vectors (V, d); the same for the same seed.
+    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are.
 
     Raises ToslocError when no list holds both fixed and wrong files.
     """
@@ -105,7 +106,19 @@ def fit_dual_encoder(
 
         return fit_once(settings, start, useful, seed=seeds[turn], step_done=step_done)
 
-    return averaged([learned(turn) for turn in range(len(seeds))])
+    with _one_thread():
+        return averaged([learned(turn) for turn in range(len(seeds))])
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch adds in another order with another number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def averaged(models: Sequence[TrainableDualEncoder]) -> DualEncoder:
