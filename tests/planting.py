@@ -9,7 +9,8 @@ from tests import toy
 PLANTED: Final = "src/org/app/p0/ParserService.java"
 INNER: Final = "src/org/app/p0/ParserService/Inner.java"
 SECRET: Final = "parser cookie crash"
-KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock")
+INSIDE: Final = "inside the version, with a later clock"
+KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
 
 
 def plant(made: toy.Toy, kind: str, opened: int, description: str) -> list[dict[str, Any]]:
@@ -28,6 +29,18 @@ def plant(made: toy.Toy, kind: str, opened: int, description: str) -> list[dict[
         # its fix was committed, by its clock, after the asked report was opened
         fix = git.commit({PLANTED: text}, SECRET, when=opened + 9, parents=[main])
         return [*records, toy.record_of("9", SECRET, SECRET, opened + 5, fix, [PLANTED])]
+    if kind == INSIDE:
+        # between opening and fix, and undone: the version holds both commits and the same files, only clocks tell
+        asked = next(record for record in records if record["description"] == description)
+        version = git.git("rev-parse", f"{asked['fix_commit']}~1")
+        before = git.git("show", f"{version}:{PLANTED}") + "\n"
+        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 100, parents=[version])
+        undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200, parents=[fix])
+        assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git("rev-parse", f"{version}^{{tree}}")
+        [path] = asked["fixed"]
+        again = git.commit({path: toy.source("Parser", ["int again;"])}, "Fix", when=opened + toy.DAY, parents=[undone])
+        own = [record | {"fix_commit": again} if record is asked else record for record in records]
+        return [*own, toy.record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
     assert kind == "side branch with an early clock"
     side = git.commit(
         {PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened - 5 * toy.DAY, parents=[git.made[2]]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.planting import KINDS, plant
+from tests.planting import INSIDE, KINDS, plant
 from tests.rankers import OLD, Answer, World, new_report, opened, world_of
 from tosloc.records import BugReport
 
@@ -130,10 +130,12 @@ def planted(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def test_the_future_does_not_matter(
     ranker: str, world: World, planted: Callable[[str], World], kind: str, request: pytest.FixtureRequest
 ) -> None:
-    report, version = world.old
     other = planted(kind)
-    assert other.old == (report, version)
-    before, after = (opened(one, ranker, version)(report) for one in (world, other))
+    (report, version), (same, planted_version) = world.old, other.old
+    assert report == same
+    # what is planted inside the version makes it another commit, of the same files
+    assert (version == planted_version) == (kind != INSIDE)
+    before, after = (opened(one, ranker, one.old[1])(report) for one in (world, other))
     assert after.paths == before.paths
     assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
 

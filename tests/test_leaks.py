@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,14 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.planting import KINDS, SECRET, plant
+from tests.planting import INSIDE, KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.evaluation import evaluate_folder
 from tosloc.experiment import ExperimentContext
+from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.records import BoolArray
 from tosloc.retrieval import features
 from tosloc.retrieval.extraction import tasks_of
 
@@ -66,6 +70,23 @@ def test_what_is_planted_later_does_not_matter(project, kind):
     before = extracted(project, project.records, "before")
     records = plant(project, kind, opened_at(project), project.records[10]["description"])
     same(extracted(project, records, "after"), before)
+
+
+def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, monkeypatch):
+    """So that the test above can fail: containment alone does not hide what has a later clock."""
+    as_of = HistoryIndex.as_of
+
+    def timeless(self: HistoryIndex, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
+        return replace(as_of(self, math.inf, contained), opened=opened)
+
+    monkeypatch.setattr(HistoryIndex, "as_of", timeless)
+    before = extracted(project, project.records, "before")
+    records = plant(project, INSIDE, opened_at(project), project.records[10]["description"])
+    after = extracted(project, records, "after")
+    changed = {
+        features.ALL[place] for path in before for place in np.flatnonzero(np.subtract(before[path], after[path]))
+    }
+    assert {"file_documents", "near_reports", "near_commits", "history"} <= changed
 
 
 def test_the_same_planted_earlier_does_matter(project):
