@@ -58,6 +58,25 @@ def test_the_same_seed_gives_the_same_trees(ranker):
     assert again.text() == ranker.text()
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "parameter"),
+    [
+        ("truncation", 1, "lambdarank_truncation_level: 1"),
+        ("leaves", 3, "num_leaves: 3"),
+        ("learning_rate", 0.2, "learning_rate: 0.2"),
+        ("min_leaf", 30, "min_data_in_leaf: 30"),
+        ("l2", 40.0, "lambda_l2: 40"),
+        ("feature_fraction", 0.5, "feature_fraction: 0.5"),
+        ("rounds", 3, "num_iterations: 3"),
+    ],
+)
+def test_each_setting_reaches_the_trees(ranker, setting, value, parameter):
+    other = HeadRanker(SETTINGS.model_copy(update={setting: value})).fit(heads())
+    assert f"[{parameter}]" in other.text()
+    rows = heads(seed=3).rows
+    assert other.scores(rows).tolist() != ranker.scores(rows).tolist()
+
+
 def test_round_trip_by_text(ranker):
     read = HeadRanker.from_text(ranker.text(), SETTINGS, 0.5)
     rows = heads(seed=3).rows
