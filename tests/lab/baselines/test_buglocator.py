@@ -197,7 +197,7 @@ class TestScores:
         text = min_max(np.array(self.rvsm()) * plain_length_score(np.array(self.LENGTHS)))
         similar = np.array([0.0, 1.0, 1.0])  # report 1 shares "latch" and was fixed in B and C
         for alpha in (0.0, 0.2, 1.0):
-            found = list(scores(buglocator(made, alpha=alpha), "2").values())
+            found = list(scores(buglocator(made, alpha=alpha, length="minmax"), "2").values())
             assert found == pytest.approx(((1 - alpha) * text + alpha * similar).tolist())
 
     def test_words_of_no_file_leave_it_to_similar_reports(self) -> None:
@@ -230,7 +230,8 @@ class TestSettings:
 
     def test_upstream_has_other_defaults_and_given_values_stay(self) -> None:
         upstream = BugLocatorSettings(profile="upstream")
-        assert (upstream.length, upstream.stopping, upstream.weighting) == ("three_sigma", "mixed", "wvtool")
+        assert (upstream.stopping, upstream.weighting) == ("mixed", "wvtool")
+        assert upstream.length == BugLocatorSettings().length == "three_sigma"
         assert not upstream.nested_names
         assert set(upstream.code_stops) == {"string", "main", "args", "org", "eclipse", "swt"}
         assert BugLocatorSettings(profile="upstream", length="minmax").length == "minmax"

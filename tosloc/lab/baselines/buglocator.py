@@ -3,11 +3,12 @@
 Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3).
 
     score(f) = (1 - alpha) mm(rVSM(f)) + alpha mm(Simi(f))
-    rVSM(f)  = cos(report, f) / (1 + exp(-L(f)))
+    rVSM(f)  = cos(report, f) / (1 + exp(-L(f))), L = 6 (x - m) / (high - m) of the length x within three sigma
     Simi(f)  = sum over the known fixed reports S that changed f of cos(report, S) / number of files S changed
 
-mm is min-max over the files of the version. ``upstream`` follows the public code: L is 6 (x - m) / (high - m) within
-three sigma instead of (x - min) / (max - min); stop lists are stemmed and tested as the code does; report vectors weigh
+mm is min-max over the files of the version. L is the public code's, which ranks far better without any leak than the
+paper's (x - min) / (max - min): ``length = "minmax"``. ``upstream`` follows the public code further: stop lists are
+stemmed and tested as the code does; report vectors weigh
 f / sum f x ln(R / r_t) over all reports, later ones too; names of nested types are not appended. It wants a past cut at
 the fix (``upstream_cutoff``). Not imitated: the second stemmer over report vectors (Lovins), files lost because their
 class name stands in another file too, annotation types left out, dates read with a 12-hour clock.
@@ -64,7 +65,7 @@ Stopping: TypeAlias = Literal["plain", "mixed"]
 Weighting: TypeAlias = Literal["published", "wvtool"]
 """Of terms in reports. ``published``: (ln f + 1) ln(N / n) over what is known; ``wvtool``: f / sum f x ln(R / r)."""
 Length: TypeAlias = Literal["minmax", "three_sigma"]
-"""The length score that rVSM is multiplied by: the paper's, or the public code's."""
+"""The length score that rVSM is multiplied by: the paper's, .5 to .731, or the public code's, .5 to 1."""
 ReportTerms: TypeAlias = Callable[[BugReport], list[str]]
 
 _STEMMED_STOPS: Final = frozenset(map(porter, STOP_WORDS))
@@ -91,11 +92,9 @@ class TextSettings(Settings):
 class BugLocatorSettings(TextSettings):
     """Settings of BugLocator."""
 
-    UPSTREAM: ClassVar[Mapping[str, Any]] = {**TextSettings.UPSTREAM, "length": "three_sigma"}
-
     alpha: Share = 0.2
     """Share of similar reports."""
-    length: Length = "minmax"
+    length: Length = "three_sigma"
 
 
 def report_stems(report: BugReport, stopping: Stopping = "plain") -> list[str]:
