@@ -228,6 +228,8 @@ class _BaselineRun:
     def finish(self, seconds: Mapping[str, float]) -> None:
         write_text(self.folder / "seconds.json", json.dumps(seconds, indent=1) + "\n")
         record = self.experiment.provenance() | {"system": self.chosen.name, "settings": self.settings}
+        if self.system.choice:
+            record |= {"chosen on validation": dict(self.system.choice)}
         write_text(self.folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
         shutil.rmtree(self.work)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
 from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
 from tosloc.lab.baselines.settings import validated
-from tosloc.lab.baselines.training import evenly_spaced
+from tosloc.lab.baselines.training import Training, evenly_spaced
 from tosloc.lab.baselines.vsm import count, plain_length_score
 
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
@@ -150,6 +151,62 @@ def test_wrong_files_are_the_hardest_or_drawn_by_the_seed(tmp_path: Path) -> Non
         technique.fit(*parts(made), tmp_path / str(place))
         found.append(scores(technique, "3"))
     assert found[0] != found[1] == found[2]
+
+
+def tried(folder: Path, **values: object) -> tuple[dict[str, float], Dnnloc]:
+    """Scores of the asked report by a technique that has learned, and the technique."""
+    made = project()
+    technique = Dnnloc(settings(negatives=1, **values), made)
+    technique.fit(*parts(made), folder)
+    return scores(technique, "3"), technique
+
+
+def test_validation_chooses_wrong_files_and_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(wrong, calibration) for wrong in ("hardest", "random") for calibration in ("pairs", "versions")]
+    alone = {pair: tried(tmp_path / "-".join(pair), wrong_files=pair[0], calibration=pair[1]) for pair in pairs}
+    assert len({tuple(found.values()) for found, _ in alone.values()}) == 4
+    values = {", ".join(pair): one.choice["MAP"][", ".join(pair)] for pair, (_, one) in alone.items()}
+    found, technique = tried(tmp_path / "chosen")
+    best = max(pairs, key=lambda pair: values[", ".join(pair)])  # the first of equal ones
+    assert technique.choice == {"wrong files": best[0], "calibration": best[1], "MAP": values}
+    assert found == alone[best][0]
+    # a folder that is only read knows what was chosen
+    again, read = tried(tmp_path / "chosen")
+    assert (again, read.choice) == (found, technique.choice)
+    # whichever is best on validation is taken
+    learn = Training.learn
+    for wanted in pairs:
+        name = f"combiner, {', '.join(wanted)}"
+
+        def praised(one: Training, model: Any, what: str, *rest: Any, praise: str = name, **values: Any) -> float:
+            learn(one, model, what, *rest, **values)
+            return float(what == praise)
+
+        monkeypatch.setattr(Training, "learn", praised)
+        found, technique = tried(tmp_path / f"as {name}")
+        assert (technique.choice["wrong files"], technique.choice["calibration"]) == wanted
+        assert found == alone[wanted][0]
+
+
+def test_versions_calibrate_by_all_files_of_validation_reports(tmp_path: Path) -> None:
+    made = project()
+    train, validation = parts(made)
+    [query] = [ask(made, one.report.id) for one in validation]
+    technique = Dnnloc(settings(negatives=1, calibration="versions"), made)
+    technique.fit(train, validation, tmp_path)
+    assert technique._fitted is not None
+    combiner = technique._fitted[1]
+    features = technique.features.of(query)
+    assert combiner.low[1:] == pytest.approx(features.min(axis=0))
+    assert combiner.high[1:] == pytest.approx(features.max(axis=0))
+
+
+def test_all_validation_reports_are_asked_unless_fewer_are_wanted(tmp_path: Path) -> None:
+    made = project()
+    cases = list(made.fix_history.cases)
+    for number, wanted in ((0, len(cases)), (1, 1)):
+        training = Dnnloc(settings(validation_reports=number), made).training(cases, cases, tmp_path)
+        assert len(training.validation) == wanted
 
 
 def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:

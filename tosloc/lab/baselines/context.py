@@ -270,6 +270,8 @@ class Baseline(ABC):
 
     def __init__(self, settings: Any, context: BaselineContext, seed: int = 7) -> None:
         self.settings, self.context, self.seed = settings, context, seed
+        self.choice: Mapping[str, Any] = {}
+        """What ``fit`` has chosen on validation, where it chooses."""
 
     @classmethod
     def training_cases(cls, settings: Any, train: Sequence[Case]) -> Sequence[Case]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat
 
 from tosloc.arrays import Array, Arrays, load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.data.splits import fix_order
@@ -38,8 +38,8 @@ class LearningSettings(Settings):
 
     train_reports: NonNegativeInt = 600
     """Training reports that are learned from, the newest; 0 for all."""
-    validation_reports: PositiveInt = 100
-    """Validation reports, evenly spaced, whose MAP stops the training."""
+    validation_reports: NonNegativeInt = 100
+    """Validation reports, evenly spaced, whose MAP stops the training; 0 for all."""
     learning_rate: PositiveFloat = 1e-3
     patience: NonNegativeInt = 3
     """Epochs without a better MAP after which a training stops; 0: never."""
@@ -153,12 +153,12 @@ class Training:
         *,
         epochs: int,
         weight_decay: float = 0.0,
-    ) -> None:
+    ) -> float:
         """Train by Adam until validation gains nothing for ``patience`` epochs; the model then has the best weights.
 
-        Without ``validate`` all epochs are gone through. Of equally good epochs the later is the best. Everything is
-        kept after every epoch, and an epoch's randomness depends on nothing before it, so that a training that goes on
-        ends as one that was never stopped.
+        Returns what ``validate`` gave them. Without ``validate`` all epochs are gone through, and it is minus the loss.
+        Of equally good epochs the later is the best. Everything is kept after every epoch, and an epoch's randomness
+        depends on nothing before it, so that a training that goes on ends as one that was never stopped.
         """
         import torch
 
@@ -183,6 +183,7 @@ class Training:
         if best:
             set_weights(model, best, "best/")
         model.eval()
+        return state.best
 
     def _resumed(
         self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
@@ -256,7 +257,8 @@ class LearnedBaseline(Baseline):
         if settings.threads:
             torch.set_num_threads(settings.threads)
         device = torch.device("cuda" if settings.device == "auto" and torch.cuda.is_available() else "cpu")
-        stop_by = evenly_spaced([case for case in validation if case.fixed], settings.validation_reports)
+        usable = [case for case in validation if case.fixed]
+        stop_by = evenly_spaced(usable, settings.validation_reports or len(usable))
         cases = self.training_cases(settings, train)
         return Training(settings, self.seed, cases, stop_by, device, folder, self._key(train, stop_by), progress)
 

@@ -20,7 +20,7 @@ POSITIVE_WEIGHT_LIMIT: Final = 50.0
 
 @dataclass(eq=False)
 class Combiner:
-    """The network with the range of each feature in the training pairs."""
+    """The network with the range of each feature."""
 
     low: FloatArray
     """(6,)"""
@@ -42,7 +42,7 @@ class Combiner:
         return next(self.network.parameters()).device
 
     def scaled(self, features: Float32Array) -> Float32Array:
-        """(P, 6) features between 0 and 1; one that never differed in training is 0."""
+        """(P, 6) features between 0 and 1; one whose range is a point is 0."""
         span = self.high - self.low
         scaled = np.where(span > 0, (features - self.low) / np.where(span > 0, span, 1.0), 0.0)
         clipped: Float32Array = np.clip(scaled, 0.0, 1.0).astype(np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc.combiner import Combiner, weighted_loss
 from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures
 from tosloc.lab.baselines.dnnloc.relevancy import Relevancy, autoencoder, autoencoder_epoch
-from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
+from tosloc.lab.baselines.dnnloc.settings import Calibration, DnnlocSettings, WrongFiles
 from tosloc.lab.baselines.dnnloc.terms import TermWeighting
 from tosloc.lab.baselines.training import (
     LearnedBaseline,
@@ -85,7 +85,11 @@ class Dnnloc(LearnedBaseline):
         return combiner.scores(combiner.scaled(table))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
-        """Learn projections, phi1 and combiner; a folder that holds them already is read."""
+        """Learn projections, phi1 and combiner; a folder that holds them already is read.
+
+        Where wrong files or calibration are to be chosen, all of them are learned from, and the first with the highest
+        MAP on validation stays.
+        """
         training = self.training(train, validation, folder, progress)
         self._fitted = self._load(training)
         if self._fitted is not None:
@@ -93,32 +97,60 @@ class Dnnloc(LearnedBaseline):
         cases, stop_by = training.cases, training.validation
         if len(cases) < 2 or not stop_by:
             raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
-        pairs = [self._pairs(case, training, number) for number, case in enumerate(cases, start=1)]
+        wrongs, calibrations = self._to_try()
+        pairs = [self._pairs(case, wrongs, training, number) for number, case in enumerate(cases, start=1)]
         lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
         older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         relevancy = self._build_relevancy(train, training)
         self._fit_projections(relevancy, train, training)
-        self._fit_relevancy(relevancy, pairs[:older], lists, training)
-        combiner = self._fit_combiner(relevancy, pairs[older:], lists, training)
+        projected = weights_of(relevancy.network)
+        tried: dict[str, float] = {}
+        for wrong in wrongs:
+            set_weights(relevancy.network, projected)
+            of_kind = [by_kind[wrong] for by_kind in pairs]
+            self._fit_relevancy(f"relevancy, {wrong}", relevancy, of_kind[:older], lists, training)
+            for calibration in calibrations:
+                name = f"{wrong}, {calibration}"
+                combiner, score = self._fit_combiner(name, calibration, relevancy, of_kind[older:], lists, training)
+                if not tried or score > max(tried.values()):
+                    best = weights_of(relevancy.network), combiner
+                    self.choice = {"wrong files": wrong, "calibration": calibration, "MAP": tried}
+                tried[name] = score
+        weights, combiner = best
+        set_weights(relevancy.network, weights)
+        relevancy.forget()
         self._fitted = relevancy, combiner
         self._save(training, relevancy, combiner)
 
+    def _to_try(self) -> tuple[Sequence[WrongFiles], Sequence[Calibration]]:
+        """The wrong files and calibrations to learn with: one each, or all that there are to choose from."""
+        wrong, calibration = self.settings.wrong_files, self.settings.calibration
+        return (
+            get_args(WrongFiles) if wrong == "chosen" else (wrong,),
+            get_args(Calibration) if calibration == "chosen" else (calibration,),
+        )
+
     # What is learned from
 
-    def _pairs(self, case: Case, training: Training, number: int) -> LabelledFiles:
-        """The fixed files of a training report and some wrong ones."""
+    def _pairs(
+        self, case: Case, wrongs: Sequence[WrongFiles], training: Training, number: int
+    ) -> dict[WrongFiles, LabelledFiles]:
+        """The fixed files of a training report and some wrong ones, by the kind of these."""
         query = self.context.query(case.report, case.version)
         features = self.features.of(query)
         fixed = fixed_positions(query, case.fixed)
-        if self.settings.wrong_files == "hardest":
-            similarity = features[:, 0]
-        else:
-            similarity = np.random.default_rng([self.seed, number]).random(len(features))
-        chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
-        training.progress("features for training", number, len(training.cases))
-        chosen_features = features[chosen].astype(np.float32)
         among_chosen = np.arange(len(fixed), dtype=np.int64)
-        return LabelledFiles(case.report, query.version.rows[chosen], chosen_features, among_chosen, len(case.fixed))
+        found: dict[WrongFiles, LabelledFiles] = {}
+        for wrong in wrongs:
+            if wrong == "hardest":
+                similarity = features[:, 0]
+            else:
+                similarity = np.random.default_rng([self.seed, number]).random(len(features))
+            chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
+            rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
+            found[wrong] = LabelledFiles(case.report, rows, of_chosen, among_chosen, len(case.fixed))
+        training.progress("features for training", number, len(training.cases))
+        return found
 
     def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
         """All files of a validation report."""
@@ -170,7 +202,12 @@ class Dnnloc(LearnedBaseline):
             training.learn(coder, name, epoch, None, epochs=self.settings.projection_epochs)
 
     def _fit_relevancy(
-        self, relevancy: Relevancy, pairs: Sequence[LabelledFiles], lists: Sequence[LabelledFiles], training: Training
+        self,
+        name: str,
+        relevancy: Relevancy,
+        pairs: Sequence[LabelledFiles],
+        lists: Sequence[LabelledFiles],
+        training: Training,
     ) -> None:
         import torch
 
@@ -198,17 +235,26 @@ class Dnnloc(LearnedBaseline):
 
         epoch = in_batches(len(rows), settings.relevancy_batch, loss)
         above = relevancy.above_projections
-        training.learn(above, "relevancy", epoch, validate, epochs=settings.relevancy_epochs)
+        training.learn(above, name, epoch, validate, epochs=settings.relevancy_epochs)
         relevancy.forget()
 
     def _fit_combiner(
-        self, relevancy: Relevancy, pairs: Sequence[LabelledFiles], lists: Sequence[LabelledFiles], training: Training
-    ) -> Combiner:
+        self,
+        name: str,
+        calibration: Calibration,
+        relevancy: Relevancy,
+        pairs: Sequence[LabelledFiles],
+        lists: Sequence[LabelledFiles],
+        training: Training,
+    ) -> tuple[Combiner, float]:
+        """A combiner, and its MAP on validation."""
         settings = self.settings
-        table = np.concatenate(self._tables(relevancy, pairs))
-        low, high = table.min(axis=0).astype(np.float64), table.max(axis=0).astype(np.float64)
+        table, of_lists = np.concatenate(self._tables(relevancy, pairs)), self._tables(relevancy, lists)
+        ranged = [table] if calibration == "pairs" else of_lists
+        low = np.min([one.min(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
+        high = np.max([one.max(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
         combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, training.device)
-        scaled_lists = [combiner.scaled(one) for one in self._tables(relevancy, lists)]
+        scaled_lists = [combiner.scaled(one) for one in of_lists]
 
         def validate() -> float:
             return mean_average_precision(
@@ -216,15 +262,15 @@ class Dnnloc(LearnedBaseline):
                 for scaled, one in zip(scaled_lists, lists, strict=True)
             )
 
-        training.learn(
+        score = training.learn(
             combiner.network,
-            "combiner",
+            f"combiner, {name}",
             combiner.epoch(combiner.scaled(table), _labels(pairs), settings.combiner_batch),
             validate,
             epochs=settings.combiner_epochs,
             weight_decay=settings.weight_decay,
         )
-        return combiner
+        return combiner, score
 
     # What was learned, on disk
 
@@ -233,13 +279,14 @@ class Dnnloc(LearnedBaseline):
         arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
         for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
             arrays |= {f"{side}/terms": pack_words(weighting.terms, "\n"), f"{side}/idf": weighting.idf}
-        training.save(_FILE, arrays)
+        training.save(_FILE, arrays, dict(self.choice))
 
     def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
         found = training.load(_FILE)
         if found is None:
             return None
         arrays: Any = found[0]
+        self.choice = found[1]
         report, code = (
             TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"], "\n")), arrays[f"{side}/idf"])
             for side in ("report", "code")

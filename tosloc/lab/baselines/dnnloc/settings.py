@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, NonNegativeFloat, PositiveInt, Strict
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, Strict
 
 from tosloc.lab.baselines.training import LearningSettings
+
+WrongFiles: TypeAlias = Literal["hardest", "random"]
+"""Which other files of a report's version the networks learn from: the most similar by phi2, or any."""
+Calibration: TypeAlias = Literal["pairs", "versions"]
+"""What gives the range of each feature: the training pairs, or all files of the validation reports' versions."""
 
 
 class DnnlocSettings(LearningSettings):
@@ -14,9 +19,11 @@ class DnnlocSettings(LearningSettings):
 
     NO_UPSTREAM: ClassVar[str] = "DNNLOC has no public code of its authors to follow: use it with the profile 'clean'"
 
+    train_reports: NonNegativeInt = 0
+    validation_reports: NonNegativeInt = 0
     negatives: PositiveInt = 300
-    wrong_files: Literal["hardest", "random"] = "hardest"
-    """Which other files of a report's version the networks learn from."""
+    wrong_files: WrongFiles | Literal["chosen"] = "chosen"
+    calibration: Calibration | Literal["chosen"] = "chosen"
     report_terms: PositiveInt = 5_000
     code_terms: PositiveInt = 10_000
     projection: PositiveInt = 600
