@@ -116,6 +116,8 @@ class StageOneSettings(Section):
 
     method: Literal["linear", "paper"] = "linear"
     features: Words = ()
+    train_reports: Annotated[int, Field(ge=0)] = 0
+    shipped: bool = True
     fit: Literal["listwise", "differential_evolution"] = "listwise"
     l2: Annotated[float, Field(ge=0)] = 1e-3
     shrink_to_default: Annotated[float, Field(ge=0)] = 0.03

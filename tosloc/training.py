@@ -54,7 +54,8 @@ def train(
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
 
     With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
-    ``default`` is the stage one that training may lean on: the shipped one, another, or None.
+    ``default`` is the stage one that training may lean on: the shipped one, unless the settings do without, another, or
+    None.
     """
     folder = Path(out).expanduser()
     watch = Stopwatch()
@@ -74,7 +75,7 @@ def train(
         tables.make("validation")
         watch.took("features of train and validation")
         if default == "shipped":
-            default = shipped_stage_one() if is_shipped() else None
+            default = shipped_stage_one() if config.stage_one.shipped and is_shipped() else None
         localizer = Localizer(config)
         localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
         watch.took("fit and choice")
@@ -168,6 +169,7 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     useful = [case for case in train if case.fixed]
     if not useful:
         raise ToslocError(NOTHING_TO_LEARN)
+    useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
         return useful[-settings.evolution.train_reports :], 0
     return useful, settings.sampled_negatives

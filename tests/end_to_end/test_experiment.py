@@ -20,6 +20,7 @@ from tosloc.records import BugReport
 from tosloc.retrieval import extraction as extraction_module
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 RANKER = {"enabled": True, "depth": 10, "rounds": 5, "leaves": 4, "min_leaf": 3, "l2": 1.0}
 CONFIG = toy.config(0.6, 0.2, ranker=RANKER)
@@ -55,6 +56,18 @@ def test_training_learns(out):
     assert not (out / "work").exists()
     record = json.loads((out / "provenance.json").read_text())
     assert record["splits"] == {"train": 24, "validation": 8, "test": 8}
+
+
+def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
+    few = toy.config(0.6, 0.2, ranker=RANKER, train_reports=9, shipped=False)
+    train(project, "few", few, default="shipped", keep_features=True)
+    stored = StoredFeatureTables.read(project.folder / "few")
+    assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]
+    tried = json.loads((project.folder / "few/checkpoint/weights.json").read_text())["validation"]["tried"]
+    assert not any("default" in name for name in tried)
+    train(project, "leaning", CONFIG, default="shipped")
+    tried = json.loads((project.folder / "leaning/checkpoint/weights.json").read_text())["validation"]["tried"]
+    assert any("default" in name for name in tried)
 
 
 def test_every_ranking_holds_every_file(out, project):
