@@ -34,7 +34,7 @@ source = "nobody's paper"
 projects = ["ash", "oak"]
 left_out = ["what is not there"]
 [tolerance]
-ok = 0.0005
+same = 0.0005
 near = 0.05
 [paper."all files".MRR]
 longest = {{ ash = 0.31 }}
@@ -157,8 +157,13 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch, tmp_p
         for measure, mean in (("MRR", run.mrr), ("MAP", run.map)):
             assert numbers["all files", measure, system, "ash"]["ours"] == mean
     assert {key[3] for key in numbers} == {"ash", "oak"}
-    assert {one["verdict"] for one in numbers.values()} == {"new"}
-    assert numbers["all files", "MRR", "longest", "ash"]["paper"] == 0.31
+    assert {one["as stored"] for one in numbers.values()} == {"new"}
+    published = numbers["all files", "MRR", "longest", "ash"]
+    assert published["published"] == 0.31
+    assert published["ours - published"] == published["ours"] - 0.31
+    assert published["ours / published"] == published["ours"] / 0.31
+    other = numbers["all files", "MRR", "longest", "oak"]
+    assert [other[name] for name in ("published", "ours - published", "ours / published")] == [None, None, None]
     pairs = json.loads(out)["pairs"]["oak"]
     assert [(one["a"], one["b"]) for one in pairs] == [
         ("longest", "learner"),
@@ -184,8 +189,9 @@ def test_numbers_are_expected_once_they_were_written(made, reproduce, expected):
     assert reproduce("table-4", "--update")[0] == 0
     code, out, _ = reproduce("table-4")
     assert code == 0
-    assert out.endswith("24 numbers: 24 ok\n")
-    assert reproduce("table-4", "--only", "ash")[1].endswith("12 numbers: 12 ok; 12 expected, but not measured now\n")
+    assert out.endswith("24 numbers, against those stored: 24 same\n")
+    half = reproduce("table-4", "--only", "ash")[1]
+    assert half.endswith("12 numbers, against those stored: 12 same; 12 stored, but not measured now\n")
     path = expected / "table-4.toml"
     written = read_expected(path)
     key = ("all files", "MRR", "longest", "ash")
@@ -195,7 +201,7 @@ def test_numbers_are_expected_once_they_were_written(made, reproduce, expected):
         assert read_expected(path).ours[key] == pytest.approx(number + off, abs=1e-6)
         found = reproduce("table-4")
         assert found[0] == code
-        assert f"23 ok, 1 {verdict}" in found[1]
+        assert f"23 same, 1 {verdict}" in found[1]
         [line] = [
             line for line in found[1].splitlines() if line.rstrip().endswith(f" {verdict}") and "numbers" not in line
         ]
@@ -219,7 +225,9 @@ def test_the_document_gets_the_table_and_its_figure(made, reproduce, tmp_path):
     assert text.endswith("<!-- end -->\n\nWords that stay.\n")
     assert "old" not in text
     assert "$ tosloc lab reproduce table-4 --only ash,oak\n" in text
-    assert "| MRR, all files | ash | oak | check |" in text
+    assert "| MRR, all files | ash | oak | ours - published | as stored |" in text
+    assert "| MAP, all files | ash | oak | as stored |" in text  # the paper has none of its numbers
+    assert "as stored: against what this project measured and stored before" in text
     assert "- left out: what is not there" in text
     assert "![Table 4: toys](figures/table-4.png)" in text
     drawn = sorted(path.name for path in (docs.parent / "figures").iterdir())
@@ -229,7 +237,7 @@ def test_the_document_gets_the_table_and_its_figure(made, reproduce, tmp_path):
     assert {line.split("|")[-2].strip() for line in text.splitlines() if line.startswith("| longest | .")} == {"new"}
     assert reproduce("table-4", "--docs", str(docs), "--update")[0] == 0
     now = {line.split("|")[-2].strip() for line in docs.read_text().splitlines() if line.startswith("| longest | .")}
-    assert now == {"ok"}
+    assert now == {"same"}
     docs.write_text("<!-- reproduce: table-4 -->\n")
     before = sorted(path.stat().st_mtime_ns for path in (docs.parent / "figures").iterdir())
     code, _, err = reproduce("table-4", "--docs", str(docs))
@@ -295,7 +303,7 @@ def test_without_making_what_is_there_is_read(made, reproduce, tmp_path):
     options = ["--finished", "--runs", str(tmp_path / "some"), "--out", str(tmp_path / "new")]
     code, out, err = reproduce("table-4", *options)
     assert code == 0
-    assert "4 numbers: 4 new" in out
+    assert "4 numbers, against those stored: 4 new" in out
     assert "no run of longest on ash, longest on oak, learner on oak" in err
 
 

@@ -46,7 +46,7 @@ config = "../two.toml"
 train_reports = 10
 candidates = [5, 2]
 [tolerance]
-ok = 0.0005
+same = 0.0005
 near = 0.05
 [paper.elm]
 word2vec = {{ MRR = 0.34, MAP = 0.26 }}

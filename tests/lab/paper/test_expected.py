@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tosloc.cli.lab.paper_tables import cell_text
 from tosloc.config import load_config
 from tosloc.errors import ConfigError
 from tosloc.lab.paper.expected import MEASURED, RerankerExperiments, Tolerance, read_expected
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, checked
+from tosloc.lab.paper.tables import Cell, Nearness, PaperTable, TableResult, compared
 
 HEAD = """# A comment that stays.
 title = "made up"
@@ -19,7 +20,7 @@ source = "nowhere"
 projects = ["one", "two"]
 
 [tolerance]
-ok = 0.01
+same = 0.01
 near = 0.1
 
 [paper.MAP]
@@ -40,9 +41,13 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("measured", "verdict"),
-    [(0.5, "ok"), (0.51, "ok"), (0.49, "ok"), (0.5101, "near"), (0.6, "near"), (0.3999, "differs"), (0.9, "differs")],
+    [
+        *((value, "same") for value in (0.5, 0.51, 0.49)),
+        *((value, "near") for value in (0.5101, 0.6)),
+        *((value, "differs") for value in (0.3999, 0.9)),
+    ],
 )
-def test_a_number_is_ok_near_or_differs(file, measured, verdict):
+def test_a_number_is_the_same_near_or_differs(file, measured, verdict):
     [one] = read_expected(file).check({("MAP", "a system", "one"): measured})
     assert (one.verdict, one.expected, one.paper, one.measured) == (verdict, 0.5, 0.3, measured)
 
@@ -54,8 +59,8 @@ def test_a_number_that_was_never_measured_is_new(file):
 
 def test_tolerances_may_be_shares_of_the_expected_number():
     tolerance = Tolerance(0.1, 0.5, relative=True)
-    assert [tolerance.verdict(200, value) for value in (220, 179.9, 300, 301)] == ["ok", "near", "near", "differs"]
-    assert [tolerance.verdict(0, value) for value in (0, 0.001)] == ["ok", "differs"]
+    assert [tolerance.verdict(200, value) for value in (220, 179.9, 300, 301)] == ["same", "near", "near", "differs"]
+    assert [tolerance.verdict(0, value) for value in (0, 0.001)] == ["same", "differs"]
     assert Tolerance(0.1, 0.5).verdict(0.5, float("nan")) == "differs"
 
 
@@ -69,15 +74,40 @@ def test_a_row_has_the_worst_verdict_of_its_numbers(file):
     table = PaperTable(
         ["MAP", "one", "two", "p"], [row("a system", 0.5, 0.3), row("unknown", 1, None), row("none", None, None)]
     )
-    assert [line[-1] for line in checked(table, expected).rows] == ["near", "new", ""]
-    assert checked(table, expected).heads == ["MAP", "one", "two", "p", "check"]
+    assert [line[-1] for line in compared(table, expected).rows] == ["near", "new", ""]
+    assert compared(table, expected).heads == ["MAP", "one", "two", "p", "as stored"]
     bare = PaperTable(["MAP", "one"], [["a system", Cell(0.5)]])
-    assert checked(bare, expected) is bare
+    assert compared(bare, expected) == bare
     assert TableResult([table]).numbers == {
         ("MAP", "a system", "one"): 0.5,
         ("MAP", "a system", "two"): 0.3,
         ("MAP", "unknown", "one"): 1,
     }
+
+
+def test_nearness_to_the_paper_has_a_column_of_its_own(file):
+    expected = read_expected(file)
+    shares = PaperTable(
+        ["MAP", "one", "two"],
+        [
+            ["a system", Cell(0.5, "share", ("MAP", "a system", "one"), 0.3), Cell(0.25, paper=0.3)],
+            ["half", Cell(None, "share", paper=0.3), Cell(0.25, paper=0.2)],
+            ["none", Cell(0.5), Cell(None)],
+        ],
+    )
+    found = compared(shares, expected)
+    assert found.heads == ["MAP", "one", "two", "ours - published", "as stored"]
+    assert [row[-1] for row in found.rows] == ["same", "", ""]  # whatever the paper says
+    assert [cell_text(row[-2]) for row in found.rows] == ["+.20, -.05", "-, +.05", ""]
+    counts = PaperTable(
+        ["files", "one", "two", "p"],
+        [["read", Cell(300, "count", paper=200), Cell(5, "count", paper=0), Cell(0.5, "p")]],
+    )
+    found = compared(counts, expected)
+    assert found.heads == ["files", "one", "two", "p", "ours / published"]
+    [near] = (cell for cell in found.rows[0] if isinstance(cell, Nearness))
+    assert near.values == [1.5, None]
+    assert cell_text(near) == "1.50, -"
 
 
 def test_an_update_writes_what_was_measured_and_keeps_the_rest(file):
@@ -101,7 +131,7 @@ def test_an_update_writes_what_was_measured_and_keeps_the_rest(file):
         ("title = 1", "title should be a text in quotes, not 1"),
         ("", "title lacks"),
         (HEAD.replace("source", "sources"), "unknown key 'sources', did you mean 'source'?"),
-        (HEAD.replace("ok = 0.01", "ok = 1"), "near not below ok"),
+        (HEAD.replace("same = 0.01", "same = 1"), "near not below same"),
         (HEAD.replace("near = 0.1", "nearly = 0.1"), "unknown key 'nearly', did you mean 'near'?"),
         (HEAD.replace("0.3", '"much"'), "[paper]: MAP.a system.one should be a number, not 'much'"),
         (HEAD.replace('["one", "two"]', "[1]"), "projects should be a list of texts"),

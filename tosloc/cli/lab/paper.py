@@ -1,4 +1,4 @@
-"""The command ``reproduce``: the tables and figures of the paper, made again and checked. Heavy imports wait inside."""
+"""The command ``reproduce``: the tables and figures of the paper, made again. Heavy imports wait inside."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reproduce(
         int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
     ] = 0,
     expected: Annotated[
-        Path, typer.Option("--expected", help="Folder of TABLE.toml, the expected numbers.")
+        Path, typer.Option("--expected", help="Folder of TABLE.toml: the paper's numbers, and ours as stored.")
     ] = EXPECTED,
     update: Annotated[bool, typer.Option("--update", help="Write the measured numbers there.")] = False,
     docs: Annotated[
@@ -70,8 +70,9 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper again.
 
-    Downloads nothing and goes on where it was interrupted. Numbers are checked against those expected: ok, near or
-    differs (exit code 1); new where none is expected yet. The paper's stand in brackets.
+    Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets, and how far ours are
+    off in a column of their own. "As stored" compares with what this project measured before, not with the paper: same,
+    near or differs (exit code 1); new where nothing is stored yet.
     """
     from tosloc.cli.lab import paper_tables as show
     from tosloc.cli.printing import print_json

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
-    from tosloc.lab.paper.tables import Cell, WorkStep
+    from tosloc.lab.paper.tables import Cell, Nearness, WorkStep
+
+NEAR: Final = "ours - published, ours / published: in the order of the columns"
+STORED: Final = "as stored: against what this project measured and stored before; it says nothing of the paper"
 
 
-def cell_text(cell: str | Cell) -> str:
+def cell_text(cell: str | Cell | Nearness) -> str:
     """A cell as people read it, with the paper's number in brackets."""
+    from tosloc.lab.paper.tables import Nearness
+
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, Nearness):
+        return _nearness(cell)
     text = _number(cell.value, cell.form) + cell.mark
     if cell.interval is not None:
         text += f" {within(cell.interval, sign=cell.form == 'change')}"
@@ -46,12 +53,32 @@ def _published(value: float, form: str) -> str:
     return _number(value, form)
 
 
-def _texts(made: Reproduced) -> list[tuple[str, Sequence[str], list[list[str]]]]:
-    """Title, heads and rows of each table, with the verdict of each row."""
-    from tosloc.lab.paper.tables import checked
+def _nearness(row: Nearness) -> str:
+    """Differences from the paper's numbers, or ratios to them, in the order of the columns; nothing where it has none.
 
-    tables = [checked(table, made.expected) for table in made.outcome.tables]
+    >>> from tosloc.lab.paper.tables import Cell, Nearness
+    >>> _nearness(Nearness([Cell(0.4, paper=0.24), Cell(0.2), Cell(0.2, paper=0.2)])), _nearness(Nearness([Cell(0.2)]))
+    ('+.16, -, .00', '')
+    >>> _nearness(Nearness([Cell(563, "count", paper=860), Cell(1759, "count", paper=3693)]))
+    '.65, .48'
+    """
+    values = row.values
+    if all(value is None for value in values):
+        return ""
+    texts = (UNKNOWN if value is None else f"{value:{'' if row.as_ratio else '+'}.2f}" for value in values)
+    return ", ".join(".00" if text in ("+0.00", "-0.00") else text.replace("0.", ".", 1) for text in texts)
+
+
+def _texts(made: Reproduced) -> list[tuple[str, Sequence[str], list[list[str]]]]:
+    """Title, heads and rows of each table, each row beside the paper's and the stored numbers."""
+    from tosloc.lab.paper.tables import compared
+
+    tables = [compared(table, made.expected) for table in made.outcome.tables]
     return [(one.title, one.heads, [[cell_text(cell) for cell in row] for row in one.rows]) for one in tables]
+
+
+def _cells(made: Reproduced) -> Iterator[Cell]:
+    return (cell for table in made.outcome.tables for cell in table.cells())
 
 
 def print_steps(steps: Sequence[WorkStep], as_json: bool) -> None:
@@ -66,7 +93,7 @@ def print_steps(steps: Sequence[WorkStep], as_json: bool) -> None:
 
 
 def print_reproduced(made: Reproduced) -> None:
-    """The tables, how many numbers are as expected, and the notes."""
+    """The tables, how many numbers are as stored, and the notes."""
     from tosloc.cli.printing import print_notes, print_table
 
     for title, heads, rows in _texts(made):
@@ -81,20 +108,25 @@ def _summary(made: Reproduced) -> str:
     checks = made.checks
     counted = {verdict: sum(check.verdict == verdict for check in checks) for verdict in VERDICTS}
     numbers = "1 number" if len(checks) == 1 else f"{len(checks):,} numbers"
-    text = f"{numbers}: " + (", ".join(f"{count:,} {verdict}" for verdict, count in counted.items() if count) or "none")
+    found = ", ".join(f"{count:,} {verdict}" for verdict, count in counted.items() if count)
+    text = f"{numbers}, against those stored: {found or 'none'}"
     absent = len(made.expected.ours.keys() - {check.key for check in checks})
-    return f"{text}; {absent:,} expected, but not measured now" if absent else text
+    return f"{text}; {absent:,} stored, but not measured now" if absent else text
 
 
 def plain_values(made: Reproduced) -> dict[str, Any]:
     """For machines."""
+    from tosloc.lab.paper.tables import off_published
+
     numbers = [
         {
             "key": list(one.key),
             "ours": one.measured,
-            "paper": one.paper,
-            "expected": one.expected,
-            "verdict": one.verdict,
+            "published": one.paper,
+            "ours - published": off_published(one.measured, one.paper),
+            "ours / published": off_published(one.measured, one.paper, ratio=True),
+            "stored": one.expected,
+            "as stored": one.verdict,
         }
         for one in made.checks
     ]
@@ -119,7 +151,9 @@ def markdown(made: Reproduced, command: str = "") -> str:
     parts.append("\n".join(f"- {name}: {text}" for name, text in about.items() if text))
     for title, heads, rows in _texts(made):
         parts += [title, markdown_table(heads, rows).rstrip()]
-    notes = [*made.outcome.notes, *(f"left out: {one}" for one in expected.left_out)]
+    columns = {NEAR: any(cell.paper is not None for cell in _cells(made)), STORED: bool(made.checks)}
+    notes = [*made.outcome.notes, *(note for note, there in columns.items() if there)]
+    notes += [f"left out: {one}" for one in expected.left_out]
     parts.append("\n".join("- " + note.replace("*", r"\*") for note in notes))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -19,9 +19,10 @@ from tosloc.files import write_text
 from tosloc.lab.paper.toml import check_keys, text_list_of, text_of
 
 Key: TypeAlias = tuple[str, ...]
-Verdict: TypeAlias = Literal["ok", "new", "near", "differs"]
+Verdict: TypeAlias = Literal["same", "new", "near", "differs"]
+"""Of a measured number against the stored one; ``new`` where none is stored."""
 
-VERDICTS: Final[tuple[Verdict, ...]] = ("ok", "new", "near", "differs")
+VERDICTS: Final[tuple[Verdict, ...]] = ("same", "new", "near", "differs")
 """From best to worst."""
 MEASURED: Final = '# Measured; "tosloc lab reproduce TABLE --update" writes what follows.'
 ROUNDING: Final = 1e-9
@@ -32,18 +33,18 @@ _KEYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a number may be off."""
+    """How far a number may be off the stored one."""
 
-    ok: float = 0.0
+    same: float = 0.0
     near: float = 0.0
     relative: bool = False
-    """Whether both are shares of the expected number."""
+    """Whether both are shares of the stored number."""
 
     def verdict(self, expected: float | None, measured: float) -> Verdict:
         """What to say of a measured number.
 
         >>> [Tolerance(0.001, 0.01).verdict(0.5, value) for value in (0.501, 0.49, 0.489)]
-        ['ok', 'near', 'differs']
+        ['same', 'near', 'differs']
         >>> Tolerance(0.1, 0.2, relative=True).verdict(50, 56), Tolerance().verdict(None, 1.0)
         ('near', 'new')
         """
@@ -51,8 +52,8 @@ class Tolerance:
             return "new"
         unit = abs(expected) if self.relative else 1.0
         off = abs(measured - expected)
-        if off <= self.ok * unit + ROUNDING:
-            return "ok"
+        if off <= self.same * unit + ROUNDING:
+            return "same"
         return "near" if off <= self.near * unit + ROUNDING else "differs"
 
 
@@ -143,7 +144,7 @@ def read_expected(path: Path) -> Expected:
 def worst(verdicts: Iterator[Verdict]) -> Verdict | None:
     """The worst of some verdicts; None of none.
 
-    >>> worst(iter(["ok", "near", "new"]))
+    >>> worst(iter(["same", "near", "new"]))
     'near'
     """
     return max(verdicts, key=VERDICTS.index, default=None)
@@ -173,13 +174,13 @@ def _tolerance(values: Any, where: str) -> Tolerance:
     section = f"{where} [tolerance]"
     if not isinstance(values, dict):
         raise ConfigError(f"{where}: tolerance is a section, [tolerance]")
-    check_keys(values, ("ok", "near", "relative"), section)
-    ok, near, relative = values.get("ok", 0.0), values.get("near", 0.0), values.get("relative", False)
-    if not _is_number(ok) or not _is_number(near) or not 0 <= ok <= near:
-        raise ConfigError(f"{section}: ok and near are numbers, 0 or more, near not below ok")
+    check_keys(values, ("same", "near", "relative"), section)
+    same, near, relative = values.get("same", 0.0), values.get("near", 0.0), values.get("relative", False)
+    if not _is_number(same) or not _is_number(near) or not 0 <= same <= near:
+        raise ConfigError(f"{section}: same and near are numbers, 0 or more, near not below same")
     if not isinstance(relative, bool):
         raise ConfigError(f"{section}: relative should be true or false, not {relative!r}")
-    return Tolerance(float(ok), float(near), relative)
+    return Tolerance(float(same), float(near), relative)
 
 
 def _numbers(values: Any, above: Key, where: str) -> Iterator[tuple[Key, float]]:

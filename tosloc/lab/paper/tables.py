@@ -1,4 +1,4 @@
-"""What a table of the paper becomes: tables of cells, of which some are numbers to be checked."""
+"""What a table of the paper becomes: tables of cells, beside the paper's numbers and those stored before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Form: TypeAlias = Literal["share", "change", "count", "one", "ratio", "p"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number, None where it is not known. With a ``key`` it is checked."""
+    """One number, None where it is not known. With a ``key`` it is compared with the stored one."""
 
     value: float | None
     form: Form = "share"
@@ -28,6 +28,35 @@ class Cell:
     interval: Interval | None = None
     mark: str = ""
     """Stands behind the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near the numbers of a row are to the paper's: their differences, or ratios where they are no shares."""
+
+    cells: Sequence[Cell]
+    """The numbers of the row in those columns that the paper has any numbers in."""
+
+    @property
+    def as_ratio(self) -> bool:
+        """Whether it is told by ratios: of counts, lengths and times."""
+        return any(cell.form not in ("share", "change") for cell in self.cells)
+
+    @property
+    def values(self) -> list[float | None]:
+        """Ours less the paper's, or ours over the paper's, of each cell; None where there is no number of both."""
+        return [off_published(cell.value, cell.paper, ratio=self.as_ratio) for cell in self.cells]
+
+
+def off_published(ours: float | None, paper: float | None, *, ratio: bool = False) -> float | None:
+    """Ours less the paper's number, or over it; None without both, or for the ratio to 0.
+
+    >>> off_published(0.5, 0.25), off_published(0.5, 0.25, ratio=True), off_published(0.5, None)
+    (0.25, 2.0, None)
+    """
+    if ours is None or paper is None or (ratio and not paper):
+        return None
+    return ours / paper if ratio else ours - paper
 
 
 def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cell]) -> list[list[str | Cell]]:
@@ -41,12 +70,17 @@ class PaperTable:
     """One printed table; rows begin with their name."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[str | Cell | Nearness]]
     title: str = ""
 
     def cells(self) -> Iterator[Cell]:
         """All cells that are numbers."""
-        return (cell for row in self.rows for cell in row if isinstance(cell, Cell))
+        return (cell for row in self.rows for cell in numbers_of(row))
+
+
+def numbers_of(row: Sequence[str | Cell | Nearness]) -> list[Cell]:
+    """The cells of a row that are numbers."""
+    return [cell for cell in row if isinstance(cell, Cell)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +110,36 @@ class TableResult:
 
     @property
     def numbers(self) -> dict[Key, float]:
-        """Every measured number that is checked."""
+        """Every measured number that is stored."""
         cells = (cell for table in self.tables for cell in table.cells())
         return {cell.key: cell.value for cell in cells if cell.key is not None and cell.value is not None}
 
 
-def checked(table: PaperTable, expected: Expected) -> PaperTable:
-    """The table with a last column, the worst verdict of the numbers of each row, if it has any that are checked."""
-    if not any(cell.key is not None for cell in table.cells()):
-        return table
-    rows = []
-    for row in table.rows:
-        verdicts = (
-            expected.tolerance.verdict(expected.ours.get(cell.key), cell.value)
-            for cell in row
-            if isinstance(cell, Cell) and cell.key is not None and cell.value is not None
-        )
-        rows.append([*row, worst(verdicts) or ""])
-    return PaperTable([*table.heads, "check"], rows, table.title)
+def compared(table: PaperTable, expected: Expected) -> PaperTable:
+    """The table with two more columns where they apply: how near the paper each row is, and whether it is as stored.
+
+    As stored is the worst verdict of a row's numbers against those that this project stored when it measured them last;
+    it says nothing of the paper.
+    """
+    heads, rows = list(table.heads), [list(row) for row in table.rows]
+    published = {
+        column
+        for row in table.rows
+        for column, cell in enumerate(row)
+        if isinstance(cell, Cell) and cell.paper is not None
+    }
+    if published:
+        near = [Nearness(numbers_of([row[column] for column in sorted(published)])) for row in table.rows]
+        heads.append(f"ours {'/' if any(one.as_ratio for one in near) else '-'} published")
+        for row, one in zip(rows, near, strict=True):
+            row.append(one)
+    if any(cell.key is not None for cell in table.cells()):
+        heads.append("as stored")
+        for row, whole in zip(rows, table.rows, strict=True):
+            verdicts = (
+                expected.tolerance.verdict(expected.ours.get(cell.key), cell.value)
+                for cell in numbers_of(whole)
+                if cell.key is not None and cell.value is not None
+            )
+            row.append(worst(verdicts) or "")
+    return PaperTable(heads, rows, table.title)
