@@ -9,12 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-NOUNS = {"records", "config", "errors", "files", "arrays"}
+NOUNS = {"records", "config", "errors", "files", "processes", "interruption", "arrays"}
 MODELS = {"data", "analysis", "index", "learning", "retrieval", "reranking"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
     "files": set(),
+    "processes": set(),
+    "interruption": set(),
     "arrays": {"errors", "files"},
     "config": {"errors"},
     "metrics": {"records"},
@@ -37,7 +39,7 @@ PRODUCT = set(BELOW)
 BELOW |= {
     "lab": PRODUCT,
     "cli": PRODUCT | {"lab"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "interruption"},
     "scripts": PRODUCT | {"lab", "cli"},
 }
 LAZILY = {("cli", "lab")}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
-
+TYPE_CHECKING = False  # not from typing: a command answers Ctrl-C once this module is loaded, so it loads nothing
 if TYPE_CHECKING:
+    from typing import Any
+
     from tosloc.data.git import Repository
     from tosloc.data.reports import read_report, read_reports
     from tosloc.localizer import Localizer
+    from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
 
 __version__ = "0.1.0"
 
@@ -26,7 +26,7 @@ __all__ = [
     "read_reports",
 ]
 
-_HOMES = {
+_HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.records") | {
     "Localizer": "tosloc.localizer",
     "Repository": "tosloc.data.git",
     "read_report": "tosloc.data.reports",

@@ -1,18 +1,28 @@
-"""The command ``tosloc``, also as ``python -m tosloc``: Ctrl-C while it is still loading is answered like any other."""
+"""The command ``tosloc``, also as ``python -m tosloc``: it listens to signals before it loads anything."""
 
 from __future__ import annotations
 
+import os
 import sys
+
+try:
+    from tosloc import interruption
+except KeyboardInterrupt:
+    print("tosloc: interrupted; run the same command again to go on", file=sys.stderr)
+    sys.exit(130)
 
 
 def main() -> int:
     """Exit code of the command that the arguments name."""
-    try:
-        from tosloc.cli import main as run
-    except KeyboardInterrupt:
-        print("tosloc: interrupted; nothing was begun", file=sys.stderr)
-        return 130
-    return run()
+    interruption.end_at_signals()
+    from tosloc.cli import main as run
+    from tosloc.cli.guard import INTERRUPTED
+
+    code = run()
+    if code in INTERRUPTED:
+        os._exit(code)  # Python would wait for threads and processes that the interruption has left behind
+    interruption.ignore_signals()
+    return code
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
-from tosloc import __main__ as entry
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.errors import StoreError
@@ -267,6 +266,7 @@ def raising(error: BaseException) -> Callable[..., None]:
     return work
 
 
+INTERRUPTED = "interrupted; run the same command again to go on"
 FULL = "no room left on the disk; make room and run the same command again to go on"
 
 
@@ -281,7 +281,7 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), 2, f"/x/facts.db: {FULL}"),
         (OSError(errno.ENOSPC, "No space left on device"), 2, FULL),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 2, "/x: Permission denied"),
-        (KeyboardInterrupt(), 130, "interrupted; run the same command again to go on"),
+        (KeyboardInterrupt(), 130, INTERRUPTED),
     ],
 )
 def test_an_error_is_one_sentence(
@@ -341,19 +341,38 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([name, "--help"]) == 0
 
 
-def test_an_interruption_while_the_command_loads(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Interrupting:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "tosloc.cli":
-                raise KeyboardInterrupt
+LOADING = """
+import signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            try:
+                {what}
+            except BaseException:
+                print("this was not to be raised")
+sys.meta_path.insert(0, Interrupting())
+sys.argv[0] = "tosloc"
+from tosloc.__main__ import main
+sys.exit(main())
+"""
 
-    for name in [name for name in sys.modules if name.split(".")[:2] == ["tosloc", "cli"]]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    assert entry.main() == 130
-    assert capsys.readouterr().err == "tosloc: interrupted; nothing was begun\n"
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [("signal.raise_signal(signal.SIGINT)", 130), ("signal.raise_signal(signal.SIGTERM)", 143)],
+    ids=["SIGINT", "SIGTERM"],
+)
+def test_a_signal_while_the_command_loads(what: str, code: int) -> None:
+    command = [sys.executable, "-c", LOADING.format(what=what), "tosloc.cli", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"tosloc: {INTERRUPTED}\n")
+
+
+def test_ctrl_c_before_the_command_listens() -> None:
+    program = LOADING.format(what="raise KeyboardInterrupt").replace("except BaseException", "except ValueError")
+    command = [sys.executable, "-c", program, "tosloc.interruption"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"tosloc: {INTERRUPTED}\n")
 
 
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import Final, NamedTuple, TypeAlias
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.analysis.fact_rows import PackedFacts, pack_facts
@@ -20,6 +19,7 @@ from tosloc.analysis.facts import analyse
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
+from tosloc.processes import Worker, parallel
 from tosloc.records import Progress, silent
 
 BATCH_BLOBS: Final = 64
@@ -90,13 +90,14 @@ def build(
     added = missing = fallback = 0
     done = known
     progress("analysing", done, total)
-    for result in _run(str(repo_path), batches, effective_n_jobs(jobs)):
-        present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
-        missing += len(result) - len(present)
-        added += store.put(present)
-        fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
-        done += len(result)
-        progress("analysing", done, total)
+    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs))) as results:
+        for result in results:
+            present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
+            missing += len(result) - len(present)
+            added += store.put(present)
+            fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
+            done += len(result)
+            progress("analysing", done, total)
     return BuildReport(added, known, missing, fallback)
 
 
@@ -125,7 +126,7 @@ def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
     return batches
 
 
-def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Iterator[_Result]:
+def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. What was in flight when a worker died is done again, blob by blob."""
     if jobs == 1 or len(batches) < 2:
         for batch in batches:
@@ -142,9 +143,10 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Iterator[_Result]:
 
         try:
             # joblib balances long batches by itself: at most two wait for each worker
-            for number, result in Parallel(jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls()):
-                del left[number]
-                yield result
+            with parallel(calls(), jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs") as results:
+                for number, result in results:
+                    del left[number]
+                    yield result
             return
         except (BrokenLoky, BrokenProcessPool):
             for number in started:
@@ -173,16 +175,11 @@ def _analyse_batch(path: str, batch: _Batch) -> _Result:
 def _one_by_one(path: str, batch: _Batch) -> _Result:
     """The batch, each blob in a process that may die; one that does is analysed without a parser."""
     result: _Result = []
-    executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-    try:
+    with Worker() as worker:
         for task in batch:
             try:
-                result += executor.submit(_analyse_batch, path, (task,)).result()
+                result += worker.call(_analyse_batch, path, (task,))
             except BrokenProcessPool:
-                executor.shutdown()
-                executor = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
                 text = decode(next(data for _, data in _repository(path).texts([task.blob])) or b"")
                 result.append(_Analysed(task.blob, task.language, pack_facts(analyse(text, task.suffix, parse=False))))
-    finally:
-        executor.shutdown(cancel_futures=True)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -11,8 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from tosloc.cli import commands, interchange, judging, localize
-from tosloc.cli.guard import INTERRUPTED, Interrupted, guarded
+from tosloc.cli.guard import guarded
 from tosloc.errors import ToslocError
+from tosloc.interruption import Interrupted, exit_code
 
 MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
 """Commands that became commands of ``tosloc lab``."""
@@ -99,7 +101,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="tosloc")
     except SystemExit as done:
-        if done.code == INTERRUPTED:  # before a command had begun
+        if done.code == exit_code(signal.SIGINT):  # before a command had begun
             raise Interrupted from None
         return done.code if isinstance(done.code, int) else int(bool(done.code))
     return 0

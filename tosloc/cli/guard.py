@@ -4,35 +4,48 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
 
 from tosloc.errors import ToslocError
+from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
 WRONG_INPUT = 2
-INTERRUPTED = 130
-
-
-class Interrupted(BaseException):
-    """Ctrl-C, on its way past the command line library, which would answer it in its own words."""
+INTERRUPTED = (exit_code(signal.SIGINT), exit_code(signal.SIGTERM))
+"""Exit codes of a command that Ctrl-C or SIGTERM ended: 130 and 143."""
 
 
 def guarded(run: Callable[[], int]) -> int:
     """Exit code of ``run``, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
+    received: list[int] = []
+    code = 0
+    try:
+        with raising(received):
+            code = _answered(run)
+    except BaseException:  # also what a library has made of the interruption, such as an ImportError
+        if not received:
+            raise
+    return exit_code(received[0]) if received else code
+
+
+def _answered(run: Callable[[], int]) -> int:
+    """Exit code of ``run``; an error that is foreseen becomes a sentence."""
     try:
         code = run()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed before the command began
+            sys.stdout.flush()
         return code
     except (Interrupted, KeyboardInterrupt):
-        return _say("interrupted; run the same command again to go on", INTERRUPTED)
+        return _say(SENTENCE, exit_code(signal.SIGINT))
     except ToslocError as error:
-        return _say(str(error), WRONG_INPUT)
+        return _say(f"tosloc: {error}", WRONG_INPUT)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         _forget_output()
         return 1
     except OSError as error:
         _forget_output()
-        return _say(_about(error), WRONG_INPUT)
+        return _say(f"tosloc: {_about(error)}", WRONG_INPUT)
 
 
 def _forget_output() -> None:
@@ -52,5 +65,5 @@ def _about(error: OSError) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    print("tosloc: " + " ".join(sentence.split()), file=sys.stderr)
+    tell(sentence)
     return code

@@ -32,6 +32,7 @@ from tosloc.data.git_process import (
 )
 from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.processes import start
 from tosloc.records import Names, Snapshot
 
 _BATCH: Final = 48
@@ -151,11 +152,10 @@ class Repository:
                 return found.id
         elif revision.strip() and not set(revision) & {"\n", "\0"}:
             command = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
-            done = subprocess.run(
-                [self._program, *SAFE_OPTIONS, *command], env=self._own_environment(), capture_output=True, check=False
-            )
-            if done.returncode == 0:
-                return done.stdout.decode("ascii").strip()
+            process = start([self._program, *SAFE_OPTIONS, *command], self._own_environment(), subprocess.DEVNULL)
+            output, _ = process.communicate()
+            if process.returncode == 0:
+                return output.decode("ascii").strip()
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -265,9 +265,7 @@ class Repository:
             source.write(stdin)
             source.seek(0)
             command = [self._program, *SAFE_OPTIONS, *arguments]
-            process = subprocess.Popen(
-                command, stdin=source, stdout=subprocess.PIPE, stderr=errors, env=self._environment()
-            )
+            process = start(command, self._environment(), source, errors)
             assert process.stdout is not None
             try:
                 yield process.stdout

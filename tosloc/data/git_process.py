@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tosloc.errors import RepositoryError
+from tosloc.processes import start
 
 _SETTINGS: Final = (
     "core.fsmonitor=false",
@@ -43,9 +38,7 @@ class ObjectReader:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.owner = os.getpid()
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-        )
+        self._process = start(command, environment)
 
     def ask(self, names: Sequence[str], found: list[GitObject | None]) -> bool:
         """Whether git answered all; answers are appended to ``found`` (None: no such object, or several)."""
@@ -127,21 +120,6 @@ def clean_environment() -> dict[str, str]:
     }
 
 
-@functools.cache
-def _scratch_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="tosloc-git-"))
-    remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
-    Finalize(None, remove, exitpriority=0)  # the way a worker process ends, which knows nothing of atexit
-    atexit.register(remove)
-    return folder
-
-
 def empty_git_directory(id_length: int) -> Path:
-    """A git directory without objects, names or configuration, made once for the whole program."""
-    folder = _scratch_folder() / ("sha256.git" if id_length == 64 else "sha1.git")
-    if not (folder / "HEAD").is_file():
-        (folder / "refs").mkdir(parents=True, exist_ok=True)
-        if id_length == 64:
-            (folder / "config").write_text("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n")
-        (folder / "HEAD").write_text("ref: refs/heads/none\n")
-    return folder
+    """A git directory without objects, names or configuration: a part of the package, since git never writes there."""
+    return Path(__file__).parent / ("empty_sha256" if id_length == 64 else "empty_sha1")

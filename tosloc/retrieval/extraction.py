@@ -28,6 +28,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
+from tosloc.processes import parallel
 from tosloc.records import BoolArray, BugReport, Case, Float32Array, LongArray, Names, Progress, Snapshot, silent
 from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
@@ -97,11 +98,10 @@ class Extraction:
         if missing:
             calls = [joblib.delayed(_extract)(self, block, path) for block, path in missing]
             workers = min(joblib.effective_n_jobs(jobs), len(calls))
-            for finished in joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
-                calls
-            ):
-                done += finished
-                progress(what, done, len(tasks))
+            with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                for finished in results:
+                    done += finished
+                    progress(what, done, len(tasks))
         return paths
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:

@@ -26,6 +26,7 @@ from tosloc.data.history import History
 from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened
+from tosloc.processes import parallel
 from tosloc.records import (
     BoolArray,
     BugReport,
@@ -73,12 +74,12 @@ class ParsedFiles:
         calls = (joblib.delayed(_parse)(texts(blobs[start : start + _BATCH])) for start in range(0, len(blobs), _BATCH))
         sources: list[ParsedSource] = []
         row_of_blob: dict[str, int] = {}
-        workers = joblib.Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")
-        for parsed in workers(calls):
-            for blob, source in parsed:
-                row_of_blob[blob] = len(sources)
-                sources.append(source)
-            progress("reading files", len(sources), len(blobs))
+        with parallel(calls, jobs, return_as="generator", pre_dispatch="2*n_jobs") as results:
+            for parsed in results:
+                for blob, source in parsed:
+                    row_of_blob[blob] = len(sources)
+                    sources.append(source)
+                progress("reading files", len(sources), len(blobs))
         return cls(sources, row_of_blob)
 
     def rows_by_blob(self, chosen: BoolArray) -> list[int]:

@@ -1,0 +1,112 @@
+"""What this process starts ends with it, whatever either is doing, and does not see Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing import Pipe
+from pathlib import Path
+
+import joblib
+import pytest
+
+from tosloc import processes
+
+PROGRAM = """
+import os, re, signal, subprocess, sys, time
+from joblib import delayed
+from tosloc import processes
+
+def seized(number):
+    if number == 2:  # one more than the workers: it never begins
+        return
+    print(os.getpid(), flush=True)
+    re.match("(a+)+$", "a" * 60 + "b")  # holds the interpreter for good
+
+def with_git(number):
+    child = processes.start(["sleep", "600"], dict(os.environ))
+    print(child.pid, os.getpid(), flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "program":
+        child = processes.start(["sleep", "600"], dict(os.environ))
+        print(child.pid, flush=True)
+    elif sys.argv[1] == "worker":
+        processes.Worker().call(seized, 1)
+    else:
+        with processes.parallel(map(delayed(globals()[sys.argv[1]]), range(3)), 2, return_as="generator") as results:
+            list(results)
+    time.sleep(600)
+"""
+
+
+def gone(process: int, seconds: float = 5.0) -> bool:
+    """Whether a process ends within some seconds; one that waits to be asked for its exit code has ended."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+            os.kill(process, 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes end when they next do something")
+@pytest.mark.parametrize(("what", "lines"), [("program", 1), ("worker", 1), ("seized", 2), ("with_git", 2)])
+def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with (
+        (tmp_path / "said").open("wb") as said,
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "program.py"), what], stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        started = [int(word) for _ in range(lines) for word in process.stdout.readline().split()]
+        process.kill()
+        process.wait(10)
+        assert started
+        assert [number for number in started if not gone(number)] == []
+        process.stdout.read()  # nobody holds it any more, the trackers of semaphores neither
+    assert (tmp_path / "said").read_text() == ""
+
+
+def test_a_program_does_not_see_ctrl_c() -> None:
+    process = processes.start(["cat"], dict(os.environ))
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(b"still here") == (b"still here", None)
+    assert process.returncode == 0
+
+
+def test_a_worker_whose_line_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    reading, writing = Pipe(duplex=False)
+    writing.close()
+    processes._exit_when_closed(reading)
+    assert codes == [1]
+
+
+def test_other_backends_of_joblib() -> None:
+    with (
+        joblib.parallel_config("threading"),
+        processes.parallel(map(joblib.delayed(abs), range(-9, 0)), 2, return_as="generator") as results,
+    ):
+        assert list(results) == list(range(9, 0, -1))
+
+
+@pytest.mark.slow
+def test_calls_that_are_given_up() -> None:
+    calls = [joblib.delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
+    with processes.parallel(calls, 2, return_as="generator_unordered") as results:
+        next(results)
+    with processes.parallel(calls[::2], 2, return_as="generator") as results:
+        assert list(results) == [None, None]

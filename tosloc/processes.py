@@ -1,0 +1,184 @@
+"""Processes that this one starts: they end when it ends, however it does, and leave Ctrl-C to it.
+
+Each holds the reading end of a pipe whose writing end this process alone has, so the system closes that one when this
+process is gone. On Linux the kernel then kills whoever holds the other end, whatever it is doing; unlike a parent-death
+signal this does not depend on the thread that started it. Elsewhere a worker waits for the end of the pipe in a thread,
+and git ends when its standard input or output does.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+
+
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    stdin: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """A running program; its output, and by default its input, are pipes. Raises OSError when it cannot be run."""
+    if sys.platform != "linux":
+        with no_ctrl_c():
+            return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment)
+    reading, writing = os.pipe()
+    try:
+        with no_ctrl_c():
+            process = subprocess.Popen(
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment, pass_fds=[reading]
+            )
+        _kill_when_closed(reading, process.pid)
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    weakref.finalize(process, os.close, writing)
+    return process
+
+
+@contextmanager
+def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterator[Any]]:
+    """Results of calls that ``joblib.delayed`` made, as ``joblib.Parallel(jobs, **options)`` gives them.
+
+    ``options`` has a ``return_as`` that is a generator. Calls that are unfinished at the end of the block are given up,
+    and their processes killed. Where joblib is told to use another backend than its own processes, such as Dask, the
+    life of its workers is that backend's.
+    """
+    from joblib import Parallel
+    from joblib.parallel import BACKENDS, get_active_backend
+
+    if isinstance(get_active_backend()[0], BACKENDS["loky"]):
+        options = options | {"initializer": end_with_parent, "initargs": (_line()[0],)}
+        _start_trackers()
+    with no_ctrl_c():
+        results: Generator[Any, None, None] = Parallel(jobs, **options)(calls)
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib's, that results were not used
+            results.close()
+
+
+class Worker:
+    """One process for calls that may bring it down. Close it, or use it in a ``with`` block."""
+
+    def __init__(self) -> None:
+        self._executor: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function answers there. Raises what it raises, and BrokenProcessPool when the process dies."""
+        from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_context
+
+        if self._executor is None:
+            _start_trackers()
+            self._executor = ProcessPoolExecutor(
+                1, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(_line()[0],)
+            )
+        with no_ctrl_c():
+            future: Future[Any] = self._executor.submit(function, *arguments)
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the process; another call starts another."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+
+
+def end_with_parent(line: Connection) -> None:
+    """End this process when the other end of the pipe ``line`` is closed; do not answer Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        with suppress(OSError):  # where /proc is not to be seen
+            # opened anew: this process has its own entry at the pipe, which names it as the one to be killed
+            _kill_when_closed(os.open(f"/proc/self/fd/{line.fileno()}", os.O_RDONLY | os.O_NONBLOCK), os.getpid())
+            if line.poll():  # it was closed before that
+                os._exit(1)
+            return
+    threading.Thread(target=_exit_when_closed, args=(line,), daemon=True).start()
+
+
+@contextmanager
+def no_ctrl_c() -> Iterator[None]:
+    """Processes that are started within never see a Ctrl-C, which a terminal sends to all: their parent ends them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+if sys.platform == "linux":
+    import fcntl
+
+    def _kill_when_closed(reading: int, process: int) -> None:
+        """Have the kernel kill a process when the pipe is closed at its other end."""
+        with suppress(OSError):  # a kernel without it: the process ends with its input or output
+            fcntl.fcntl(reading, fcntl.F_SETOWN, process)
+            fcntl.fcntl(reading, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(reading, fcntl.F_SETFL, fcntl.fcntl(reading, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _exit_when_closed(line: Connection) -> None:
+    with suppress(EOFError, OSError):
+        line.recv_bytes()
+    os._exit(1)
+
+
+@functools.cache
+def _line() -> tuple[Connection, Connection]:
+    """The pipe of all workers: the end that they are given, and the one that this process keeps."""
+    from multiprocessing import Pipe
+
+    return Pipe(duplex=False)
+
+
+def _start_trackers() -> None:
+    """Start the processes that clean up semaphores of killed ones.
+
+    Here, since starting them later would let Ctrl-C through to the first worker; and silent, since what they say is of
+    no use to whoever killed a command.
+    """
+    if sys.platform == "win32":
+        return
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as joblib_tracker
+
+    sys.warnoptions.append("ignore:resource_tracker")
+    try:
+        resource_tracker.ensure_running()
+        joblib_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove("ignore:resource_tracker")
