@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import math
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.errors import CheckpointError
-from tosloc.files import written_whole
+from tosloc.files import most_unpacked, plain_size, printable, written_whole
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
@@ -30,9 +33,14 @@ def pack_strings(strings: Sequence[str]) -> Arrays:
 
 
 def unpack_strings(arrays: Mapping[str, Array], name: str) -> tuple[str, ...]:
-    """Strings from the two arrays that ``pack_strings`` made, which stand under ``name``."""
-    joined = arrays[f"{name}.bytes"].tobytes()
-    ends = arrays[f"{name}.ends"].tolist()
+    """Strings from the two arrays that ``pack_strings`` made, which stand under ``name``.
+
+    Raises KeyError or ValueError when they are not such arrays.
+    """
+    packed = checked(arrays, f"{name}.bytes", np.uint8, None)
+    lengths = checked(arrays, f"{name}.ends", np.int64, None)
+    check_starts(np.concatenate((np.zeros(1, dtype=np.int64), lengths)), len(packed), f"{name}.ends")
+    joined, ends = packed.tobytes(), lengths.tolist()
     return tuple(joined[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends]))
 
 
@@ -48,6 +56,32 @@ def pack_words(words: Iterable[str], separator: str = " ") -> npt.NDArray[np.uin
 def unpack_words(packed: Array, separator: str = " ") -> list[str]:
     """The strings of ``pack_words``."""
     return packed.tobytes().decode("utf-8", "surrogatepass").split(separator) if len(packed) else []
+
+
+def checked(arrays: Mapping[str, Array], name: str, dtype: npt.DTypeLike, *shape: int | None) -> Array:
+    """The array of a name, of this type and this shape; None is any length. Raises KeyError or ValueError."""
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(wanted in (None, size) for wanted, size in zip(shape, array.shape))  # noqa: B905
+    if array.dtype != dtype or not fits:
+        raise ValueError(f"{name} is of another type or length")
+    return array
+
+
+def check_starts(starts: npt.NDArray[Any], end: int, name: str) -> None:
+    """Raise ValueError unless starts (n + 1,) begin at 0, never fall and come to ``end``."""
+    if not len(starts) or starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
+        raise ValueError(f"{name} do not go from 0 to {end}")
+
+
+def check_numbers(array: Array, below: float, name: str, least: float = 0) -> None:
+    """Raise ValueError unless all numbers are at least ``least`` and less than ``below``."""
+    if array.size and not least <= array.min() <= array.max() < below:  # not a number compares as false, too
+        raise ValueError(f"{name} are out of bounds")
+
+
+def all_finite(array: Array) -> bool:
+    """Whether every number is one."""
+    return bool(np.isfinite(array).all())
 
 
 def prefixed(name: str, arrays: Mapping[str, Array]) -> Arrays:
@@ -75,12 +109,65 @@ def save_arrays(path: Path, arrays: Mapping[str, Array], level: int = 6) -> None
 
 
 def load_arrays(path: Path) -> Arrays:
-    """Arrays of an .npz. Raises CheckpointError when it is missing or damaged; never unpickles."""
+    """Arrays of an .npz that ``save_arrays`` wrote. Raises CheckpointError when it is missing or damaged.
+
+    Nothing is unpickled, and memory is taken only for what the sizes in the archive, the heads of the arrays and the
+    size of the file agree on.
+    """
     try:
-        # opened here, because numpy leaves a damaged archive open
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        size = plain_size(path)
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if sum(entry.file_size for entry in entries) > most_unpacked(size):
+                raise ValueError("it would unpack to far more than such files hold")
+            arrays = {_name(entry): _array(archive, entry) for entry in entries}
+            if len(arrays) < len(entries):
+                raise ValueError("two arrays have one name")
+            return arrays
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, RuntimeError) as error:
+    except (*_DAMAGED, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
+
+
+_DAMAGED: Final = (
+    *(ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, RuntimeError, OverflowError),
+    *(struct.error, tokenize.TokenError, SyntaxError),
+)
+"""What reading an archive that is damaged raises, as numpy and zipfile do it."""
+_KINDS: Final = "biuf"
+"""Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
+
+
+def _name(entry: zipfile.ZipInfo) -> str:
+    if not entry.filename.endswith(".npy"):
+        raise ValueError(f"{printable(entry.filename[:80])} is no array")
+    return entry.filename.removesuffix(".npy")
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    """One array, of numbers and in the order of C, as ``save_arrays`` writes them."""
+    with archive.open(entry) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{entry.filename} is of another format")
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in _KINDS or not dtype.isnative or is_fortran or min(shape, default=0) < 0:
+            raise ValueError(f"{entry.filename} holds no plain numbers")
+        if file.tell() + size != entry.file_size:
+            raise ValueError(f"{entry.filename} is not as large as it says")
+        array = np.empty(shape, dtype)
+        into = array.reshape(-1).view(np.uint8)
+        done = 0
+        while done < size:
+            piece = file.read(min(size - done, _PIECE))
+            if not piece:
+                raise ValueError(f"{entry.filename} is cut off")
+            into[done : done + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+            done += len(piece)
+        if file.read(1):  # at the end, which is also when the sum over the bytes is compared
+            raise ValueError(f"{entry.filename} goes on after its end")
+        return array
+
+
+_PIECE: Final = 1 << 20

@@ -1,9 +1,13 @@
-"""What was learned, on disk: JSON, LightGBM's text, arrays and safetensors; never pickle. Also the shipped weights."""
+"""What was learned, on disk: JSON, LightGBM's text, arrays and safetensors; never pickle. Also the shipped weights.
+
+One small file, written last, holds the SHA-256 of every other one: nothing is parsed before all of them fit.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
+import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -13,10 +17,10 @@ import numpy as np
 
 import tosloc
 from tosloc.analysis.facts import ANALYSER
-from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
+from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
 from tosloc.errors import CheckpointError
-from tosloc.files import write_text
+from tosloc.files import parse_json, plain_size, printable, read_plain, write_text
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.reranking import RERANKERS, reranker_class
@@ -28,6 +32,10 @@ from tosloc.retrieval.stage_one import StageOne
 _SCHEMA: Final = 1
 """Version of the checkpoint's layout."""
 WEIGHTS_FILE: Final = "weights.json"
+DIGESTS_FILE: Final = "digests.json"
+"""{"sha256": {path in the folder: SHA-256 of the file}}"""
+_LARGEST_WEIGHT: Final = 1e9
+_LARGEST_RECORD: Final = 1 << 28
 _RANKER_FILE: Final = "ranker.txt"
 REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
@@ -46,12 +54,73 @@ def checkpoint_folder(folder: str | Path) -> Path:
     raise CheckpointError(f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote")
 
 
+def write_digests(folder: Path) -> None:
+    """Write the digests of all files of a checkpoint, as they are now; last of all.
+
+    Raises CheckpointError for something in it that is neither a plain file nor a folder of them.
+    """
+    digests = {name: _digest(path) for name, path in _files(folder).items()}
+    write_text(folder / DIGESTS_FILE, json.dumps({"sha256": digests}, indent=1, sort_keys=True) + "\n")
+
+
+def check_digests(folder: Path) -> None:
+    """Raise CheckpointError, naming the file, unless a checkpoint's files are those whose digests it holds.
+
+    One that an earlier TosLoc wrote has no digests; what is in its files is looked at alone.
+    """
+    where = folder / DIGESTS_FILE
+    if not where.exists():
+        if "digests" in read_record(folder / WEIGHTS_FILE):
+            raise CheckpointError(f"{where} is missing; train again, or copy the whole folder")
+        return
+    digests, present = read_record(where).get("sha256"), _files(folder)
+    if not isinstance(digests, dict):
+        raise CheckpointError(f"{where} holds no digests; train again, or copy the whole folder")
+    for name in sorted(digests.keys() | present.keys()):
+        if name not in present:
+            raise CheckpointError(f"{folder / printable(name)} is missing; train again, or copy the whole folder")
+        if name not in digests:
+            raise CheckpointError(
+                f"{folder / printable(name)} is no part of this checkpoint ({DIGESTS_FILE} does not name it); take it"
+                " away"
+            )
+        if digests[name] != _digest(present[name]):
+            raise CheckpointError(
+                f"{folder / printable(name)} is damaged or was changed ({DIGESTS_FILE} has another SHA-256 of it);"
+                " train again, or copy the whole folder"
+            )
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Path within the folder -> each file, but for the digests and what has a hidden name."""
+    found: dict[str, Path] = {}
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in [*folders, *files]:
+            path = Path(parent, name)
+            if path.is_dir() and not path.is_symlink():
+                continue
+            if not name.startswith(".") and path != folder / DIGESTS_FILE:
+                found[path.relative_to(folder).as_posix()] = path
+    return found
+
+
+def _digest(path: Path) -> str:
+    try:
+        plain_size(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error
+
+
 def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, Any]:
     """What weights.json holds of stage one."""
     return {
         "schema": _SCHEMA,
         "tosloc": tosloc.__version__,
         "analyser": ANALYSER,
+        "digests": DIGESTS_FILE,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "mix": stage.ranker.weight_ if stage.ranker is not None else None,
         "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
@@ -79,15 +148,17 @@ def read_stage_one(record: Mapping[str, Any], folder: Path, config: Config) -> S
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
     ranker = None
     if weight is not None:
-        if not _is_number(weight):
+        if not _is_number(weight) or weight < 0:
             raise CheckpointError(f"{where} mixes in the learned ranker by no number; train again")
         ranker = _ranker(folder / _RANKER_FILE, config, float(weight))
+        if ranker.features != len(weights) + 2:
+            raise CheckpointError(f"{folder / _RANKER_FILE} reads other features than {where} weighs; train again")
     return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
 
 
 def _ranker(path: Path, config: Config, weight: float) -> HeadRanker:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); copy the whole folder") from error
     try:
@@ -97,7 +168,7 @@ def _ranker(path: Path, config: Config, weight: float) -> HeadRanker:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
 def is_shipped() -> bool:
@@ -112,6 +183,7 @@ def shipped_stage_one() -> StageOne:
             "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
         )
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
+        check_digests(folder)
         return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, Config())
 
 
@@ -124,7 +196,7 @@ def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
         )
     if name is None:
         return None
-    if name not in RERANKERS:
+    if not isinstance(name, str) or name not in RERANKERS:
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
@@ -145,7 +217,9 @@ def read_known_reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
     """What ``write_known_reports`` wrote. Raises CheckpointError."""
     stored = load_arrays(path)
     try:
-        return Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
+        documents, paths = Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
+        check_numbers(documents.files, len(paths), "files")
+        return documents, paths
     except NOT_FITTING as error:
         raise damaged(path, error) from error
 
@@ -158,8 +232,8 @@ def damaged(path: Path, error: Exception) -> CheckpointError:
 def read_record(path: Path) -> dict[str, Any]:
     """A JSON object of a checkpoint. Raises CheckpointError."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        record = parse_json(read_plain(path, _LARGEST_RECORD).decode("utf-8"))
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); train again, or copy the whole folder") from error
     if not isinstance(record, dict):
         raise CheckpointError(f"{path} is not a JSON object; train again, or copy the whole folder")

@@ -165,9 +165,9 @@ class TermsSettings(Section):
     width: Annotated[int, Field(ge=2)] = 64
     min_files: Annotated[int, Field(ge=1)] = 3
     min_reports: Annotated[int, Field(ge=1)] = 2
-    report_terms: Annotated[int, Field(ge=1)] = 64
-    content_terms: Annotated[int, Field(ge=1)] = 160
-    history_terms: Annotated[int, Field(ge=1)] = 64
+    report_terms: Annotated[int, Field(ge=1, le=4096)] = 64
+    content_terms: Annotated[int, Field(ge=1, le=4096)] = 160
+    history_terms: Annotated[int, Field(ge=1, le=4096)] = 64
     history_years: Annotated[float, Field(gt=0)] = 2.0
     train_reports: Annotated[int, Field(ge=0)] = 0
     depth: Annotated[int, Field(ge=2)] = 150
@@ -190,11 +190,11 @@ class StageTwoSettings(Section):
     code_encoder: str = ""
     report_encoder: str = ""
     token_pooling: Literal["mean", "first"] = "mean"
-    chunks: Annotated[int, Field(ge=1)] = 10
-    chunk_tokens: Annotated[int, Field(ge=8)] = 256
-    report_tokens: Annotated[int, Field(ge=8)] = 256
+    chunks: Annotated[int, Field(ge=1, le=10_000)] = 10
+    chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
+    report_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
     chunk_pooling: Literal["softmax", "mean", "max", "first"] = "softmax"
-    adapter_rank: Annotated[int, Field(ge=0)] = 64
+    adapter_rank: Annotated[int, Field(ge=0, le=10_000)] = 64
     cosine: bool = True
     best_chunk: bool = True
     candidates: Annotated[int, Field(ge=1)] = 50

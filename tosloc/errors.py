@@ -27,6 +27,19 @@ class StoreError(ToslocError):
     """A facts store of another schema, a damaged one, or no room to write it."""
 
 
+class DamagedFacts(StoreError):
+    """Rows of a facts store whose content is not what was written; they can be made again from their blobs."""
+
+    def __init__(self, sentence: str, rows: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(sentence)
+        self.rows = rows
+        """(blob, language) of each."""
+
+
+class StoreWarning(UserWarning):
+    """What was mended in a store by itself, in one sentence."""
+
+
 class CheckpointError(ToslocError):
     """A checkpoint folder that is incomplete, damaged or made for something else."""
 

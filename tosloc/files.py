@@ -1,15 +1,24 @@
-"""Files that are written whole or not at all, keys of what is kept in files, and their names as text."""
+"""Files that are written whole or not at all, and read within bounds; keys of what they keep; their names as text."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+MOST_BYTES: Final = 1 << 30
+"""What ``read_plain`` reads at most."""
+_UNPACKED_FREELY, _UNPACKED_TIMES = 1 << 28, 100
+_MOST_DIGITS: Final = 40
+_DEEPEST: Final = 100
 
 
 @contextmanager
@@ -33,6 +42,61 @@ def write_text(path: Path, text: str) -> None:
     """Write text whole or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def plain_size(path: Path) -> int:
+    """Bytes of a plain file. Raises OSError for any other: a pipe, say, from which reading might never end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "no plain file", str(path))
+    return found.st_size
+
+
+def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Content of a plain file. Raises OSError for any other, and for one of more than ``most`` bytes."""
+    if plain_size(path) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
+    return path.read_bytes()
+
+
+def most_unpacked(packed: int) -> int:
+    """Bytes that a compressed file of ``packed`` bytes may hold: no file of ours holds so many times its size."""
+    return max(_UNPACKED_FREELY, _UNPACKED_TIMES * packed)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a text of JSON. Raises ValueError, also where it is nested too deeply or a number is not finite."""
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_int=_whole, parse_float=_finite)
+        _check_depth(value, _DEEPEST)
+        return value
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if not left:
+        raise ValueError("nested too deeply")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(inner, dict | list):
+            _check_depth(inner, left - 1)
+
+
+def _no_number(token: str) -> float:
+    raise ValueError(f"{token} is not a number")
+
+
+def _whole(token: str) -> int:
+    if len(token) > _MOST_DIGITS:
+        raise ValueError("a number is too long")
+    return int(token)
+
+
+def _finite(token: str) -> float:
+    value = float(token)
+    if not math.isfinite(value):
+        raise ValueError(f"a number is too large: {token[:_MOST_DIGITS]}")
+    return value
 
 
 def key_of(*parts: Any) -> str:

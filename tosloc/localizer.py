@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.config import Config
 from tosloc.data.git import Repository, decode
-from tosloc.errors import StoreError, ToslocError
+from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView
@@ -169,7 +170,7 @@ class Localizer:
     def open(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
         snapshot = indexed.sources(revision)
-        built = indexed.index([snapshot], progress)
+        built = indexed.index([snapshot], progress, check=False)
         notes = []
         if built.missing:
             notes.append(
@@ -226,6 +227,8 @@ class Localizer:
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
+        if not np.isfinite(scores).all():
+            raise CheckpointError("the weights give scores that are no numbers; train again")
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
         return Localization(ranking, first, scores, notes, reranker, reranked)
 
@@ -256,16 +259,18 @@ class Localizer:
         write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
         # last, because a folder without it is no checkpoint
         write_text(folder / checkpoint.WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
+        checkpoint.write_digests(folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles.
 
-        Raises CheckpointError when it is missing, incomplete or made by a newer version.
+        Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
         """
         path = checkpoint.checkpoint_folder(folder)
+        checkpoint.check_digests(path)
         config = path / "config.json"
-        localizer = cls(Config.from_record(checkpoint.read_record(config), str(config)))
+        localizer = cls(_of_this_machine(Config.from_record(checkpoint.read_record(config), str(config))))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
         localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
@@ -286,6 +291,13 @@ class Localizer:
         localizer.stage_one_ = checkpoint.shipped_stage_one()
         localizer.provenance_ = {"shipped": True}
         return localizer
+
+
+def _of_this_machine(config: Config) -> Config:
+    """The settings, where those of a machine with more cores asked for too many processes with as many as there are."""
+    if config.run.jobs <= (os.cpu_count() or 1):
+        return config
+    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
 
 
 def _write_version(path: Path, version: OpenVersion) -> None:

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from tosloc.arrays import load_arrays
 from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import is_shipped, shipped_stage_one
 from tosloc.config import Config
@@ -19,7 +18,6 @@ from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
 from tosloc.index.build_history import report_documents
-from tosloc.index.history_index import HistoryIndex
 from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, silent
 from tosloc.reranking import reranker_class
@@ -119,7 +117,7 @@ def train_reranker(
     localizer.config = config
     reranker = configured_reranker(config)
     with results_folder(folder), Repository(repo_path) as repo:
-        history_index, names = HistoryIndex.from_arrays(load_arrays(stored.history_path))
+        history_index, names = stored.history()
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
         experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
@@ -130,7 +128,7 @@ def train_reranker(
             if was.ids != now.ids or was.commit_ids != now.commit_ids:
                 raise ToslocError(f"{run} was trained on other reports or another history; train it again")
         watch.took("facts and history")
-        training = _Training(experiment, localizer, stored.tables, folder, watch, progress)
+        training = _Training(experiment, localizer, partial(stored.tables, paths=len(names)), folder, watch, progress)
         training.fit_reranker(reranker)
         training.write_runs("rankings")
         training.save()

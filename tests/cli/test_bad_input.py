@@ -16,6 +16,7 @@ from tests import toy
 from tests.conftest import GitRepository
 from tosloc import files
 from tosloc.analysis import store as store_module
+from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.data.git import Repository
 from tosloc.index.repository import IndexedRepository
@@ -380,6 +381,10 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
         else:
             (folder / name).write_bytes(content)
         sentence = fails("localize", "--checkpoint", folder, "--report", bug)
+        if content is not None:
+            assert f"{folder / name} is damaged or was changed" in sentence
+            write_digests(folder)
+            sentence = fails("localize", "--checkpoint", folder, "--report", bug)
         assert str(folder) in sentence
         if name != "version.npz" or content is not None:
             ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
@@ -405,7 +410,14 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     for content in (b"", b"PK", whole[: len(whole) // 2], bytes(turned)):
         assert "damaged" in said("version.npz", content)
     for content in (b"", whole):  # arrays, but others
-        assert "damaged" in said("reports.npz", content)
+        shutil.copytree(checkpoint, place / "broken")
+        (place / "broken/reports.npz").write_bytes(content)
+        assert "reports.npz is no part of this checkpoint" in fails(
+            "localize", "--checkpoint", place / "broken", "--report", bug
+        )
+        write_digests(place / "broken")
+        assert "damaged" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
+        shutil.rmtree(place / "broken")
     (place / "empty").mkdir()
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
@@ -417,12 +429,14 @@ def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, pla
     (place / "broken/weights.json").write_text(json.dumps(record | {"mix": 1.0}))
     for text in ("", "tree\nversion=v4\n", "nonsense"):
         (place / "broken/ranker.txt").write_text(text)
+        write_digests(place / "broken")
         assert "ranker.txt" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
     shutil.copytree(checkpoint, place / "lean")
     (place / "lean/version.npz").unlink()
+    write_digests(place / "lean")
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 

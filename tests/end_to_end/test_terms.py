@@ -17,6 +17,7 @@ import torch
 
 from tests import toy
 from tosloc import experiment, training
+from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
@@ -288,6 +289,7 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
 def test_a_checkpoint_without_its_vectors_is_one_sentence(out, tmp_path):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
     shutil.rmtree(tmp_path / "c/terms")
+    write_digests(tmp_path / "c")
     with pytest.raises(CheckpointError, match="incomplete or damaged"):
         Localizer.load(tmp_path / "c")
 
@@ -312,6 +314,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     shutil.copytree(out / "checkpoint", tmp_path / "checkpoint")
     path = tmp_path / "checkpoint/terms/terms.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"learned_until": middle}))
+    write_digests(tmp_path / "checkpoint")
     experiment.rank_reports(
         tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
     )

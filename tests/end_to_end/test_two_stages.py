@@ -20,6 +20,7 @@ from tests.reranking.encoder.epochs import Epochs
 from tests.reranking.encoder.tiny import write_encoder
 from tests.reranking.made import candidates, report
 from tosloc import experiment, training
+from tosloc.checkpoint import write_digests
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
@@ -84,6 +85,7 @@ def weighing(checkpoint: Path, out: Path, **changes: Any) -> Path:
     shutil.copytree(out / "checkpoint", checkpoint)
     record = json.loads((checkpoint / RECORD).read_text())
     (checkpoint / RECORD).write_text(json.dumps(record | changes))
+    write_digests(checkpoint)
     return checkpoint
 
 
@@ -276,6 +278,7 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     """Validation wants nothing of it: no file is encoded, and stage one's order stands."""
     checkpoint = weighing(tmp_path / "c", out, weight=0.0)
     (checkpoint / "encoder/vectors.npz").unlink()
+    write_digests(checkpoint)
     localizer = Localizer.load(checkpoint)
     store = tmp_path / "facts.sqlite"
     with Repository(project.git.path) as repo:
@@ -289,6 +292,7 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
 def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
     (tmp_path / "c/encoder/vectors.npz").unlink()
+    write_digests(tmp_path / "c")
     whole = Localizer.load(out)
     whole.version_.reranking = None
     assert Localizer.load(tmp_path / "c").localize(REPORT).ranking == whole.localize(REPORT).ranking
@@ -305,6 +309,7 @@ def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
     [place] = (tmp_path / "c").glob(file)
     place.write_text("{")
+    write_digests(tmp_path / "c")
     with pytest.raises(CheckpointError, match=sentence):
         Localizer.load(tmp_path / "c")
 
@@ -331,11 +336,13 @@ def test_an_encoder_of_an_earlier_version_is_one_sentence(out, tmp_path):
     weights = json.loads((tmp_path / "c/weights.json").read_text())
     del weights["stage_two"]
     (tmp_path / "c/weights.json").write_text(json.dumps(weights))
+    write_digests(tmp_path / "c")
     with pytest.raises(
         CheckpointError, match="second: written by an earlier TosLoc, whose encoders are kept otherwise"
     ):
         Localizer.load(tmp_path / "c")
     (tmp_path / "c/weights.json").write_text(json.dumps(weights | {"stage_two": "magic"}))
+    write_digests(tmp_path / "c")
     with pytest.raises(CheckpointError, match="names a reranker that this version does not know, 'magic'; train again"):
         Localizer.load(tmp_path / "c")
 
@@ -349,6 +356,7 @@ def test_another_encoder_is_one_sentence(out, project, tmp_path):
         record = json.loads(path.read_text())
         record["encoders"]["code"]["place"] = str(tmp_path / other)
         path.write_text(json.dumps(record))
+        write_digests(tmp_path / f"c-{other}")
         with pytest.raises(CheckpointError, match=sentence):
             Localizer.load(tmp_path / f"c-{other}")
     with pytest.raises(CheckpointError, match="do not fit together"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
@@ -67,9 +67,11 @@ def build(
     blobs: Sequence[tuple[str, str]],
     jobs: int = -1,
     progress: Progress = silent,
+    damaged: Collection[str] = (),
 ) -> BuildReport:
     """Put the facts of ``blobs``, (blob id, suffix) pairs, into ``store``; those that it has are skipped.
 
+    Those of blobs that are named as ``damaged`` are made again and replaced.
     ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
     call goes on from there. A blob that brings a worker down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError.
@@ -81,7 +83,7 @@ def build(
     tasks = [
         _Task(blob, wanted[blob], language)
         for language, wanted in suffixes.items()
-        for blob in store.missing(wanted, language)
+        for blob in dict.fromkeys((*store.missing(wanted, language), *(blob for blob in wanted if blob in damaged)))
     ]
     total = sum(map(len, suffixes.values()))
     known = total - len(tasks)
@@ -94,7 +96,8 @@ def build(
         for result in results:
             present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
             missing += len(result) - len(present)
-            added += store.put(present)
+            store.unreadable.update(blob for blob, _, facts in result if facts is None)
+            added += store.put(present, replace=bool(damaged))
             fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
             done += len(result)
             progress("analysing", done, total)

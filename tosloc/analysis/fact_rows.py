@@ -7,8 +7,10 @@ differences (Q; each chunk starts again from zero), and, only if any is not zero
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import accumulate
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +41,27 @@ class FactRow(NamedTuple):
     terms: bytes
     """(T,) the store's numbers of the terms, four bytes each."""
     payload: bytes
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Self:
+        """The row of what ``stored_values`` gave."""
+        return cls._make((*values[:8], values[8].decode(), values[9].decode(), *values[10:]))
+
+
+def stored_values(row: FactRow) -> tuple[Any, ...]:
+    """What a store keeps of a row: whole numbers and bytes, and the name of the blob."""
+    values = [int(value) if isinstance(value, bool) else value for value in row]
+    values[8:10] = [row.package.encode(), row.types.encode()]
+    return tuple(values)
+
+
+def checksum(maker: int, values: Sequence[Any]) -> int:
+    """CRC-32 of ``stored_values``, going on from ``maker``, that of what the facts were made by.
+
+    It covers the blob's name, so that a row in the place of another one does not pass for it.
+    """
+    *numbers, terms, payload = values
+    return zlib.crc32(payload, zlib.crc32(terms, zlib.crc32(repr(numbers).encode(), maker)))
 
 
 EMPTY_ROW: Final = FactRow("", 0, 0, 0, 0, 0, False, False, "", "", 0, 1, 0, b"", zlib.compress(bytes(4), 1))
@@ -110,8 +133,8 @@ def unpack_row(row: FactRow) -> UnpackedRow:
     """The arrays that ``pack_facts`` put into a row. Raises ValueError and zlib.error when it is damaged."""
     T, C, Q = row.term_count, row.chunk_count, row.pair_count
     steps = _step_type(T)
-    data = zlib.decompress(row.payload)
-    ends = np.cumsum([len(FIELDS) * T, 4 * C, Q, steps.itemsize * Q]).tolist()
+    ends = list(accumulate((len(FIELDS) * T, 4 * C, Q, steps.itemsize * Q)))
+    data = zlib.decompressobj().decompress(row.payload, ends[3] + ends[0] + 1)
     if len(row.terms) != 4 * T or len(data) not in (ends[3], ends[3] + ends[0]):
         raise ValueError(f"blob {row.blob}")
     counts = _table(data[: ends[0]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tosloc.analysis.fact_rows import FactRow, unpack_row
 from tosloc.analysis.facts import FIELDS
-from tosloc.arrays import pack_strings, prefixed, unpack_strings
+from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.errors import StoreError
 from tosloc.records import BoolArray, IntArray, LongArray
 
@@ -80,6 +80,8 @@ class FactTable:
         steps = _joined([row.chunk_steps for row in unpacked], np.int64)
         postings = _sums_within(steps, chunk_posting_starts) + np.repeat(starts[:-1], pairs)
 
+        if len(numbers) and not 0 < numbers.min() <= numbers.max() <= max(terms, default=0):
+            raise ValueError("a term that is not there")
         used = np.flatnonzero(np.bincount(numbers))
         order = sorted(used.tolist(), key=terms.__getitem__)
         place_of_number = np.zeros(len(used) and int(used[-1]) + 1, dtype=np.int32)
@@ -123,29 +125,40 @@ class FactTable:
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The table that ``to_arrays`` took apart. Raises StoreError when an array is absent or they do not fit."""
         try:
-            values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+            values: dict[str, Any] = {
+                name: checked(arrays, name, dtype, None, *more) for name, (dtype, *more) in _ARRAYS.items()
+            }
             for name in _STRINGS:
                 packed = {part: arrays[f"{name}_{part}"] for part in ("bytes", "ends")}
                 values[name] = unpack_strings(prefixed(name, packed), name)
+            values["types"] = tuple(tuple(names.split()) for names in values["types"])
+            table = cls(**values)
+            table._check()
         except KeyError as error:
             raise StoreError(f"these arrays are not a table of facts ({error}); save the table again") from error
-        values["types"] = tuple(tuple(names.split()) for names in values["types"])
-        table = cls(**values)
-        if not table._fits():
-            raise StoreError("the arrays of a table of facts do not fit together; save the table again")
+        except ValueError as error:
+            raise StoreError(
+                f"the arrays of a table of facts do not fit together ({error}); save the table again"
+            ) from error
         return table
 
-    def _fits(self) -> bool:
-        """Whether the arrays are as long as each other says."""
+    def _check(self) -> None:
+        """Raise ValueError unless the arrays are as long as each other says, and no number means nothing."""
         B = len(self)
-        return (
-            all(len(getattr(self, name)) == B for name in _COLUMNS)
-            and len(self.starts) == len(self.chunk_starts) == B + 1
-            and self.starts[-1] == len(self.terms)
-            and self.counts.shape == (len(self.terms), len(FIELDS))
-            and self.chunk_starts[-1] == len(self.chunk_posting_starts) - 1
-            and self.chunk_posting_starts[-1] == len(self.chunk_terms)
-        )
+        if {B} != {len(getattr(self, name)) for name in _COLUMNS} or len(self.chunk_counts) != len(self.chunk_terms):
+            raise ValueError("the blobs do not fit together")
+        chunks = len(self.chunk_posting_starts) - 1
+        if not len(self.starts) == len(self.chunk_starts) == B + 1 or len(self.counts) != len(self.terms):
+            raise ValueError("the postings do not fit together")
+        check_starts(self.starts, len(self.terms), "starts")
+        check_starts(self.chunk_starts, chunks, "chunk_starts")
+        check_starts(self.chunk_posting_starts, len(self.chunk_terms), "chunk_posting_starts")
+        if (self.chunk_starts[1:] == self.chunk_starts[:-1]).any():
+            raise ValueError("a blob has no chunk")
+        for name in ("terms", "chunk_terms"):
+            check_numbers(getattr(self, name), len(self.vocabulary), name)
+        for name in ("complexity", "functions", "lines", "length", "compounds"):
+            check_numbers(getattr(self, name), np.inf, name)
 
 
 _STRINGS: Final = ("blobs", "vocabulary", "packages", "types")
@@ -154,7 +167,15 @@ _COLUMNS: Final = (
     *("packages", "types"),
 )
 """Fields with one value a blob."""
-_ARRAYS: Final = tuple(field.name for field in fields(FactTable) if field.name not in _STRINGS)
+_ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
+    **dict.fromkeys(("starts", "chunk_starts", "chunk_posting_starts"), (np.int64,)),
+    **dict.fromkeys(("terms", "chunk_terms"), (np.int32,)),
+    "counts": (np.uint16, len(FIELDS)),
+    "chunk_counts": (np.uint8,),
+    **dict.fromkeys(("complexity", "functions", "lines", "length", "compounds"), (np.int32,)),
+    **dict.fromkeys(("parsed", "counted"), (np.bool_,)),
+}
+"""Other fields: the type of the numbers, and the sizes of all dimensions but the first."""
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -2,6 +2,10 @@
 
 Rows are keyed by blob, language and analyser. Writers may be several processes at once; a crash loses at most the batch
 in flight. What ``load`` returns does not depend on the order in which rows were written.
+
+Every row has a checksum of what is in it and of what it was made of, and so has every batch of terms, whose numbers the
+rows hold; both are compared when they are read. Stores of earlier versions get theirs when they are first opened; an
+earlier version can go on using the file, but what it writes there is made again.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,10 +23,10 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, pack_facts
+from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import Facts, analyser_of
-from tosloc.errors import StoreError
+from tosloc.errors import DamagedFacts, StoreError, StoreWarning
 
 SCHEMA: Final = 1
 BUSY_SECONDS: Final = 120.0
@@ -36,15 +41,24 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE makers (
     id INTEGER PRIMARY KEY, language TEXT NOT NULL, analyser TEXT NOT NULL, UNIQUE (language, analyser));
 CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+CREATE TABLE term_batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE facts (
     id INTEGER PRIMARY KEY, blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES makers (id),
     complexity INTEGER NOT NULL, functions INTEGER NOT NULL, lines INTEGER NOT NULL,
     length INTEGER NOT NULL, compounds INTEGER NOT NULL, parsed INTEGER NOT NULL, counted INTEGER NOT NULL,
     package TEXT NOT NULL, types TEXT NOT NULL,
     term_count INTEGER NOT NULL, chunk_count INTEGER NOT NULL, pair_count INTEGER NOT NULL,
-    terms BLOB NOT NULL, payload BLOB NOT NULL, UNIQUE (blob, maker));
+    terms BLOB NOT NULL, payload BLOB NOT NULL, checksum INTEGER, UNIQUE (blob, maker));
 """
 _COLUMNS: Final = ", ".join(FactRow._fields)
+_VALUES: Final = _COLUMNS.replace("package", "CAST(package AS BLOB)").replace("types", "CAST(types AS BLOB)")
+"""The same to be read: as bytes, what is no text any more can still be looked at."""
+_UPGRADE: Final = """
+ALTER TABLE facts ADD COLUMN checksum INTEGER;
+CREATE TABLE term_batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, checksum INTEGER NOT NULL);
+"""
+_LONGEST: Final = 1 << 28
+"""Bytes of a row or value; a damaged length is not believed beyond it."""
 
 
 class FactStore:
@@ -60,6 +74,10 @@ class FactStore:
         self._last_term = 0  # highest number in _terms
         self._numbers: dict[str, int] = {}
         self._makers: dict[str, int] = {}
+        self.absent: set[str] = set()
+        """Blobs that the last ``load`` or ``check`` found no facts of."""
+        self.unreadable: set[str] = set()
+        """Blobs that a repository could not give when their facts were to be made: they may lack."""
         with self._explained():
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,10 +113,10 @@ class FactStore:
             known = {blob for (blob,) in self._rows("blob", wanted, language)}
         return [blob for blob in wanted if blob not in known]
 
-    def put(self, batch: Iterable[tuple[str, str, Facts | PackedFacts]]) -> int:
-        """Write the facts of (blob, language, facts) in one transaction; how many rows are new.
+    def put(self, batch: Iterable[tuple[str, str, Facts | PackedFacts]], *, replace: bool = False) -> int:
+        """Write the facts of (blob, language, facts) in one transaction; how many rows are written.
 
-        A row that is there already is left as it is. After an error nothing of the batch is in the store.
+        A row that is there already is left as it is, or replaced. After an error nothing of the batch is in the store.
         """
         packed = [
             (blob, language, pack_facts(facts) if isinstance(facts, Facts) else facts)
@@ -110,9 +128,11 @@ class FactStore:
             for blob, language, facts in packed:
                 numbers = [fresh[term] if term in fresh else self._numbers[term] for term in facts.terms]
                 row = facts.with_numbers(blob, np.array(numbers, dtype=np.int32))
+                kept = checksum(_maker_checksum(language), stored_values(row))
                 added += self._database.execute(
-                    f"INSERT OR IGNORE INTO facts (maker, {_COLUMNS}) VALUES (?{', ?' * len(row)})",
-                    (self._own_maker(language), *row),
+                    f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO facts (maker, {_COLUMNS}, checksum)"
+                    f" VALUES (?{', ?' * len(row)}, ?)",
+                    (self._own_maker(language), *row, kept),
                 ).rowcount
         self._numbers.update(fresh)
         return added
@@ -123,29 +143,61 @@ class FactStore:
         """Facts of ``blobs`` in the order given, repeated if they are; ``languages`` is one for all or one for each.
 
         Raises StoreError when facts are missing, unless ``allow_missing``: then such a blob has one empty chunk and no
-        terms.
+        terms. Raises DamagedFacts when rows are not what was written.
         """
         names = [languages] * len(blobs) if isinstance(languages, str) else list(languages)
         if len(names) != len(blobs):
             raise ValueError(f"{len(blobs)} blobs but {len(names)} languages")
         wanted = list(zip(blobs, names, strict=True))
         found: dict[tuple[str, str], FactRow] = {}
+        damaged: list[tuple[str, str]] = []
         with self._explained():
             for language in dict.fromkeys(names):
                 asked = sorted({blob for blob, name in wanted if name == language})
-                rows = map(FactRow._make, self._rows(_COLUMNS, asked, language))
-                found.update(((row.blob, language), row) for row in rows)
-            absent = [blob for blob, name in wanted if (blob, name) not in found]
-            if absent and not allow_missing:
+                found.update(self._sound_rows(asked, language, damaged))
+            self._check_none(damaged)
+            self.absent = {blob for blob, name in wanted if (blob, name) not in found}
+            if self.absent and not allow_missing:
                 raise StoreError(
-                    f"{self.path}: no facts of {len(set(absent))} of {len(set(blobs))} blobs, first {absent[0]};"
-                    " index the repository first"
+                    f"{self.path}: no facts of {len(self.absent)} of {len(set(blobs))} blobs, first"
+                    f" {min(self.absent)}; index the repository first"
                 )
             self._fetch_terms()
         try:
-            return FactTable.from_rows(blobs, [found.get(key, EMPTY_ROW) for key in wanted], self._terms)
+            table = FactTable.from_rows(blobs, [found.get(key, EMPTY_ROW) for key in wanted], self._terms)
         except (ValueError, IndexError, KeyError, zlib.error) as error:
             raise self._damaged(f"its content does not fit: {error}") from error
+        if len(set(table.vocabulary)) < len(table.vocabulary):
+            raise self._damaged("a term has two numbers")
+        return table
+
+    def check(self, blobs: Iterable[str], language: str) -> None:
+        """Raise DamagedFacts unless the rows of ``blobs`` are what was written; ``absent`` are those without one."""
+        damaged: list[tuple[str, str]] = []
+        wanted = list(dict.fromkeys(blobs))
+        with self._explained():
+            found = {blob for (blob, _), _ in self._sound_rows(wanted, language, damaged)}
+        self._check_none(damaged)
+        self.absent = set(wanted) - found
+
+    def _sound_rows(
+        self, blobs: Sequence[str], language: str, damaged: list[tuple[str, str]]
+    ) -> Iterator[tuple[tuple[str, str], FactRow]]:
+        """(blob, language) -> row of those that are here; ``damaged`` gets those that are not what was written."""
+        maker = _maker_checksum(language)
+        for *values, kept in self._rows(f"{_VALUES}, checksum", blobs, language):
+            if kept is not None and _sum_of(maker, values) == kept:
+                yield (values[0], language), FactRow.of(values)
+            else:
+                damaged.append((values[0], language))
+
+    def _check_none(self, damaged: Sequence[tuple[str, str]]) -> None:
+        if damaged:
+            raise DamagedFacts(
+                f"{self.path}: facts of {_files(len(damaged))} are damaged; run the same command again to have them"
+                " made anew",
+                tuple(damaged),
+            )
 
     def _rows(self, columns: str, blobs: Sequence[str], language: str) -> Iterator[tuple[Any, ...]]:
         """Columns of the rows of ``blobs`` by the language's present analyser, of those that are here."""
@@ -154,7 +206,7 @@ class FactStore:
             query = f"SELECT {columns} FROM facts WHERE maker = ? AND blob IN"
             yield from self._select(query, blobs, maker)
 
-    def _select(self, query: str, values: Sequence[str], *first: object) -> Iterator[tuple[Any, ...]]:
+    def _select(self, query: str, values: Sequence[str | int], *first: object) -> Iterator[tuple[Any, ...]]:
         """Rows of a query that ends in "IN", for all the values; ``first`` are its parameters before them."""
         for start in range(0, len(values), _ASK):
             part = values[start : start + _ASK]
@@ -170,8 +222,9 @@ class FactStore:
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")
         execute("PRAGMA cache_size = -65536")
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         row = execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-        schema = int(row[0]) if row and row[0].isdecimal() else 0
+        schema = int(row[0]) if row and str(row[0]).isdecimal() else 0
         if schema > SCHEMA:
             raise StoreError(
                 f"{self.path}: a facts store of schema {schema}, newer than this TosLoc's {SCHEMA};"
@@ -182,6 +235,33 @@ class FactStore:
                 f"{self.path}: a facts store of schema {schema}, older than {SCHEMA} and not readable;"
                 " delete it and index again"
             )
+        if "term_batches" not in tables and tables:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Give the content of an earlier version's store its checksums."""
+        execute = self._database.execute
+        with self._transaction():
+            if execute("SELECT 1 FROM sqlite_master WHERE name = 'term_batches'").fetchone():  # by another process
+                return
+            [[found]] = execute("PRAGMA integrity_check(1)")
+            if found != "ok":
+                raise self._damaged(found)
+            for statement in _UPGRADE.strip().split(";"):
+                execute(statement)
+            self._cover_terms()
+            makers = {
+                number: _crc(language, analyser) for number, language, analyser in execute("SELECT * FROM makers")
+            }
+            query = f"SELECT id, maker, {_VALUES} FROM facts"
+            kept = [(_sum_of(makers.get(maker), values), number) for number, maker, *values in execute(query)]
+            self._database.executemany("UPDATE facts SET checksum = ? WHERE id = ?", kept)
+        warnings.warn(
+            f"{self.path}: written by an earlier TosLoc; from now on its {len(kept)} rows have checksums, of what is in"
+            " them",
+            StoreWarning,
+            stacklevel=2,
+        )
 
     def _create(self) -> None:
         with self._transaction():
@@ -215,7 +295,7 @@ class FactStore:
         """Turn SQLite's errors into sentences for people."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             text = str(error)
             if "full" in text:
                 raise StoreError(
@@ -265,10 +345,71 @@ class FactStore:
         """Numbers of those terms that this object has not seen, given now to new ones. Within a transaction."""
         unknown = [term for term in terms if term not in self._numbers]
         self._database.executemany("INSERT OR IGNORE INTO terms (term) VALUES (?)", ((term,) for term in unknown))
-        return dict(self._select("SELECT term, id FROM terms WHERE term IN", unknown))
+        self._cover_terms()
+        found = dict(self._select("SELECT term, id FROM terms WHERE term IN", unknown))
+        # the one comes out of SQLite's index of the terms, the other out of the table
+        known = dict(self._select("SELECT id, term FROM terms WHERE id IN", list(found.values())))
+        if len(found) < len(unknown) or any(known.get(number) != term for term, number in found.items()):
+            raise self._damaged("its terms and their index differ")
+        return found
+
+    def _cover_terms(self) -> None:
+        """Give the terms that have none yet a checksum, all together. Within a transaction."""
+        execute = self._database.execute
+        [[covered]] = execute("SELECT coalesce(max(last), 0) FROM term_batches")
+        rows = execute("SELECT id, term FROM terms WHERE id > ? ORDER BY id", (covered,)).fetchall()
+        if rows:
+            if rows[-1][0] - rows[0][0] != len(rows) - 1:
+                raise self._damaged("terms are numbered wrongly")
+            execute("INSERT INTO term_batches VALUES (?, ?, ?)", (rows[0][0], rows[-1][0], _checksum_of_terms(rows)))
 
     def _fetch_terms(self) -> None:
-        """Bring ``_terms`` up to date with what any process has written."""
-        rows = self._database.execute("SELECT id, term FROM terms WHERE id > ?", (self._last_term,)).fetchall()
+        """Bring ``_terms`` up to date with what any process has written. Raises StoreError when it is damaged."""
+        execute = self._database.execute
+        batches = execute("SELECT * FROM term_batches WHERE last > ? ORDER BY first", (self._last_term,)).fetchall()
+        if not batches:
+            return
+        query = "SELECT id, term FROM terms WHERE id > ? AND id <= ? ORDER BY id"
+        rows = execute(query, (self._last_term, batches[-1][1])).fetchall()
+        place = 0
+        try:
+            for first, last, kept in batches:
+                end = place + last - first + 1
+                batch = rows[place:end]
+                if (batch[0][0], batch[-1][0], len(batch)) != (first, last, end - place):
+                    raise self._damaged("terms are missing")
+                if _checksum_of_terms(batch) != kept:
+                    raise self._damaged("a term is not what was written")
+                place = end
+        except (TypeError, IndexError) as error:  # no numbers, no texts, or fewer than there were
+            raise self._damaged("terms are missing") from error
+        if place < len(rows):
+            raise self._damaged("terms are numbered wrongly")
         self._terms.update(rows)
-        self._last_term = max((number for number, _ in rows), default=self._last_term)
+        self._last_term = batches[-1][1]
+
+
+def _sum_of(maker: int | None, values: Sequence[Any]) -> int | None:
+    """Checksum of what a row holds; None where that is not even of the right types."""
+    try:
+        return None if maker is None else checksum(maker, values)
+    except TypeError:
+        return None
+
+
+def _checksum_of_terms(rows: Sequence[tuple[int, str]]) -> int:
+    """Of terms with their numbers, which are consecutive."""
+    return zlib.crc32("\n".join([term for _, term in rows]).encode(), rows[0][0] & 0xFFFFFFFF)
+
+
+def _crc(language: str, analyser: str) -> int:
+    return zlib.crc32(f"{language}\n{analyser}".encode())
+
+
+def _maker_checksum(language: str) -> int:
+    """Of a language and its present analyser."""
+    return _crc(language, analyser_of(language))
+
+
+def _files(number: int) -> str:
+    return "1 file" if number == 1 else f"{number} files"

@@ -6,9 +6,12 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from tosloc.errors import ToslocError
+from tosloc.errors import StoreWarning, ToslocError
 from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
 WRONG_INPUT = 2
@@ -32,7 +35,8 @@ def guarded(run: Callable[[], int]) -> int:
 def _answered(run: Callable[[], int]) -> int:
     """Exit code of ``run``; an error that is foreseen becomes a sentence."""
     try:
-        code = run()
+        with _warnings_said():
+            code = run()
         if sys.stdout is not None:  # closed before the command began
             sys.stdout.flush()
         return code
@@ -46,6 +50,23 @@ def _answered(run: Callable[[], int]) -> int:
     except OSError as error:
         _forget_output()
         return _say(f"tosloc: {_about(error)}", WRONG_INPUT)
+
+
+@contextmanager
+def _warnings_said() -> Iterator[None]:
+    """What a store mended by itself becomes a sentence; other warnings are shown as ever."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=StoreWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, StoreWarning):
+                _say(f"tosloc: {message}", 0)
+            else:
+                shown(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _forget_output() -> None:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tosloc.arrays import Array, Arrays, pack_strings, prefixed, unpack_strings
+from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.index.postings import K1, B, Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
@@ -175,20 +176,50 @@ class Documents:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Documents:
-        """Documents from ``to_arrays``."""
+        """Documents from ``to_arrays``. Raises KeyError or ValueError when the arrays are no documents."""
         names = unpack_strings(arrays, "classes")
-        ends = np.cumsum(arrays["class_sizes"]).tolist()
-        return cls(
+        sizes = checked(arrays, "class_sizes", np.int32, None)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        check_starts(np.concatenate((np.zeros(1, dtype=np.int64), ends)), len(names), "class_sizes")
+        made = cls(
             ids=unpack_strings(arrays, "ids"),
             commit_ids=unpack_strings(arrays, "commit_ids"),
             vocabulary=unpack_strings(arrays, "vocabulary"),
-            classes=tuple(names[start:end] for start, end in pairwise([0, *ends])),
-            **{name: arrays[name] for name in _PLAIN},  # type: ignore[arg-type]
+            classes=tuple(names[start:end] for start, end in pairwise([0, *ends.tolist()])),
+            **{name: checked(arrays, name, dtype, None) for name, dtype in _PLAIN.items()},  # type: ignore[arg-type]
         )
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        """Raise ValueError unless the arrays are as long as each other says, and no number means nothing."""
+        D = len(self)
+        if {D} != {len(part) for part in (self.times, self.commits, self.commit_ids, self.sizes, self.classes)}:
+            raise ValueError("documents are counted wrongly")
+        if {D + 1} != {len(self.starts), len(self.file_starts)} or len(self.counts) != len(self.terms):
+            raise ValueError("documents are counted wrongly")
+        check_starts(self.starts, len(self.terms), "starts")
+        check_starts(self.file_starts, len(self.files), "file_starts")
+        check_numbers(self.terms, len(self.vocabulary), "terms")
+        check_numbers(self.counts, np.inf, "counts", least=1)
+        check_numbers(self.commits, np.inf, "commits")
+        check_numbers(self.files, np.inf, "files")
+        check_numbers(self.sizes, np.inf, "sizes", least=1)
+        if (self.times[1:] < self.times[:-1]).any():
+            raise ValueError("documents are not in order of time")
 
 
-_PLAIN = ("times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes")
-"""Fields of documents that are stored as they are."""
+_PLAIN: Final[Mapping[str, type[np.generic]]] = {
+    "times": np.int64,
+    "commits": np.int64,
+    "starts": np.int64,
+    "terms": np.int32,
+    "counts": np.uint16,
+    "file_starts": np.int64,
+    "files": np.int32,
+    "sizes": np.float64,
+}
+"""Fields of documents that are stored as they are, and their types."""
 
 
 class DocumentsView:

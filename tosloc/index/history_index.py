@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tosloc.arrays import Array, Arrays, pack_strings, prefixed, under, unpack_strings
+from tosloc.arrays import Array, Arrays, check_numbers, pack_strings, prefixed, under, unpack_strings
 from tosloc.index.documents import DAY, AggregatedDocuments, Documents, DocumentsView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import ranges, summed
@@ -43,9 +43,12 @@ class HistoryIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, tuple[str, ...]]:
-        """History and its paths from ``to_arrays``."""
+        """History and its paths from ``to_arrays``. Raises KeyError or ValueError when the arrays are no history."""
         commits, reports = (Documents.from_arrays(under(name, arrays)) for name in ("commits", "reports"))
-        return cls(commits, reports), unpack_strings(arrays, "paths")
+        paths = unpack_strings(arrays, "paths")
+        for documents in (commits, reports):
+            check_numbers(documents.files, len(paths), "files")
+        return cls(commits, reports), paths
 
     def incidence(self, documents: Documents, paths: int) -> sparse.csr_array:
         """(D, N) 1/sqrt(k) where a document touched a file."""

@@ -5,25 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zlib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
+from typing import TypeVar
 
 from tosloc.analysis.build import BuildReport, build
-from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
 from tosloc.analysis.store import FactStore
-from tosloc.arrays import load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
+from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import CheckpointError, DamagedFacts, StoreError, StoreWarning, ToslocError
 from tosloc.index.build_history import HISTORY_VERSION, build_history
 from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.records import Case, Names, Progress, Snapshot, silent
+
+_Read = TypeVar("_Read")
 
 KEPT_HISTORIES = 4
 """Versions whose history is kept beside the facts: those used last."""
@@ -59,8 +63,8 @@ class HistoryCache:
         return {commit: number for number, commit in enumerate(self.commit_ids)}
 
     def write(self, path: Path) -> None:
-        """Keep it as a file."""
-        commits = prefixed("history", pack_strings(self.commit_ids))
+        """Keep it as a file, which knows its own name: another one's content is not taken for it."""
+        commits = prefixed("history", pack_strings(self.commit_ids)) | prefixed("name", pack_strings([path.name]))
         save_arrays(path, self.history.to_arrays(self.paths.names) | commits, level=1)
 
     @classmethod
@@ -70,7 +74,11 @@ class HistoryCache:
             stored = load_arrays(path)
             history, paths = HistoryIndex.from_arrays(stored)
             commit_ids = unpack_strings(stored, "history")
-        except (CheckpointError, KeyError, IndexError, ValueError, TypeError, zlib.error):
+            for documents in (history.commits, history.reports):
+                check_numbers(documents.commits, len(commit_ids), "commits")
+            if unpack_strings(stored, "name") != (path.name,):
+                return None
+        except (CheckpointError, KeyError, ValueError):
             return None
         return cls(history, Names(list(paths), {path: number for number, path in enumerate(paths)}), commit_ids)
 
@@ -111,14 +119,51 @@ class IndexedRepository:
             )
         return snapshot
 
-    def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
-        """Make the facts that the versions' files lack."""
-        blobs = list(blobs_of(snapshots, self.suffixes).items())
-        return build(self.repo.path, self.store, blobs, jobs=self.jobs, progress=progress)
+    def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent, *, check: bool = True) -> BuildReport:
+        """Make the facts that the versions' files lack, and again those that are damaged.
+
+        Without ``check`` damaged ones wait for ``corpus``, which reads all of them anyway.
+        """
+        blobs = blobs_of(snapshots, self.suffixes)
+        built = build(self.repo.path, self.store, list(blobs.items()), jobs=self.jobs, progress=progress)
+        if check:
+            by_language: defaultdict[str, list[str]] = defaultdict(list)
+            for blob, suffix in blobs.items():
+                by_language[language_of(suffix)].append(blob)
+            for language, some in by_language.items():
+                self._sound(partial(self.store.check, some, language), blobs)
+        return built
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
-        """Inverted lists of the versions' files, whose facts must be known."""
-        return corpus_of(self.store, snapshots, self.suffixes)
+        """Inverted lists of the versions' files, whose facts must be known; damaged ones are made again."""
+        blobs = blobs_of(snapshots, self.suffixes)
+        return self._sound(lambda: corpus_of(self.store, snapshots, self.suffixes), blobs)
+
+    def _sound(self, read: Callable[[], _Read], suffixes: Mapping[str, str]) -> _Read:
+        """What ``read`` makes of the store, damaged facts made again before it; ``suffixes`` are those of all blobs.
+
+        Raises StoreError when facts have gone that were here.
+        """
+        try:
+            made = read()
+        except DamagedFacts as error:
+            damaged = {blob for blob, _ in error.rows}
+            if not damaged <= suffixes.keys():
+                raise
+            blobs = [(blob, suffixes[blob]) for blob in sorted(damaged)]
+            build(self.repo.path, self.store, blobs, jobs=self.jobs, damaged=damaged)
+            number = "1 file was" if len(blobs) == 1 else f"{len(blobs)} files were"
+            warnings.warn(
+                f"{self.store_path}: facts of {number} damaged and have been made again; see that the disk is well",
+                StoreWarning,
+                stacklevel=3,
+            )
+            made = read()
+        if not self.store.absent <= self.store.unreadable:
+            raise StoreError(
+                f"{self.store_path}: the facts store is damaged (facts are lost); delete it and index again"
+            )
+        return made
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, pack_strings, prefixed, unpack_strings
+from tosloc.arrays import Array, Arrays, checked, pack_strings, prefixed, unpack_strings
 from tosloc.records import Names, Snapshot
 
 
@@ -21,13 +21,20 @@ def snapshot_to_arrays(snapshot: Snapshot) -> Arrays:
 
 
 def snapshot_from_arrays(arrays: Mapping[str, Array], path_names: Names) -> Snapshot:
-    """A version from ``snapshot_to_arrays``, its paths numbered by ``path_names``."""
+    """A version from ``snapshot_to_arrays``, its paths numbered by ``path_names``.
+
+    Raises KeyError or ValueError when the arrays are no version.
+    """
     blobs = Names()
+    [commit], [committed_at] = unpack_strings(arrays, "commit"), checked(arrays, "committed_at", np.int64, 1).tolist()
+    paths, blob_ids = unpack_strings(arrays, "paths"), unpack_strings(arrays, "blobs")
+    if not paths or len(paths) != len(blob_ids) or len(set(paths)) < len(paths):
+        raise ValueError("files of the version are counted wrongly")
     return Snapshot(
-        unpack_strings(arrays, "commit")[0],
-        int(arrays["committed_at"][0]),
+        commit,
+        committed_at,
         path_names,
         blobs,
-        np.array([path_names.id(path) for path in unpack_strings(arrays, "paths")], dtype=np.int32),
-        np.array([blobs.id(blob) for blob in unpack_strings(arrays, "blobs")], dtype=np.int32),
+        np.array([path_names.id(path) for path in paths], dtype=np.int32),
+        np.array([blobs.id(blob) for blob in blob_ids], dtype=np.int32),
     )

@@ -17,14 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.analysis.languages import SOURCE_SUFFIXES
-from tosloc.arrays import load_arrays
 from tosloc.candidates import LabelledCandidates
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.files import key_of, written_whole
-from tosloc.index.history_index import HistoryIndex
 from tosloc.localizer import Localizer, texts_of
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import Candidates, RerankingContext
@@ -91,7 +89,7 @@ def bundle_training(
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         # the tables' numbers of paths are those of the history, whatever has been read since
         named = Repository(repository)
-        for name in HistoryIndex.from_arrays(load_arrays(tables.history_path))[1]:
+        for name in tables.history()[1]:
             named.path_names.id(name)
         labelled = LabelledReports(named, suffixes, {case.report.id: case for case in dataset.cases})
         training_set = LabelledCandidates(labelled, localizer.stage_one, tables.tables)

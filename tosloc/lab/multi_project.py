@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tosloc.checkpoint import weights_record
+from tosloc.checkpoint import weights_record, write_digests
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
 from tosloc.files import write_text
@@ -77,6 +77,7 @@ def write_weights(settings: StageOneSettings, projects: Sequence[StoredFeatureTa
     if stage.ranker is not None:
         write_text(out / "ranker.txt", stage.ranker.text())
     write_text(out / "weights.json", json.dumps(weights_record(stage), indent=1) + "\n")
+    write_digests(out)
     return out / "weights.json"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tosloc.config import RankerSettings
 from tosloc.errors import CheckpointError
 from tosloc.learning.ranking_lists import RankingLists
+from tosloc.learning.tree_text import check_ranker
 from tosloc.records import Float32Array, FloatArray
 
 
@@ -61,8 +62,17 @@ class HeadRanker:
         other.booster_ = self.booster_
         return other
 
+    @property
+    def features(self) -> int:
+        """How many features the trees read."""
+        return int(self.booster_.num_feature())
+
     def scores(self, rows: Float32Array) -> FloatArray:
-        """(k,) the trees' scores of the rows of ``head_rows``."""
+        """(k,) the trees' scores of the rows of ``head_rows``. Raises CheckpointError when they read other features."""
+        if rows.shape[1] != self.features:
+            raise CheckpointError(
+                f"the learned ranker reads {self.features} features, but there are {rows.shape[1]}; train again"
+            )
         scores: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
         return scores
 
@@ -72,12 +82,15 @@ class HeadRanker:
 
     @classmethod
     def from_text(cls, text: str, settings: RankerSettings, weight: float) -> HeadRanker:
-        """Ranker from its text. Raises CheckpointError when LightGBM cannot read it."""
+        """Ranker from its text. Raises CheckpointError when it is not one that LightGBM can read safely."""
+        try:
+            check_ranker(text)
+        except ValueError as error:
+            raise CheckpointError(
+                f"the learned ranker is damaged or no ranker ({error}); train again, or copy the whole folder"
+            ) from error
         import lightgbm
 
-        # LightGBM writes to standard error by itself before it raises
-        if not text.startswith("tree") or not all(part in text for part in ("num_class=", "end of trees")):
-            raise CheckpointError("the learned ranker is cut off or no ranker; train again, or copy the whole folder")
         ranker = cls(settings, weight=weight)
         try:
             ranker.booster_ = lightgbm.Booster(model_str=text)

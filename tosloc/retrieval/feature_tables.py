@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import all_finite, check_numbers, check_starts, checked, load_arrays, save_arrays
 from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError
+from tosloc.files import parse_json
 from tosloc.index.postings import starts_of
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.records import BoolArray, Case, Float32Array, FloatArray, IntArray, Ranking
@@ -46,15 +49,33 @@ class LabelledReports:
     """Report id -> its case."""
 
 
-_COLUMNS = ("rows", "fixed", "weights", "path_ids")
+_COLUMNS: Final[Mapping[str, type[np.generic]]] = {
+    "rows": np.float32,
+    "fixed": np.bool_,
+    "weights": np.float32,
+    "path_ids": np.int32,
+}
 
 
 def read_block(path: Path) -> Iterator[FeatureTable]:
-    """The tables of one block's file."""
+    """The tables of one block's file. Raises CheckpointError when it is damaged."""
     arrays = load_arrays(path)
-    ids = json.loads(arrays["reports"].tobytes())
-    for report, (start, end) in zip(ids, pairwise(arrays["starts"].tolist()), strict=True):
-        yield FeatureTable(report, *(arrays[name][start:end] for name in _COLUMNS))  # type: ignore[arg-type]
+    try:
+        ids = parse_json(checked(arrays, "reports", np.uint8, None).tobytes())
+        rows = checked(arrays, "rows", np.float32, None, None)
+        columns = {
+            name: checked(arrays, name, dtype, len(rows), *([None] if name == "rows" else []))
+            for name, dtype in _COLUMNS.items()
+        }
+        starts = checked(arrays, "starts", np.int64, len(ids) + 1)
+        check_starts(starts, len(rows), "starts")
+        check_numbers(columns["path_ids"], np.inf, "path_ids")
+        if not all(isinstance(one, str) for one in ids) or not all(map(all_finite, (rows, columns["weights"]))):
+            raise ValueError("a report has no name, or a number is not finite")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}); delete it and run the same command again") from error
+    for report, (start, end) in zip(ids, pairwise(starts.tolist()), strict=True):
+        yield FeatureTable(report, *(columns[name][start:end] for name in _COLUMNS))  # type: ignore[arg-type]
 
 
 def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:

@@ -6,13 +6,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from tosloc.errors import ToslocError
-from tosloc.files import write_text
+from tosloc.arrays import load_arrays
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.files import parse_json, read_plain, write_text
+from tosloc.index.history_index import HistoryIndex
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
 
 LISTING = "blocks.json"
+PARTS: Final = ("train", "validation", "test")
 
 
 def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
@@ -22,6 +26,13 @@ def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequenc
         "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()},
     }
     write_text(work / LISTING, json.dumps(record, indent=1) + "\n")
+
+
+def _plain_name(name: object) -> str:
+    """The name, if it is one of a file in the same folder."""
+    if not isinstance(name, str) or not name or name != Path(name).name:
+        raise ValueError(f"{name!r} is no name")
+    return name
 
 
 def keeps_tables(folder: Path) -> bool:
@@ -43,21 +54,37 @@ class StoredFeatureTables:
         """Raises ToslocError when the folder keeps no tables."""
         path = folder / "work" / LISTING
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            blocks = {part: tuple(names) for part, names in record["blocks"].items()}
-            return cls(folder.name, path.parent, tuple(record["features"]), blocks)
+            record = parse_json(read_plain(path))
+            blocks = {part: tuple(map(_plain_name, record["blocks"][part])) for part in PARTS}
+            return cls(folder.name, path.parent, tuple(map(_plain_name, record["features"])), blocks)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
-    @property
-    def history_path(self) -> Path:
-        """The history that the tables were made with."""
-        return self.work / "evidence.npz"
+    def history(self) -> tuple[HistoryIndex, tuple[str, ...]]:
+        """The history that the tables were made with, and the paths that numbers in both mean.
 
-    def tables(self, part: str) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order."""
+        Raises CheckpointError when it is damaged.
+        """
+        path = self.work / "evidence.npz"
+        try:
+            return HistoryIndex.from_arrays(load_arrays(path))
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged ({error}); train again with --keep-features") from error
+
+    def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
+        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known.
+
+        Raises CheckpointError when they are damaged.
+        """
         for name in self.blocks[part]:
-            yield from read_block(self.work / name)
+            for table in read_block(self.work / name):
+                last = table.path_ids.max(initial=-1)
+                if table.rows.shape[1] != len(self.features) or (paths is not None and last >= paths):
+                    raise CheckpointError(
+                        f"{self.work / name} has other features or paths than the rest of the folder; train again with"
+                        " --keep-features"
+                    )
+                yield table
 
     def train(self) -> RankingLists:
         """The training part, for the fits."""

@@ -23,13 +23,11 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from tosloc.arrays import load_arrays
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
 from tosloc.evaluation.measures import AP, Measure
 from tosloc.experiment import ExperimentContext
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement.effect_figure import EffectPoint
 from tosloc.lab.agreement.level_tables import number, p_cell
@@ -117,7 +115,7 @@ class Study:
         self.judgements = folder / "test" / JUDGEMENTS_FILE
         self.train = self.stored.train()
         weights = fit_listwise(self.train, l2=self.config.stage_one.l2)
-        paths = HistoryIndex.from_arrays(load_arrays(self.stored.history_path))[1]
+        paths = self.stored.history()[1]
         self.original = DegradationStep(ORIGINAL, 0, "", list(self.stored.tables("test")), paths, weights)
 
     def run(self, source: Source | None, progress: Progress = silent) -> list[Compared]:

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from tosloc.arrays import all_finite
 from tosloc.records import Float16Array, Float32Array, FloatArray, LongArray
 from tosloc.reranking.terms.sparse_vectors import SparseVectors
 
@@ -96,6 +97,8 @@ class DualEncoder:
         shapes = {table.shape for table in tables.values()}
         if len(shapes) > 1 or any(table.ndim != 2 or table.dtype != np.float16 for table in tables.values()):
             raise ValueError("tables of several shapes")
+        if not all(map(all_finite, tables.values())):
+            raise ValueError("a number of a vector is not finite")
         return cls(tables, {side: float(gains[side]) for side in FILE_SIDES})
 
     @property

@@ -13,9 +13,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from tosloc.arrays import check_numbers, checked
 from tosloc.config import RankerSettings, TermsSettings, upgraded
 from tosloc.errors import CheckpointError
-from tosloc.files import write_text, written_whole
+from tosloc.files import parse_json, read_plain, write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.terms.combiner import combiner_rows
@@ -85,24 +86,27 @@ class TermModel:
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
         try:
-            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            record = parse_json(read_plain(folder / RECORD).decode("utf-8"))
             if record["schema"] > _SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
-            arrays = safetensors.numpy.load_file(folder / str(record["weights"]))
+            arrays = safetensors.numpy.load(read_plain(_beside(folder, record["weights"])))
             encoder = DualEncoder.from_arrays(arrays, record["gains"])
-            vocabulary = TermVocabulary(tuple(record["terms"]), **{name: arrays[name] for name in IDFS})
-            if {len(vocabulary), encoder.shape[0]} != {len(arrays[name]) for name in IDFS}:
-                raise ValueError("terms and vectors differ in number")
+            vocabulary = _vocabulary(record["terms"], arrays)
+            if len(vocabulary) != encoder.shape[0] or max(abs(gain) for gain in encoder.gains.values()) > _LARGEST:
+                raise ValueError("terms and vectors do not fit together")
             validation, last = record["validation"], record["last"]
-            trees = None if last is None else (folder / str(last["trees"])).read_text(encoding="utf-8")
+            trees = None if last is None else read_plain(_beside(folder, last["trees"])).decode("utf-8")
+            weights = [float(record["mix"]), 0.0 if last is None else float(last["mix"])]
+            if max(map(abs, weights)) > _LARGEST:
+                raise ValueError("a weight is out of bounds")
             return cls(
                 TermsSettings.model_validate(upgraded("stage_two.terms", record["settings"])),
                 vocabulary,
                 encoder,
-                float(record["mix"]),
-                None if trees is None else HeadRanker.from_text(trees, RankerSettings(), float(last["mix"])),
+                weights[0],
+                None if trees is None else HeadRanker.from_text(trees, RankerSettings(), weights[1]),
                 None if validation is None else {name: (mrr, map_) for name, (mrr, map_) in validation.items()},
-                tuple(record["learned_on"]),
+                tuple(map(str, record["learned_on"])),
                 int(record["learned_until"]),
             )
         except CheckpointError:
@@ -112,3 +116,25 @@ class TermModel:
                 f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
                 " again, or copy the whole folder"
             ) from error
+
+
+_LARGEST: Final = 1e9
+
+
+def _beside(folder: Path, name: object) -> Path:
+    """The file of a name in the folder itself. Raises ValueError for any other name."""
+    if not isinstance(name, str) or not name or name != Path(name).name:
+        raise ValueError(f"{name!r} is no file of this folder")
+    return folder / name
+
+
+def _vocabulary(terms: object, arrays: Mapping[str, np.ndarray]) -> TermVocabulary:
+    """The terms with their frequencies. Raises KeyError or ValueError when they are none."""
+    if not isinstance(terms, list) or not terms or not all(isinstance(term, str) for term in terms):
+        raise ValueError("the terms are no texts")
+    if len(set(terms)) < len(terms):
+        raise ValueError("a term comes twice")
+    idfs = {name: checked(arrays, name, np.float64, len(terms)) for name in IDFS}
+    for name, idf in idfs.items():
+        check_numbers(idf, _LARGEST, name)
+    return TermVocabulary(tuple(terms), **idfs)  # type: ignore[arg-type]
