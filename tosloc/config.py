@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 import zoneinfo
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from tosloc.errors import ConfigError
+from tosloc.files import read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[tuple[str, ...], Strict(False)]
@@ -29,6 +31,8 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "stage_two.terms": {"mix": "weight", "last_layer": "combiner_weight"},
 }
 """Section -> what its keys were called before -> what they are called now."""
+_LARGEST: Final = 1_000_000
+"""Bytes of a TOML file."""
 REMOVED: Mapping[str, frozenset[str]] = {
     "stage_one": frozenset({"candidates"}),
     "stage_two": frozenset({"queries_apart", "stage_one_features", "final"}),
@@ -57,7 +61,7 @@ class DataSettings(Section):
         try:
             zoneinfo.ZoneInfo(zone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"no time zone is called {zone!r}; write one such as 'America/New_York'") from None
+            raise ValueError(f"no time zone is called {_shown(zone)}; write one such as 'America/New_York'") from None
         return zone
 
     @field_validator("suffixes")
@@ -65,7 +69,7 @@ class DataSettings(Section):
     def _dotted(cls, suffixes: tuple[str, ...]) -> tuple[str, ...]:
         for suffix in suffixes:
             if not suffix.startswith(".") or len(suffix) < 2:
-                raise ValueError(f"a suffix starts with a dot, such as '.java', not {suffix!r}")
+                raise ValueError(f"a suffix starts with a dot, such as '.java', not {_shown(suffix)}")
         return suffixes
 
     @model_validator(mode="after")
@@ -211,14 +215,14 @@ class StageTwoSettings(Section):
 class RunSettings(Section):
     """``[run]``: how the work is done."""
 
-    jobs: int = -1
+    jobs: Annotated[int, Field(le=1024)] = -1
     seed: Annotated[int, Field(ge=0)] = 7
 
     @field_validator("jobs")
     @classmethod
     def _some(cls, jobs: int) -> int:
         if jobs == 0 or jobs < -1:
-            raise ValueError(f"jobs is a number of processes, or -1 for every core, not {jobs}")
+            raise ValueError(f"jobs is a number of processes, or -1 for every core, not {_shown(jobs)}")
         return jobs
 
 
@@ -283,16 +287,17 @@ def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The file, the one it extends, and so on."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     current: Path | None = path
     while current is not None:
-        if current.resolve() in seen:
-            raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
-        seen.add(current.resolve())
         values = read_toml(current, "configuration", "not a configuration: it is no UTF-8 text")
+        place = os.path.realpath(current)
+        if place in seen:
+            raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
+        seen.add(place)
         extends = values.pop("extends", None)
         if extends is not None and not isinstance(extends, str):
-            raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {extends!r}")
+            raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
         yield current, values
         current = None if extends is None else current.parent / extends
 
@@ -303,12 +308,12 @@ def read_toml(path: Path, what: str, no_text: str = "") -> dict[str, Any]:
     Raises ConfigError when it cannot be read or is not TOML; ``no_text`` is what to say of bytes that are not UTF-8.
     """
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {no_text or f'not valid TOML: {error}'}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and nests without end
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -342,7 +347,7 @@ def _sentence(detail: ErrorDetails, where: str) -> str:
             return f"{place}: {key} was renamed to {RENAMED[section][key]}"
         if key in REMOVED.get(section, ()):
             return f"{place}: there is no {key} any more; leave it out"
-        return f"{place}: unknown key {key!r}" + _hint(key, section, model)
+        return f"{place}: unknown key {_shown(key)}" + _hint(key, section, model)
     if detail["type"] == "value_error":
         return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"
     if detail["type"] in ("model_type", "model_attributes_type"):
@@ -350,9 +355,22 @@ def _sentence(detail: ErrorDetails, where: str) -> str:
     if detail["type"] in ("too_short", "too_long"):
         return f"{place}: {key} should hold {detail['ctx'].get('max_length', detail['ctx'].get('min_length'))} values"
     if detail["type"] == "missing":
-        return f"{place}: {key} lacks a value, it holds only {detail['input']!r}"
+        return f"{place}: {key} lacks a value, it holds only {_shown(detail['input'])}"
     wanted = _WANTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
-    return f"{place}: {key} should be {wanted}, not {detail['input']!r}"
+    return f"{place}: {key} should be {wanted}, not {_shown(detail['input'])}"
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in a sentence, cut where it is long.
+
+    >>> _shown([1, "a"]), len(_shown("a" * 1000))
+    ("[1, 'a']", 103)
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # of thousands of digits, or nested without end
+        return f"such a {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 _WANTED = {
@@ -380,6 +398,7 @@ def _locate(location: tuple[int | str, ...]) -> tuple[str, str, type[BaseModel]]
 
 
 def _hint(key: str, section: str, model: type[BaseModel]) -> str:
+    key = key[:100]  # comparing takes long for long ones
     near = difflib.get_close_matches(key, model.model_fields, n=1)
     if near:
         return f", did you mean {near[0]!r}?"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read within bounds; keys of what they keep; their names as text."""
+"""Files: plain ones to read, within bounds, or written whole or not at all; keys of what they keep; names as text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,39 @@ MOST_BYTES: Final = 1 << 30
 _UNPACKED_FREELY, _UNPACKED_TIMES = 1 << 28, 100
 _MOST_DIGITS: Final = 40
 _DEEPEST: Final = 100
+_STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+_KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """A plain file, open to be read; of pipes only what a shell hands over, as in ``<(command)``.
+
+    OSError for anything else, before it is read: a named pipe may wait for ever, a device never end.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    try:
+        kind = stat.S_IFMT(os.fstat(handle).st_mode)
+        if kind == stat.S_IFIFO and str(path).startswith(_STREAMS):
+            os.set_blocking(handle, True)
+        elif kind != stat.S_IFREG:
+            code = errno.EISDIR if kind == stat.S_IFDIR else errno.EINVAL
+            raise OSError(code, f"is {_KINDS.get(kind, 'a device')}, not a file", str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Content of a plain file, see ``open_plain``; OSError, too, for one of more than ``most`` bytes."""
+    with open_plain(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
+    return data
 
 
 @contextmanager
@@ -50,13 +84,6 @@ def plain_size(path: Path) -> int:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "no plain file", str(path))
     return found.st_size
-
-
-def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Content of a plain file. Raises OSError for any other, and for one of more than ``most`` bytes."""
-    if plain_size(path) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
-    return path.read_bytes()
 
 
 def most_unpacked(packed: int) -> int:

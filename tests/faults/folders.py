@@ -82,7 +82,10 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
     elif edit == 2:  # a header that promises more than there is
         head, end = parts[name][:10], parts[name].find(b"\n")
         shape = rng.choice((b"(99999999999,)", b"(-1,)", b"(2147483648, 4096)", b"()", b"(1, 2, 3)", b"(True,)"))
-        text = b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (rng.choice((b"<i4", b"|O", b"<U9", b"<f8")), shape)
+        text = b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (
+            rng.choice((b"<i4", b"|O", b"<U9", b"<f8")),
+            shape,
+        )
         parts[name] = head + text.ljust(max(0, end - 10)) + parts[name][end:]
     else:
         changed = np.array(array)
@@ -100,7 +103,9 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
             changed = np.concatenate([changed, changed]) if changed.ndim else np.array([changed, changed])
         elif edit == 8:
             with np.errstate(all="ignore"):
-                changed = changed.astype(rng.choice(("f8", "i1", "u8", "f4", "c16", "?", "U3"))) if changed.size else changed
+                changed = (
+                    changed.astype(rng.choice(("f8", "i1", "u8", "f4", "c16", "?", "U3"))) if changed.size else changed
+                )
         elif edit == 9:
             changed = changed.reshape((*changed.shape, 1))
         else:
@@ -153,7 +158,9 @@ def _tensors(rng: random.Random, data: bytes) -> bytes:
         return rng.choice((2**63, 2**40, 0, size + 1, size - 1)).to_bytes(8, "little") + data[8:]
     for _ in range(rng.choice((1, 20))):
         place = rng.randrange(max(1, len(body) - 4))
-        body[place : place + 4] = rng.choice((b"\0\0\xc0\x7f", b"\0\0\x80\x7f", b"\xff\xff\xff\xff", b"\0\0\0\0", rng.randbytes(4)))
+        body[place : place + 4] = rng.choice(
+            (b"\0\0\xc0\x7f", b"\0\0\x80\x7f", b"\xff\xff\xff\xff", b"\0\0\0\0", rng.randbytes(4))
+        )
     return data[: 8 + size] + bytes(body)
 
 
@@ -186,7 +193,19 @@ def _changed_rows(rng: random.Random, path: Path) -> None:
     import sqlite3
 
     database = sqlite3.connect(path)
-    odd: tuple[Any, ...] = (None, -1, 0, 2**31, 2**62, 1e300, "x" * 1000, b"", b"\0" * 100, rng.randbytes(200), float("nan"))
+    odd: tuple[Any, ...] = (
+        None,
+        -1,
+        0,
+        2**31,
+        2**62,
+        1e300,
+        "x" * 1000,
+        b"",
+        b"\0" * 100,
+        rng.randbytes(200),
+        float("nan"),
+    )
     try:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for _ in range(rng.randint(1, 3)):

@@ -59,7 +59,9 @@ class Tally:
         return self.answered.total() + self.refused.total() + len(self.failures)
 
 
-def run_cases(world: World, seeds: Sequence[int], folder: Path, kind: str = "") -> Iterator[tuple[int, str, Failure | None, Outcome]]:
+def run_cases(
+    world: World, seeds: Sequence[int], folder: Path, kind: str = ""
+) -> Iterator[tuple[int, str, Failure | None, Outcome]]:
     """Run the cases of some seeds: seed, kind, the failure or None, and the outcome, in their order."""
     waiting = [(seed, name) for seed in seeds if (name := kind_of(seed)[0]).startswith(kind)]
     while waiting:
@@ -177,7 +179,8 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
     left = [name for name in left_over(place.folder) if not name.endswith(("-wal", "-shm"))]
     if outcome.code == 2 and place.out.exists():
         left += [f"out/{path.name}" for path in place.out.rglob("*") if path.is_file()]
-    left += [f"here/{path.name}" for path in place.here.rglob("*")]
+    if outcome.code == 2:
+        left += [f"here/{path.name}" for path in place.here.rglob("*") if path.is_file()]
     left += [f"tmp/{path.name}" for path in shared.temporary.iterdir() if not path.name.startswith("tosloc-git-")]
     return f"left behind: {', '.join(left[:5])}" if left else ""
 

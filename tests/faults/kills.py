@@ -83,8 +83,12 @@ COMMANDS: Mapping[str, Command] = {
         6,
     ),
     "train": Command(lambda w, p: ["train", str(w.settings("plain")), *_project(w, p), *_out(p)], 14),
-    "train, cold": Command(lambda w, p: ["train", str(w.settings("one")), *_project(w, p), *_out(p), "--keep-features"], 6),
-    "train, both stages": Command(lambda w, p: ["train", str(w.settings("two")), *_project(w, p), *_out(p)], 8, warm=True),
+    "train, cold": Command(
+        lambda w, p: ["train", str(w.settings("one")), *_project(w, p), *_out(p), "--keep-features"], 6
+    ),
+    "train, both stages": Command(
+        lambda w, p: ["train", str(w.settings("two")), *_project(w, p), *_out(p)], 8, warm=True
+    ),
     "train, second stage": Command(
         lambda w, p: ["train", str(w.settings("two")), *_project(w, p), *_out(p), "--stage-one", str(w.one_stage)],
         4,
@@ -108,11 +112,18 @@ COMMANDS: Mapping[str, Command] = {
     "import-run": Command(
         lambda w, p: ["import-run", str(w.trec / "run.trec"), "--qrels", str(w.trec / "qrels.trec"), *_out(p)], 6
     ),
-    "data": Command(
-        lambda w, p: ["data", "--json", *_project(w, p)[:4], "--ever-fixed", str(p.out / "fixed.txt")], 6
-    ),
+    "data": Command(lambda w, p: ["data", "--json", *_project(w, p)[:4], "--ever-fixed", str(p.out / "fixed.txt")], 6),
     "lab baselines": Command(
-        lambda w, p: ["lab", "baselines", "buglocator", "bluir", *_project(w, p), *_out(p), "--config", str(w.settings("plain"))],
+        lambda w, p: [
+            "lab",
+            "baselines",
+            "buglocator",
+            "bluir",
+            *_project(w, p),
+            *_out(p),
+            "--config",
+            str(w.settings("plain")),
+        ],
         6,
     ),
     "lab restrict": Command(
@@ -156,6 +167,7 @@ class Harness:
     def __init__(self, world: World, folder: Path) -> None:
         self.world, self.folder = world, folder
         self.references: dict[str, Reference] = {}
+        self.tracers: list[subprocess.Popen[bytes]] = []
         self.strace = STRACE is not None and self._strace_works()
 
     # Places and runs
@@ -169,7 +181,11 @@ class Harness:
         return place
 
     def run(
-        self, command: Command, place: Place, before: Callable[[], None] | None = None, after: Callable[[int], None] | None = None
+        self,
+        command: Command,
+        place: Place,
+        before: Callable[[], None] | None = None,
+        after: Callable[[int], None] | None = None,
     ) -> Outcome:
         """Run a command; ``before`` in its process, ``after`` beside it once it has begun."""
 
@@ -183,7 +199,11 @@ class Harness:
         process = processes.start(place, command.arguments(self.world, place), prepare)
         if after is not None:
             after(process)
-        return processes.wait(process, place, started, 300)
+        try:
+            return processes.wait(process, place, started, 300)
+        finally:
+            while self.tracers:
+                self.tracers.pop().wait(30)
 
     def reference(self, name: str) -> Reference:
         """The uninterrupted run of a command, made once."""
@@ -210,7 +230,8 @@ class Harness:
         assert STRACE is not None
         calls = ",".join(f"?{call}" for call in CALLS)
         command = [STRACE, "-qq", "-e", f"trace={calls}", *options, "-p", str(process)]
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet = subprocess.DEVNULL
+        self.tracers.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
 
     def _strace_works(self) -> bool:
         assert STRACE is not None
@@ -237,7 +258,9 @@ class Harness:
         self._judge_again(trial, place, again, reference)
         return trial
 
-    def _killed(self, trial: Trial, command: Command, place: Place, reference: Reference, rng: random.Random) -> Outcome:
+    def _killed(
+        self, trial: Trial, command: Command, place: Place, reference: Reference, rng: random.Random
+    ) -> Outcome:
         if trial.mode == "event":
             at = rng.randint(1, max(1, reference.events))
             trial.point = f"event {at} of {reference.events}"
@@ -265,7 +288,13 @@ class Harness:
         started = time.monotonic()
         with (place.folder / "stdout").open("wb") as out, (place.folder / "stderr").open("wb") as err:
             process = subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=place.here, start_new_session=True
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=place.here,
+                start_new_session=True,
             )
         _after(process.pid, after, killing)
         try:
@@ -314,7 +343,9 @@ class Harness:
         now = state(place)
         for name in sorted(reference.files.keys() | now.keys()):
             if reference.files.get(name) != now.get(name):
-                how = "missing" if name not in now else "more than" if name not in reference.files else "other bytes than"
+                how = (
+                    "missing" if name not in now else "more than" if name not in reference.files else "other bytes than"
+                )
                 said(f"{how} in an uninterrupted run: {name}")
         if left := _temporary(place):
             said(f"left behind: {', '.join(left[:4])}")
@@ -323,7 +354,12 @@ class Harness:
 
 
 def _temporary(place: Place) -> list[str]:
-    left = [f"tmp/{path.relative_to(place.temporary)}" for path in place.temporary.rglob("*")]
+    # torch keeps a folder of its own there, as after any use of it
+    left = [
+        f"tmp/{path.relative_to(place.temporary)}"
+        for path in place.temporary.rglob("*")
+        if not path.relative_to(place.temporary).parts[0].startswith("torchinductor_")
+    ]
     return left + left_over(place.folder)
 
 
@@ -441,7 +477,10 @@ def main(asked: argparse.Namespace, world: World, folder: Path) -> int:
     print(f"{'command':<24}" + "".join(f"{killing.name:>9}" for killing in SIGNALS))
     for name in COMMANDS:
         print(f"{name:<24}" + "".join(f"{ran[name, killing.name]:>9}" for killing in SIGNALS))
-    print(", ".join(f"{count} ended at {mode}" for mode, count in hits.items()) + ("" if harness.strace else "; no strace"))
+    print(
+        ", ".join(f"{count} ended at {mode}" for mode, count in hits.items())
+        + ("" if harness.strace else "; no strace")
+    )
     for reason, count in reasons.most_common():
         print(f"{count:>6} x {reason}")
     print(f"{ran.total():,} kills, {bad} with something wrong, in {time.monotonic() - started:,.0f} s")

@@ -78,7 +78,10 @@ def options(rng: random.Random, world: World, place: Place) -> Case:
         elif edit == 2:
             command.insert(place_of, word)
         elif edit == 3:
-            command.insert(place_of, rng.choice(("--json", "--markdown", "--same", "--mean", "--all-pairs", "--progress", "-", "--")))
+            command.insert(
+                place_of,
+                rng.choice(("--json", "--markdown", "--same", "--mean", "--all-pairs", "--progress", "-", "--")),
+            )
         else:
             command[place_of] = word
         if not command:

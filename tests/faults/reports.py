@@ -70,7 +70,9 @@ JIRA = {
     },
 }
 OWN = {"id": "7", "summary": "Cookie lost", "description": "openCookie", "opened": "2014-01-15T07:30:17Z"}
-COLUMNS = "id bug_id summary description report_time report_timestamp status commit commit_timestamp files result".split()
+COLUMNS = (
+    "id bug_id summary description report_time report_timestamp status commit commit_timestamp files result".split()
+)
 
 
 def _localizing(rng: random.Random, world: World) -> list[str]:
@@ -127,7 +129,9 @@ def _special(rng: random.Random, place: Place) -> Path:
             file.write(rng.choice((b"", b"{", b"<bugrepository>", b"PK\x03\x04", b"Cookie\n", b"[{")))
             file.truncate(2_100_000_000)
     elif which == 7:
-        return Path(rng.choice(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/proc/self/mem", "/dev/tty", "")))
+        return Path(
+            rng.choice(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/proc/self/mem", "/dev/tty", ""))
+        )
     elif which == 8:
         return Path("a" * 300) / ("b" * 5_000)
     else:
@@ -214,12 +218,24 @@ def _rows(rng: random.Random, world: World) -> list[dict[str, Any]]:
     for _ in range(rng.randint(0, 2)):
         row = rng.choice(rows)
         column = rng.choice(COLUMNS)
-        odd: tuple[Any, ...] = (None, "", rng.choice(TEXTS), rng.choice(TIMES), rng.choice(NUMBERS), True, 1e308, -1, 0.5)
+        odd: tuple[Any, ...] = (
+            None,
+            "",
+            rng.choice(TEXTS),
+            rng.choice(TIMES),
+            rng.choice(NUMBERS),
+            True,
+            1e308,
+            -1,
+            0.5,
+        )
         row[column] = rng.choice(odd)
     return rows
 
 
-_SHEET = b'<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+_SHEET = (
+    b'<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+)
 _SHEET_END = b"</sheetData></worksheet>"
 
 
@@ -277,7 +293,7 @@ def _with_part(rng: random.Random, data: bytes) -> bytes:
     elif edit == 5:
         parts[name] = _bomb(rng).encode("utf-8", "surrogatepass")
     elif edit == 6:
-        parts["xl/worksheets/sheet1.xml"] = _SHEET + b"<row><c t=\"inlineStr\"><is>" + b"<t>" * 100_000
+        parts["xl/worksheets/sheet1.xml"] = _SHEET + b'<row><c t="inlineStr"><is>' + b"<t>" * 100_000
     elif edit == 7:
         strings = b"<si><t>" + b"a" * 1_000 + b"</t></si>"
         parts["xl/sharedStrings.xml"] = (
@@ -342,7 +358,9 @@ def export(rng: random.Random, world: World, place: Place) -> Case:
     """A phpMyAdmin export."""
     tables = ""
     for row in _rows(rng, world):
-        cells = "".join(f'<column name={quoteattr(name)}>{escape(_legal(rng, value))}</column>' for name, value in row.items())
+        cells = "".join(
+            f"<column name={quoteattr(name)}>{escape(_legal(rng, value))}</column>" for name, value in row.items()
+        )
         tables += f'<table name="t">{cells}</table>\n'
     root = rng.choice(("pma_xml_export", "root", "a:b"))
     text = f'<{root} xmlns:a="b"><database name="t">{tables}</database></{root}>'
@@ -356,7 +374,9 @@ def _legal(rng: random.Random, value: Any) -> str:
     """Text of a cell; mostly without what XML has no way to write."""
     written = str(value)
     if rng.randrange(8):
-        written = "".join(char for char in written if char in "\t\n" or (char >= " " and not "\ud800" <= char <= "\udfff"))
+        written = "".join(
+            char for char in written if char in "\t\n" or (char >= " " and not "\ud800" <= char <= "\udfff")
+        )
     return written
 
 
@@ -389,4 +409,16 @@ def buglocator(rng: random.Random, world: World, place: Place) -> Case:
     return _reading(rng, world, place, path)
 
 
-__all__ = ["json", "PIECES", "Raw", "buglocator", "export", "issue", "lines", "special", "special_labelled", "spreadsheet", "text"]
+__all__ = [
+    "json",
+    "PIECES",
+    "Raw",
+    "buglocator",
+    "export",
+    "issue",
+    "lines",
+    "special",
+    "special_labelled",
+    "spreadsheet",
+    "text",
+]

@@ -33,7 +33,16 @@ def _reading(rng: random.Random, world: World, place: Place, repo: Path) -> Case
         ["localize", "--report", str(world.bug), *store],
         ["index", *store],
         ["data", "--repo", str(repo), "--reports", str(world.reports)],
-        ["rank", *store, "--reports", str(world.reports), "--checkpoint", str(world.one_stage), "--out", str(place.out)],
+        [
+            "rank",
+            *store,
+            "--reports",
+            str(world.reports),
+            "--checkpoint",
+            str(world.one_stage),
+            "--out",
+            str(place.out),
+        ],
     )
     return Case(rng.choice(commands))
 
@@ -63,7 +72,16 @@ def damaged(rng: random.Random, world: World, place: Place) -> Case:
         _put_odd(rng, path)
     elif which == 8:
         (repo / "objects/info").mkdir(exist_ok=True)
-        odd = (str(repo / "objects"), "/nowhere", "../" * 500, "/dev/zero", "a\0b", "\n" * 1000, "#" * 100_000, '"\\000"')
+        odd = (
+            str(repo / "objects"),
+            "/nowhere",
+            "../" * 500,
+            "/dev/zero",
+            "a\0b",
+            "\n" * 1000,
+            "#" * 100_000,
+            '"\\000"',
+        )
         (repo / "objects/info/alternates").write_text(f"{rng.choice(odd)}\n")
     else:
         shutil.rmtree(repo / rng.choice(("objects", "refs", "objects/pack")), ignore_errors=True)
@@ -130,7 +148,9 @@ def objects(rng: random.Random, world: World, place: Place) -> Case:
     repo = _copied(world, place)
     head = (world.toy.git.made[-1]).encode()
     blob = put(repo, "blob", b"class A { int cookie; }\n")
-    mode = rng.choice(("100644", "100644", "100644", "100755", "120000", "160000", "40000", "0", "777777777777", "-1", "x"))
+    mode = rng.choice(
+        ("100644", "100644", "100644", "100755", "120000", "160000", "40000", "0", "777777777777", "-1", "x")
+    )
     count = rng.choice((1, 1, 3, 30))
     names = [rng.choice(_NAMES) for _ in range(count)]
     identity = rng.choice((blob, blob, blob, "0" * 40, world.toy.git.made[0]))
@@ -155,15 +175,22 @@ def objects(rng: random.Random, world: World, place: Place) -> Case:
         if edit in (0, 1):
             lines[-1] = b"committer Ada <ada@example.org> " + rng.choice(_DATES)
         elif edit == 2:
-            lines.append(b"encoding " + rng.choice((b"idna", b"undefined", b"utf-16", b"a\0b", b"x" * 10_000, b"hex", b"mbcs", b"")))
+            lines.append(
+                b"encoding "
+                + rng.choice((b"idna", b"undefined", b"utf-16", b"a\0b", b"x" * 10_000, b"hex", b"mbcs", b""))
+            )
         elif edit == 3:
-            lines[1] = b"parent " + rng.choice((b"\xff" * 40, b"0" * 40, b"", head[:10], head.upper(), b"x" * 40, of_tree))
+            lines[1] = b"parent " + rng.choice(
+                (b"\xff" * 40, b"0" * 40, b"", head[:10], head.upper(), b"x" * 40, of_tree)
+            )
         elif edit == 4:
             lines[0] = b"tree " + rng.choice((b"\xff" * 40, b"0" * 40, b"", head, of_tree[:20], b"-" * 40))
         elif edit == 5:
             lines += [b"parent " + head] * rng.choice((1, 2_000))
         elif edit == 6:
-            message = rng.choice((b"\n" * 10_000, b"", b"\0" * 1_000, b"\xff" * 1_000, b"bug " * 30_000, b"1" * 50_000, b"#1" * 20_000))
+            message = rng.choice(
+                (b"\n" * 10_000, b"", b"\0" * 1_000, b"\xff" * 1_000, b"bug " * 30_000, b"1" * 50_000, b"#1" * 20_000)
+            )
         elif edit == 7:
             message = rng.choice(TEXTS).encode("utf-8", "surrogatepass")
         elif edit == 8:
@@ -206,16 +233,25 @@ def sources(rng: random.Random, world: World, place: Place) -> Case:
         if which == 0:  # an indented nest
             text = "".join(f"{' ' * n}def f{n}():\n" for n in range(rng.choice((90, 600))))
         elif which == 1:
-            text = rng.choice(("class A { String s = \"", "using ", "package ", "/*", "")) + text
+            text = rng.choice(('class A { String s = "', "using ", "package ", "/*", "")) + text
         elif which == 2:
             text = "class A { void f() { " + text + " } }"
-        data = of_bytes(rng, text.encode("utf-8", "surrogatepass")) if rng.randrange(6) == 0 else text.encode("utf-8", "replace")
+        data = (
+            of_bytes(rng, text.encode("utf-8", "surrogatepass"))
+            if rng.randrange(6) == 0
+            else text.encode("utf-8", "replace")
+        )
         if rng.randrange(15) == 0:
             data = data.decode("utf-8", "replace").encode(rng.choice(("utf-16", "utf-32", "cp1252")), "replace")
         entries.append(("100644", f"F{number}{rng.choice(_SUFFIXES)}".encode(), put(repo, "blob", data)))
     of_tree = put(repo, "tree", tree(entries))
     who = b"Ada <ada@example.org> 1500000000 +0000"
-    lines = [b"tree " + of_tree.encode(), b"parent " + world.toy.git.made[-1].encode(), b"author " + who, b"committer " + who]
+    lines = [
+        b"tree " + of_tree.encode(),
+        b"parent " + world.toy.git.made[-1].encode(),
+        b"author " + who,
+        b"committer " + who,
+    ]
     _set_head(repo, put(repo, "commit", b"\n".join(lines) + b"\n\nnew files\n"))
     store = ["--repo", str(repo), "--store", str(place.folder / "facts.sqlite")]
     if rng.randrange(3):

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from tosloc.cli import commands, interchange, judging, localize
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted, exit_code
 
 MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
 """Commands that became commands of ``tosloc lab``."""
+
+
+UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
+"""What the command line library raises for options and arguments that do not fit."""
 
 
 class _Commands(TyperGroup):
@@ -98,10 +103,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = None if arguments is None else list(arguments)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="tosloc")
+        code = app(args=words, prog_name="tosloc", standalone_mode=False)
     except SystemExit as done:
-        if done.code == exit_code(signal.SIGINT):  # before a command had begun
-            raise Interrupted from None
-        return done.code if isinstance(done.code, int) else int(bool(done.code))
-    return 0
+        code = done.code if isinstance(done.code, int) else int(bool(done.code))
+    except UsageError as error:
+        if type(error).__name__ != "NoArgsIsHelpError":
+            raise ToslocError(_about_usage(error)) from None
+        print(error, file=sys.stderr)  # a group of commands without any: its help
+        return WRONG_INPUT
+    if code == exit_code(signal.SIGINT):  # before a command had begun
+        raise Interrupted
+    return code if isinstance(code, int) else 0
+
+
+def _about_usage(error: Any) -> str:
+    """What to say of options and arguments that a command does not take."""
+    command = error.ctx.command_path if error.ctx is not None else "tosloc"
+    return f"{error.format_message().rstrip('.')}; see: {command} --help"

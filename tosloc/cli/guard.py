@@ -9,14 +9,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from tosloc.errors import StoreWarning, ToslocError
+from tosloc.files import printable
 from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
 WRONG_INPUT = 2
 INTERRUPTED = (exit_code(signal.SIGINT), exit_code(signal.SIGTERM))
 """Exit codes of a command that Ctrl-C or SIGTERM ended: 130 and 143."""
+_LONGEST: Final = 2_000
+"""Letters of a sentence: an input may put anything into it."""
 
 
 def guarded(run: Callable[[], int]) -> int:
@@ -47,6 +50,8 @@ def _answered(run: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader, such as head, has seen enough
         _forget_output()
         return 1
+    except MemoryError:
+        return _say("tosloc: the memory is not enough for this; free some, or ask for less at once", WRONG_INPUT)
     except OSError as error:
         _forget_output()
         return _say(f"tosloc: {_about(error)}", WRONG_INPUT)
@@ -86,5 +91,9 @@ def _about(error: OSError) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    tell(sentence)
+    """Print a sentence on one line, safe on a terminal, what is overlong in it cut; the code."""
+    words = printable(" ".join(sentence.split()))
+    if len(words) > _LONGEST:
+        words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
+    tell(words)
     return code

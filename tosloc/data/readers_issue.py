@@ -10,7 +10,7 @@ from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_HEADING = re.compile(r"#{1,6}[ \t]+")
 _UNDERLINE = re.compile(r"(?:=+|-{2,})[ \t]*(?:\n|\Z)")
 _BLOCKS = frozenset(
     "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand".split()
@@ -124,17 +124,32 @@ def _document(document: Json) -> str:
             continue
         kind, attributes = node.get("type"), node.get("attrs")
         if kind == "text":
-            pieces.append(str(node.get("text", "")))
+            pieces.append(_plain(node.get("text")))
         elif kind == "hardBreak":
             pieces.append("\n")
         elif isinstance(attributes, dict) and kind in ("mention", "emoji", "inlineCard", "status", "date"):
-            pieces.append(str(attributes.get("text") or attributes.get("url") or ""))
+            pieces.append(_plain(attributes.get("text") or attributes.get("url")))
         if kind in _BLOCKS:
             waiting.append("\n")
         content = node.get("content")
         if isinstance(content, list):
             waiting.extend(reversed(content))
     return re.sub(r"\n{3,}", "\n\n", clean("".join(pieces))).strip()
+
+
+def _plain(value: object) -> str:
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _without_closing_marks(heading: str) -> str:
+    """A Markdown heading's text without the ``#`` that may close it.
+
+    >>> [_without_closing_marks(text) for text in ("a ##", "a#", "C # ", "##")]
+    ['a', 'a#', 'C', '##']
+    """
+    heading = heading.rstrip(" \t")
+    text = heading.rstrip("#")
+    return text.rstrip(" \t") if text.endswith((" ", "\t")) else heading
 
 
 def _text(text: str) -> _Fields:
@@ -149,8 +164,8 @@ def _text(text: str) -> _Fields:
     text = text.strip()
     if not summary:
         summary, _, text = text.partition("\n")
-        if heading := _HEADING.fullmatch(summary.strip()):
-            summary = heading.group(1)
+        if heading := _HEADING.match(summary.strip()):
+            summary = _without_closing_marks(summary.strip()[heading.end() :])
         elif underline := _UNDERLINE.match(text):
             text = text[underline.end() :]
     return facts.get("id", ""), facts.get("opened", ""), summary.strip(), text.strip()

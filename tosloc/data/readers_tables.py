@@ -10,11 +10,13 @@ import io
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import islice, zip_longest
 from xml.etree.ElementTree import Element
 
 import openpyxl
 
 from tosloc.data.report_file import (
+    MOST_TAGS,
     LabelledReport,
     ReportFile,
     split_paths,
@@ -27,7 +29,10 @@ from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
 _REQUIRED = ("bug_id", "summary", "report_time", "commit", "files")
-_LARGEST = 2 * 1024**3
+_LARGEST = 200_000_000
+"""Bytes that a spreadsheet may unpack to."""
+_ROWS, _COLUMNS = 1_048_576, 64
+"""What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
 
 _Row = tuple[str, dict[str, object]]
 """Where the row stands, for errors, and its cells."""
@@ -45,33 +50,54 @@ def phpmyadmin_reports(file: ReportFile) -> Iterator[LabelledReport]:
 
 def _spreadsheet_rows(data: bytes, name: str) -> Iterator[_Row]:
     """Rows of the first sheet that has the columns of bug reports; ReportError when there is none or it is damaged."""
+    found: list[str] = []
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(part.file_size for part in archive.infolist()) > _LARGEST:
-                raise ReportError(f"{name}: unpacks to more than 2 GiB; split it into smaller spreadsheets")
+        _check_size(data, name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            sheets: dict[str, list[tuple[object, ...]]] = {}
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
-                sheets[sheet.title] = list(sheet.iter_rows(values_only=True))
+                rows = _filled(sheet.iter_rows(values_only=True, max_col=_COLUMNS))
+                header = _header(next(rows, ()))
+                if set(_REQUIRED) <= set(header):
+                    cells = list(rows)
+                    book.close()
+                    return _rows(cells, header, f"{name}, sheet {sheet.title}")
+                found += filter(None, header)
             book.close()
     except ReportError:
         raise
     except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
         raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
-    for title, rows in sheets.items():
-        header = _header(rows)
-        if set(_REQUIRED) <= set(header):
-            return _rows(rows, header, f"{name}, sheet {title}")
-    found = [column for rows in sheets.values() for column in _header(rows) if column]
     raise ReportError(f"{name}: {_lacks(found)}")
 
 
-def _header(rows: list[tuple[object, ...]]) -> list[str]:
+def _check_size(data: bytes, name: str) -> None:
+    """Raise ReportError for a spreadsheet that unpacks to too much: a small file may hold any number of cells."""
+    tags = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = archive.infolist()
+        if sum(part.file_size for part in parts) > _LARGEST:
+            raise ReportError(f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it into smaller files")
+        for part in parts:
+            tags += archive.read(part).count(b"<")
+    if tags > MOST_TAGS:
+        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags inside; split it into smaller files")
+
+
+def _filled(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+    """Rows without their empty ends, up to the last row that a spreadsheet can have."""
+    for cells in islice(rows, _ROWS):
+        width = 0 if cells.count(None) == len(cells) else len(cells)
+        while width and cells[width - 1] is None:
+            width -= 1
+        yield cells[:width]
+
+
+def _header(cells: tuple[object, ...]) -> list[str]:
     """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
-    names = [text_or_empty(cell) for cell in rows[0]] if rows else []
+    names = [text_or_empty(cell) for cell in cells]
     while names and not names[-1]:
         names.pop()
     if names and names[-1] == "files" and "result" not in names:
@@ -80,9 +106,9 @@ def _header(rows: list[tuple[object, ...]]) -> list[str]:
 
 
 def _rows(rows: list[tuple[object, ...]], header: list[str], name: str) -> Iterator[_Row]:
-    for number, cells in enumerate(rows[1:], start=2):
-        if any(cell is not None for cell in cells):
-            yield f"{name}, row {number}", dict(zip(header, cells, strict=False))
+    for number, cells in enumerate(rows, start=2):
+        if cells:
+            yield f"{name}, row {number}", dict(zip_longest(header, cells[: len(header)]))
 
 
 def _lacks(found: Iterable[str]) -> str:

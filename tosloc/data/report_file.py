@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 from xml.etree.ElementTree import Element, ParseError
 from zoneinfo import ZoneInfo
 
@@ -18,14 +20,20 @@ import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ConfigError, ReportError
+from tosloc.files import read_plain
 from tosloc.records import BugReport
 
 Json: TypeAlias = dict[str, object]
 
 _NO_RANKS: Mapping[str, int] = MappingProxyType({})
 _MISSING = frozenset({"", "nan", "none", "null"})
-_RANKED = re.compile(r"(?:^|\s)(\d+):(.*?)(?=\s\d+:|\s*$)", re.DOTALL)
-_EPOCH = re.compile(r"-?\d{9,13}(?:\.\d+)?")
+_EPOCH = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
+_RANK = re.compile(r"(?:^|(?<=\s))[0-9]{1,9}:")
+
+LARGEST_FILE: Final = 100_000_000
+"""Bytes of a file of labelled reports: some thirty times the largest published one."""
+MOST_TAGS: Final = 4_000_000
+"""Tags of its XML, or of the XML inside a spreadsheet: ten times those of the largest published one."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +88,16 @@ class ReportFile:
 
     @cached_property
     def xml(self) -> Element:
-        """Root of the XML. ReportError when it is malformed, declares entities or points outside itself."""
+        """Root of the XML. ReportError when it is malformed, too large, declares entities or points outside itself."""
+        if self.data.count(b"<") > MOST_TAGS:
+            raise ReportError(f"{self.name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
         try:
             root: Element = defusedxml.ElementTree.fromstring(self.data)
         except DefusedXmlException as error:
             raise ReportError(
                 f"{self.name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
             ) from error
-        except (ParseError, LookupError, ValueError) as error:
+        except (ParseError, LookupError, ValueError, RecursionError) as error:
             raise ReportError(f"{self.name}: malformed XML ({error})") from error
         return root
 
@@ -140,9 +150,21 @@ def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
     >>> split_paths("a/Eclipse SWT/B.java c/D.java", [".java"])
     ('a/Eclipse SWT/B.java', 'c/D.java')
     """
-    ends = "|".join(re.escape(suffix) for suffix in sorted(suffixes))
-    path = re.compile(rf"\S.*?(?:{ends})(?=\s|$)", re.IGNORECASE)
-    return tuple(dict.fromkeys(found.group() for line in text.splitlines() for found in path.finditer(line)))
+    suffixes = sorted(suffixes)
+    ends = "|".join(map(re.escape, suffixes))
+    end = re.compile(rf"(?:{ends})(?=\s|$)", re.IGNORECASE)
+    lowered = [suffix.lower() for suffix in suffixes]
+    found = []
+    for line in text.splitlines():
+        start = 0
+        for suffix in end.finditer(line):
+            path = line[start : suffix.end()].lstrip()
+            if any(
+                path.lower().endswith(one, 1) for one in lowered
+            ):  # else it is a suffix alone: a path begins with it
+                found.append(path)
+                start = suffix.end()
+    return tuple(dict.fromkeys(found))
 
 
 def split_ranks(text: str) -> dict[str, int]:
@@ -152,10 +174,12 @@ def split_ranks(text: str) -> dict[str, int]:
     {'a/Eclipse SWT/B.java': 2, 'c/D.java': 13}
     """
     ranks: dict[str, int] = {}
-    for rank, path in _RANKED.findall(text):
-        path = path.strip()
+    starts = list(_RANK.finditer(text))
+    for start, following in zip_longest(starts, starts[1:]):
+        path = text[start.end() : len(text) if following is None else following.start()].strip()
         if path:
-            ranks[path] = min(int(rank), ranks.get(path, int(rank)))
+            rank = int(start.group()[:-1])
+            ranks[path] = min(rank, ranks.get(path, rank))
     return ranks
 
 
@@ -209,24 +233,35 @@ def unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledRepor
     return kept
 
 
-def read_bytes(source: Path | BinaryIO, name: str, limit: int | None = None) -> bytes:
-    """Content of a file or stream, at most ``limit`` bytes of it; ReportError when it cannot be read or is empty."""
-    size = -1 if limit is None else limit
+def read_bytes(source: Path | BinaryIO, name: str, limit: int) -> bytes:
+    """Content of a plain file or a stream; ReportError when it cannot be read, is empty, or has ``limit`` or more."""
     try:
         if isinstance(source, Path):
-            with source.open("rb") as stream:
-                data = stream.read(size)
+            data = read_plain(source, limit - 1)
         else:
-            data = source.read(size)
+            data = source.read(limit)
     except FileNotFoundError as error:
         raise ReportError(f"{name}: no such file; check the path") from error
     except IsADirectoryError as error:
         raise ReportError(f"{name}: is a folder; give a file inside it") from error
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise too_large(name, limit) from error
         raise ReportError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if len(data) >= limit:
+        raise too_large(name, limit)
     if not data.strip():
         raise ReportError(f"{name}: is empty; a report was expected")
     return data
+
+
+def too_large(name: str, limit: int) -> ReportError:
+    """What to say of a file that holds ``limit`` bytes or more."""
+    if limit < LARGEST_FILE:
+        what = "keep the description and the stack trace, and leave out the rest"
+    else:
+        what = "split it into smaller files"
+    return ReportError(f"{name}: is {limit // 1_000_000} MB or larger; {what}")
 
 
 def decoded_text(data: bytes, name: str) -> str:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TextIO, TypeVar
+from typing import Final, Literal, NamedTuple, TextIO
 from xml.etree.ElementTree import Element
 
 from tosloc.data.readers_buglocator import buglocator_reports
 from tosloc.data.readers_issue import issue_of
 from tosloc.data.readers_lines import line_reports
 from tosloc.data.readers_tables import phpmyadmin_reports, spreadsheet_reports
-from tosloc.data.report_file import LabelledReport, ReportFile, decoded_text, read_bytes, unique, zone_of
+from tosloc.data.report_file import (
+    LARGEST_FILE,
+    LabelledReport,
+    ReportFile,
+    decoded_text,
+    read_bytes,
+    too_large,
+    unique,
+    zone_of,
+)
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
 __all__ = ["LARGEST_REPORT", "LabelledReport", "read_report", "read_reports"]
-
-_Content = TypeVar("_Content", str, bytes)
 
 LARGEST_REPORT = 10_000_000
 """A single report of as many bytes is refused: it is a log or a dump, not a description."""
@@ -32,30 +39,24 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
     Its opening time is None unless it says when; a time without a zone is read in ``zone``. One without an id is
     called like its file. Raises ReportError when it is missing, empty, binary, too large, or JSON of no known kind.
     """
-    fallback = "report"
     if isinstance(source, Path):
-        name, fallback = str(source), source.stem
-        text = decoded_text(_small(read_bytes(source, name, LARGEST_REPORT), name), name)
+        name = str(source)
+        text = decoded_text(read_bytes(source, name, LARGEST_REPORT), name)
+        return issue_of(text, name=name, fallback=source.stem, zone=zone_of(zone))
+    name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
+    stream = sys.stdin if source == "-" else source
+    if stream is None:  # the program was started without it
+        raise ReportError(f"{name}: is closed; give a file")
+    binary = getattr(stream, "buffer", None)
+    if binary is not None:
+        text = decoded_text(read_bytes(binary, name, LARGEST_REPORT), name)
     else:
-        name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
-        stream = sys.stdin if source == "-" else source
-        binary = getattr(stream, "buffer", None)
-        if binary is not None:
-            text = decoded_text(_small(read_bytes(binary, name, LARGEST_REPORT), name), name)
-        else:
-            text = stream.read(LARGEST_REPORT)
-            _small(text, name)
-            if "\0" in text:
-                raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
-    return issue_of(text, name=name, fallback=fallback, zone=zone_of(zone))
-
-
-def _small(content: _Content, name: str) -> _Content:
-    if len(content) >= LARGEST_REPORT:
-        raise ReportError(
-            f"{name}: is 10 MB or larger; keep the description and the stack trace, and leave out the rest"
-        )
-    return content
+        text = stream.read(LARGEST_REPORT)
+        if len(text) >= LARGEST_REPORT:
+            raise too_large(name, LARGEST_REPORT)
+        if "\0" in text:
+            raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
+    return issue_of(text, name=name, fallback="report", zone=zone_of(zone))
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
@@ -68,7 +69,7 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     """
     name = str(path)
     ends = frozenset(suffixes)
-    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), ends)
+    file = ReportFile(name, read_bytes(Path(path), name, LARGEST_FILE), zone_of(zone), ends)
     reports = unique(_labelled_reports(file), name)
     if not reports:
         raise ReportError(f"{name}: holds no report")

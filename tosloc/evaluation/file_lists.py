@@ -77,11 +77,13 @@ def read_file_lists(path: str | Path) -> FileLists:
     followers: dict[str | None, list[str]] = {}
     for where, line in json_lines(path):
         try:
-            version, like = str(line["version"]), line["like"]
-            if not isinstance(line["with"], list) or not isinstance(line["without"], list):
-                raise TypeError
-        except (KeyError, TypeError):
+            version, like = line["version"], line["like"]
+            new, gone = line["with"], line["without"]
+        except KeyError:
             raise RunError(f"{where}: not the files of a version") from None
+        lists = isinstance(new, list) and isinstance(gone, list) and all(isinstance(one, str) for one in (*new, *gone))
+        if not lists or not isinstance(version, str) or not isinstance(like, str | None):
+            raise RunError(f"{where}: not the files of a version")
         if version in lines:
             raise RunError(f"{where}: version {version} comes twice")
         lines[version] = line
@@ -90,7 +92,7 @@ def read_file_lists(path: str | Path) -> FileLists:
     waiting = [(version, frozenset[int]()) for version in sorted(followers.get(None, []))]
     while waiting:
         version, before = waiting.pop()
-        gone, new = ({names.id(str(name)) for name in lines[version][key]} for key in ("without", "with"))
+        gone, new = ({names.id(name) for name in lines[version][key]} for key in ("without", "with"))
         files = before - gone | new
         versions[version] = np.array(sorted(files), dtype=np.int32)
         waiting.extend((follower, files) for follower in sorted(followers.get(version, [])))

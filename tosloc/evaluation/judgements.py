@@ -115,7 +115,7 @@ def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Q
             one = _judgement(value, where)
         except KeyError as missing:
             raise RunError(f"{where}: a judgement without {missing}") from None
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise RunError(f"{where}: {error}") from None
         if one.report in judgements:
             raise RunError(f"{where}: report {one.report} is judged twice")
@@ -127,20 +127,35 @@ def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Q
 
 
 def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
+    """One line's judgement. Raises KeyError for what it lacks, ValueError for what cannot be."""
     attributes, others = value.get("traits"), value.get("nonrelevant")
     if attributes is not None:
-        attributes = ReportAttributes(attributes["description"], attributes["stack_trace"], attributes["named"])
+        if not isinstance(attributes, dict):
+            raise ValueError("its traits are no object")
+        described, traced, named = (attributes[key] for key in ("description", "stack_trace", "named"))
+        if not (isinstance(described, bool) and isinstance(traced, bool) and isinstance(named, int)):
+            raise ValueError("its traits are not true or false, and a number of named files")
+        attributes = ReportAttributes(described, traced, named)
+    report, searched, version = value["report"], value.get("searched"), value.get("version")
+    if not isinstance(report, str | int):
+        raise ValueError("the report's id is a text")
+    if isinstance(searched, bool) or not isinstance(searched, int | None):
+        raise ValueError("the number of searched files is a whole number")
+    if not isinstance(version, str | None):
+        raise ValueError("the version's id is a text")
     return Judgement(
-        str(value["report"]),
-        _paths(value["fixed"]),
-        _paths(value["listed"]),
-        value.get("searched"),
-        value.get("version"),
+        str(report),
+        _paths(value["fixed"], "fixed"),
+        _paths(value["listed"], "listed"),
+        searched,
+        version,
         attributes,
-        None if others is None else _paths(others),
+        None if others is None else _paths(others, "nonrelevant"),
         where,
     )
 
 
-def _paths(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(str(path) for path in values)
+def _paths(values: object, key: str) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(path, str) for path in values):
+        raise ValueError(f"{key} is a list of paths")
+    return tuple(values)

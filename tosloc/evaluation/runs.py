@@ -224,13 +224,29 @@ def _number(names: dict[int, str], value: Mapping[str, Any], where: str) -> None
 
 def _order(value: Mapping[str, Any], where: str) -> tuple[str, Order]:
     try:
-        report, files = str(value["report"]), np.array(value["files"], dtype=np.int32)
-        known = np.array(value["ranks"], dtype=np.int32) if "ranks" in value else None
-        scores = np.array(value["scores"] if known is None else [], dtype=np.float64)
-        if files.ndim != 1 or scores.ndim != 1 or (known is not None and known.ndim != 1):
+        report, files = value["report"], _whole_numbers(value["files"])
+        if not isinstance(report, str | int):
+            raise TypeError
+        known = _whole_numbers(value["ranks"]) if "ranks" in value else None
+        scores = np.array(value["scores"] if known is None else [])
+        if scores.ndim != 1 or scores.dtype.kind not in "iufO":
             raise ValueError
+        scores = scores.astype(np.float64)  # of nothing, null, becomes what is no number
     except KeyError as missing:
         raise RunError(f"{where}: a ranking without {missing}") from None
     except (OverflowError, TypeError, ValueError):
-        raise RunError(f"{where}: report {value.get('report')} is damaged: a file or a score is not a number") from None
-    return report, Order(files, scores, known, where)
+        shown = str(value.get("report"))[:60] if isinstance(value.get("report"), str | int) else ""
+        raise RunError(f"{where}: report {shown} is damaged: a file or a score is not a number") from None
+    return str(report), Order(files, scores, known, where)
+
+
+def _whole_numbers(values: object) -> IntArray:
+    """(L,) a list of whole numbers; ValueError for anything else, TypeError for what is no list."""
+    if not isinstance(values, list):
+        raise TypeError
+    numbers = np.array(values)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind != "i"):
+        raise ValueError
+    if numbers.size and (numbers.min() < 0 or numbers.max() > np.iinfo(np.int32).max):
+        raise ValueError
+    return numbers.astype(np.int32)

@@ -48,6 +48,9 @@ def column_blocks(path: Path, names: Sequence[str]) -> Iterator[Block]:
     first = 1
     for text in _whole_lines(path):
         count = text.count(b"\n")
+        if text.isspace():
+            first += count
+            continue
         # white space parts lines, too: a cell of its own after each line shows whether all have as many as they should
         cells = text.replace(b"\n", b" " + _END + b" ").split()
         width = len(names) + 1

@@ -17,16 +17,18 @@ from tosloc.evaluation.file_lists import FILE_LISTS_FILE, FileLists, write_file_
 from tosloc.evaluation.judgements import Qrels, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
 from tosloc.evaluation.runs import Order, Run, write_run
+from tosloc.files import read_plain
 
+_LARGEST: Final = 100_000_000
+"""Bytes of a list of files."""
 RESTRICTED: Final = "only files that some report of the data set fixed (flattering: chosen with the answers known)"
 
 
 def read_paths(path: Path) -> frozenset[str]:
     """Paths of a file, one a line. Raises RunError when it cannot be read or names none."""
     try:
-        found = frozenset(
-            line for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if line
-        )
+        text = read_plain(path, _LARGEST).decode("utf-8", "surrogateescape")
+        found = frozenset(line for line in text.splitlines() if line)
     except OSError as error:
         raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
     if not found:
