@@ -18,7 +18,7 @@ BELOW: dict[str, set[str]] = {
     "processes": set(),
     "interruption": set(),
     "arrays": {"errors", "files"},
-    "config": {"errors"},
+    "config": {"errors", "files"},
     "metrics": {"records"},
     "data": NOUNS,
     "evaluation": NOUNS | {"metrics"},

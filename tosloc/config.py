@@ -33,6 +33,8 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 """Section -> what its keys were called before -> what they are called now."""
 _LARGEST: Final = 1_000_000
 """Bytes of a TOML file."""
+_MOST: Final = 2**31 - 1
+"""The largest whole number of a setting."""
 REMOVED: Mapping[str, frozenset[str]] = {
     "stage_one": frozenset({"candidates"}),
     "stage_two": frozenset({"queries_apart", "stage_one_features", "final"}),
@@ -45,6 +47,13 @@ class Section(BaseModel):
     """Base of every section: immutable, nothing unknown, no conversion of types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _countable(cls, value: object) -> object:
+        if isinstance(value, int) and abs(value) > _MOST:
+            raise ValueError(f"a whole number is at most {_MOST:,}")
+        return value
 
 
 class DataSettings(Section):

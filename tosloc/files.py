@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ MOST_BYTES: Final = 1 << 30
 _UNPACKED_FREELY, _UNPACKED_TIMES = 1 << 28, 100
 _MOST_DIGITS: Final = 40
 _DEEPEST: Final = 100
+_HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
+"""Halves of characters, but for those that stand for bytes."""
 _STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 
@@ -136,10 +139,11 @@ def key_of(*parts: Any) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text that is safe on a terminal and in a page: bytes that are no UTF-8 and control characters become escapes.
+    r"""Text that is safe on a terminal and in a page: what is no UTF-8 and control characters become escapes.
 
-    >>> printable("caf\udce9\x1b[31m.java")
-    'caf\\xe9\\x1b[31m.java'
+    >>> printable("caf\udce9\x1b[31m.java"), printable("\ud800")
+    ('caf\\xe9\\x1b[31m.java', '\\ud800')
     """
+    text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)
