@@ -164,7 +164,7 @@ def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: P
 def test_no_known_word_is_ranked_and_said(
     localizing: list[str], place: Path, project: toy.Toy, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (place / "bug.md").write_text("xyzzy\n\nplugh frotz\n")
+    (place / "bug.md").write_text("---\nopened: 2011-05-01\n---\nxyzzy\n\nplugh frotz\n")
     assert main([*localizing, str(place / "bug.md"), "--top", "1000", "--json"]) == 0
     printed = capsys.readouterr()
     assert printed.err == (
