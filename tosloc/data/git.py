@@ -7,13 +7,13 @@ revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -21,25 +21,42 @@ from typing import IO, Final, Self
 
 import numpy as np
 
+from tosloc.data import git_files
 from tosloc.data.git_process import (
+    LARGEST,
+    MEMORY,
+    MEMORY_PER_BYTE,
     SAFE_OPTIONS,
     GitObject,
+    GitRun,
+    GitStandsStill,
     ObjectReader,
     clean_environment,
     empty_git_directory,
-    find_repository,
+    git_program,
+    running,
     uses_sha256,
 )
 from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.processes import start
 from tosloc.records import Names, Snapshot
 
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
+_ID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
+_IN_INDEX = re.compile(r":(?!/)")
+"""Begins what git would look for in the index, which holds no commits."""
 _COMMITTED = re.compile(rb"> ?(-?\d+)(?: [-+]?\d+)?$")
+_NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
+"""What Python calls encodings beside those of characters."""
+LONGEST_MESSAGE: Final = 2**20
+"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
+_TIMES: Final = range(
+    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
+)
+"""Seconds since 1970 that a date can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,7 @@ class CommitInfo:
     parents: tuple[str, ...]
     """Full ids, first parent first; parents that the repository lacks (a shallow clone's) are absent."""
     committed_at: int
-    """Committer time, seconds since 1970, UTC; 0 when the commit has none."""
+    """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
     message: str
 
 
@@ -96,10 +113,13 @@ class Repository:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path).expanduser().absolute()
-        self._program, self.git_dir = find_repository(self.path)
-        common = self.git_dir / "commondir"
-        self._common = (self.git_dir / os.fsdecode(common.read_bytes()).rstrip()) if common.is_file() else self.git_dir
+        self._program = git_program()
+        self._directory = git_files.find(self.path)
+        self._common = self._directory.common
         self._id_length = 64 if uses_sha256(self._common / "config") else 40
+        self._memory = MEMORY + MEMORY_PER_BYTE * git_files.check_objects(self._common / "objects")
+        git_files.shallow_commits(self._directory, self._id_length)
+        self._names_checked = False
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
@@ -150,12 +170,17 @@ class Repository:
             [found] = self._objects([revision + "^{commit}"])
             if found is not None:
                 return found.id
-        elif revision.strip() and not set(revision) & {"\n", "\0"}:
+        elif revision.strip() and not set(revision) & {"\n", "\0"} and not _IN_INDEX.match(revision):
+            if not self._names_checked:
+                git_files.check_names(self._directory)
+                self._names_checked = True
             command = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
-            process = start([self._program, *SAFE_OPTIONS, *command], self._own_environment(), subprocess.DEVNULL)
-            output, _ = process.communicate()
-            if process.returncode == 0:
-                return output.decode("ascii").strip()
+            with self._named(), self._run(command, self._own_environment()) as run:
+                answer = run.output.read(git_files.SMALL)
+            if run.status == 0:
+                return answer.decode("ascii").strip()
+            if run.complaint.startswith("fatal: bad config"):
+                raise RepositoryError(f"{self.path}: git cannot read the configuration ({run.complaint}); mend it")
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -191,15 +216,14 @@ class Repository:
 
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
-        wanted = list(commit_ids)
         parsed: list[CommitInfo] = []
-        for commit_id, item in zip(wanted, self._objects(wanted), strict=True):
+        for commit_id, item in self.objects(commit_ids):
             if item is None or item.type != b"commit":
                 raise UnknownCommit(self._unknown(commit_id))
-            parsed.append(_parse_commit(item))
+            parsed.append(self._parsed(item))
         cut, known = self.shallow, {info.id for info in parsed}
         asked = list(dict.fromkeys(parent for info in parsed for parent in info.parents if parent not in known))
-        known |= {item.id for item in self._objects(asked) if item is not None}
+        known |= {item.id for _, item in self.objects(asked) if item is not None}
         return [
             replace(info, parents=tuple(parent for parent in info.parents if info.id not in cut and parent in known))
             for info in parsed
@@ -208,10 +232,13 @@ class Repository:
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
+        return git_files.shallow_commits(self._directory, self._id_length)
+
+    def _parsed(self, item: GitObject) -> CommitInfo:
         try:
-            return frozenset((self._common / "shallow").read_text("ascii").split())
-        except OSError:
-            return frozenset()
+            return _parse_commit(item)
+        except RepositoryError as error:
+            raise RepositoryError(f"{self.path}: {error}; run 'git fsck' there, or clone it again") from None
 
     # ---- versions
 
@@ -226,7 +253,7 @@ class Repository:
         [item] = self._objects([name + "^{commit}"])
         if item is None:
             raise UnknownCommit(self._unknown(revision))
-        info = _parse_commit(item)
+        info = self._parsed(item)
         if kept not in self._trees:
             self._trees[kept] = Trees(self, ends_with(kept), self._id_length)
         path_ids, blob_ids = np.ascontiguousarray(self._trees[kept].files(info.tree).T)
@@ -242,12 +269,12 @@ class Repository:
         return decode(data)
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked, as a stream; None for one that is missing or damaged.
+        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
 
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, item in self.objects(blob_ids):
-            if item is None or item.type != b"blob":
+            if item is None or item.type != b"blob" or item.content is None:
                 self.missing.add(blob_id)
                 yield blob_id, None
             else:
@@ -261,27 +288,27 @@ class Repository:
 
         Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
         """
-        with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as source:
-            source.write(stdin)
-            source.seek(0)
-            command = [self._program, *SAFE_OPTIONS, *arguments]
-            process = start(command, self._environment(), source, errors)
-            assert process.stdout is not None
-            try:
-                yield process.stdout
-                finished = not process.stdout.read(1)
-            except BaseException:
-                process.kill()
-                raise
-            finally:
-                process.stdout.close()
-                status = process.wait()
-            if finished and status:
-                errors.seek(0)
-                words = errors.read().decode("utf-8", "replace").strip().splitlines() or ["no message"]
-                raise RepositoryError(
-                    f"{self.path}: git {arguments[0]} failed ({words[-1]}); run 'git fsck' there, or clone it again"
-                )
+        with self._named(), self._run(arguments, self._environment(), stdin) as run:
+            yield run.output
+        if run.finished and run.status:
+            raise RepositoryError(
+                f"{self.path}: git {arguments[0]} failed ({run.complaint}); run 'git fsck' there, or clone it again"
+            )
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file that git waits for, where it is one of the repository's own."""
+        try:
+            yield
+        except GitStandsStill:
+            git_files.check_everything(self._directory)
+            raise
+
+    def _run(
+        self, arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes = b""
+    ) -> AbstractContextManager[GitRun]:
+        command = [self._program, *SAFE_OPTIONS, *arguments]
+        return running(command, f"{self.path}: git {arguments[0]}", environment, stdin, self._memory)
 
     def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
         """Each name with its object, None where there is none, or several; nothing is left pending between batches."""
@@ -295,8 +322,11 @@ class Repository:
     def _batch(self, names: Sequence[str]) -> list[GitObject | None]:
         """Objects of at most _BATCH names."""
         found: list[GitObject | None] = []
-        while len(found) < len(names):
-            if not self._ask(names[len(found) :], found):
+        while (known := len(found)) < len(names):
+            if not self._ask(names[known:], found):
+                last = found[-1] if len(found) > known else None
+                if last is not None and last.content is None:
+                    continue  # too large: what follows it is asked of a new process
                 # git died at an object: damaged if git answers at all, which a name that cannot exist shows
                 if not self._ask(["-"], []):
                     raise RepositoryError(f"{self.path}: git cannot read the objects; run 'git fsck' there")
@@ -308,10 +338,12 @@ class Repository:
         if self._reader is not None and self._reader.owner != os.getpid():
             self.close()
         if self._reader is None:
-            self._reader = ObjectReader([self._program, *SAFE_OPTIONS, "cat-file", "--batch"], self._environment())
+            command = [self._program, *SAFE_OPTIONS, "cat-file", "--batch"]
+            self._reader = ObjectReader(command, f"{self.path}: git cat-file", self._environment())
         answered = False
         try:
-            answered = self._reader.ask(names, found)
+            with self._named():
+                answered = self._reader.ask(names, found)
         finally:
             if not answered:
                 self.close()
@@ -327,7 +359,7 @@ class Repository:
 
     def _own_environment(self) -> dict[str, str]:
         """Environment in which git has the repository's names too; naming the directory waives the owner's check."""
-        return clean_environment() | {"GIT_DIR": str(self.git_dir)}
+        return clean_environment() | {"GIT_DIR": str(self._directory.own)}
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
@@ -337,23 +369,46 @@ class Repository:
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
 
 
+def seconds_of(digits: bytes) -> int:
+    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999.
+
+    >>> seconds_of(b"-5"), seconds_of(b""), seconds_of(b"9" * 5000)
+    (-5, 0, 0)
+    """
+    seconds = int(digits) if 0 < len(digits) < 16 else 0
+    return seconds if seconds in _TIMES else 0
+
+
+def message_of(body: bytes, encoding: str = "utf-8") -> str:
+    """Text of a message in the character set that its commit names, in UTF-8 if that is none; never fails."""
+    body = body[:LONGEST_MESSAGE]
+    try:
+        if codecs.lookup(encoding).name not in _NO_CHARACTER_SETS:
+            return body.decode(encoding, "replace")
+    except (LookupError, ValueError):
+        pass
+    return body.decode("utf-8", "replace")
+
+
 def _parse_commit(item: GitObject) -> CommitInfo:
-    """The commit as its object has it, with every parent that it names."""
+    """The commit as its object has it, with every parent that it names. Raises RepositoryError when it is damaged."""
+    if item.content is None:
+        raise RepositoryError(f"commit {item.id} has more than {LARGEST >> 20} MB: no message is that long")
     head, _, body = item.content.partition(b"\n\n")
-    tree, parents, committed_at, encoding = "", [], 0, "utf-8"
+    tree, parents, committed_at, encoding = b"", [], 0, b"utf-8"
     for line in head.split(b"\n"):
         key, _, value = line.partition(b" ")
         if key == b"tree":
-            tree = value.decode("ascii")
+            tree = value
         elif key == b"parent":
-            parents.append(value.decode("ascii"))
+            parents.append(value)
         elif key == b"committer":
             found = _COMMITTED.search(value)
-            committed_at = int(found[1]) if found else 0
+            committed_at = seconds_of(found[1]) if found else 0
         elif key == b"encoding":
-            encoding = value.decode("ascii", "replace")
-    try:
-        message = body.decode(encoding, "replace")
-    except LookupError:
-        message = body.decode("utf-8", "replace")
-    return CommitInfo(item.id, tree, tuple(parents), committed_at, message)
+            encoding = value
+    if not all(map(_ID.fullmatch, (tree, *parents))):
+        raise RepositoryError(f"commit {item.id} is damaged: it names no tree, or a parent that is no id")
+    ids = [name.decode("ascii") for name in parents]
+    message = message_of(body, encoding[:100].decode("ascii", "replace"))
+    return CommitInfo(item.id, tree.decode("ascii"), tuple(ids), committed_at, message)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
+from tosloc.data.git_files import CONFIG, read_plain
 from tosloc.errors import RepositoryError
+from tosloc.files import printable
 from tosloc.processes import start
+
+if sys.platform == "linux":
+    import resource
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 _SETTINGS: Final = (
     "core.fsmonitor=false",
@@ -18,9 +33,28 @@ _SETTINGS: Final = (
     "diff.external=",
     "core.pager=cat",
     "log.showSignature=false",
+    "core.commitGraph=false",  # it repeats what commits say, and a damaged one says it wrongly
+    f"core.bigFileThreshold={100 * 2**20}",  # what is not read is not taken into memory by git either
 )
 SAFE_OPTIONS: Final = tuple(part for setting in _SETTINGS for part in ("-c", setting))
 """Options that keep git from running anything of the repository."""
+
+
+LARGEST: Final = 100 * 2**20
+"""Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
+IDLE: Final = 30.0
+"""Seconds after which git is given up that neither writes nor works; on the slowest disk it does some work in each."""
+SILENT: Final = 3600.0
+"""Seconds after which git is given up that works and writes nothing; a log of a million commits begins in a minute."""
+MEMORY: Final = 2**30
+"""Bytes that git may take, beside MEMORY_PER_BYTE: ten of the largest objects, or the log of half a million commits."""
+MEMORY_PER_BYTE: Final = 8
+"""Bytes of memory that git may take for each byte of the packs; it keeps all messages for a log, about one for one."""
+_LOOK: Final = 1.0
+"""Seconds between two looks at a git that is silent."""
+_BUFFER: Final = 1 << 16
+_WORDS: Final = 400
+"""Letters of git's last words that are shown."""
 
 
 class GitObject(NamedTuple):
@@ -30,43 +64,170 @@ class GitObject(NamedTuple):
     """Full id."""
     type: bytes
     """b"commit", b"tree", b"blob" or b"tag"."""
-    content: bytes
+    content: bytes | None
+    """None when it is larger than LARGEST."""
+
+
+class GitStandsStill(RepositoryError):
+    """Git neither writes nor works, or works for too long without a word."""
+
+
+class GitOutput(io.RawIOBase):
+    """What a git process writes. Reading raises GitStandsStill (see IDLE and SILENT)."""
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        assert process.stdout is not None
+        self._pid, self._name = process.pid, name
+        self._descriptor = process.stdout.fileno()
+        self._poll: select.poll | None = None
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(self._descriptor, select.POLLIN)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Wait for output, and take it."""
+        self._wait()
+        return os.readv(self._descriptor, [buffer])
+
+    def _wait(self) -> None:
+        if self._poll is None:
+            return
+        idle = silent = 0.0
+        work: bytes | None = None
+        while not self._poll.poll(_LOOK * 1000):
+            # looks are counted, not clocks read: a computer that slept does not make git late
+            before, work = work, _work_of(self._pid)
+            idle = idle + _LOOK if work == before is not None else 0.0
+            silent += _LOOK
+            if idle >= IDLE:
+                raise GitStandsStill(
+                    f"{self._name} waits for something that does not come: a pipe or a device among the repository's"
+                    " files, or a disk that is gone; clone the repository again"
+                )
+            if silent >= SILENT:
+                raise GitStandsStill(
+                    f"{self._name} has worked for {SILENT / 60:.0f} minutes and said nothing; run 'git fsck' there, or"
+                    " clone the repository again"
+                )
+
+
+def _work_of(process: int) -> bytes | None:
+    """Something that changes while a process works (page faults, seconds of the processor); None if it is not known."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return b" ".join(fields[7:13])
+
+
+def _limit_memory(process: int, limit: int) -> None:
+    """Let a process take so many bytes, where the system can say so; git then ends with a sentence about memory."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))
+
+
+def parts(stream: IO[bytes], longest: int) -> Iterator[bytes]:
+    """A stream's parts between NUL bytes, without empty ones, each cut after about ``longest`` bytes."""
+    begun: list[bytes] = []
+    length = 0
+    while block := stream.read(1 << 20):
+        first, *others = block.split(b"\0")
+        if length <= longest:  # a part is joined once, however many blocks it spans
+            begun.append(first)
+            length += len(first)
+        if others:
+            yield from filter(None, (b"".join(begun), *others[:-1]))
+            begun, length = [others[-1]], len(others[-1])
+    yield from filter(None, [b"".join(begun)])
+
+
+@dataclass(slots=True)
+class GitRun:
+    """A git command, while it runs and afterwards."""
+
+    output: IO[bytes]
+    finished: bool = False
+    """Whether all its output was read; if not, it was ended."""
+    status: int = 0
+    complaint: str = "no message"
+    """Git's last words, when it failed; fit to be shown."""
+
+
+@contextmanager
+def running(
+    command: Sequence[str], name: str, environment: Mapping[str, str], stdin: bytes = b"", memory: int = MEMORY
+) -> Iterator[GitRun]:
+    """A git command with ``stdin`` as its input, ended with the block. Raises GitStandsStill."""
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as source:
+        source.write(stdin)
+        source.seek(0)
+        process = start(command, environment, source, errors)
+        assert process.stdout is not None
+        _limit_memory(process.pid, memory)
+        run = GitRun(io.BufferedReader(GitOutput(process, name), _BUFFER))
+        try:
+            yield run
+            run.finished = not run.output.read(1)
+        finally:
+            if not run.finished:
+                process.kill()
+            process.stdout.close()
+            run.status = process.wait()
+        if run.status:
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _WORDS))
+            lines = errors.read().decode("utf-8", "backslashreplace").strip().splitlines()
+            run.complaint = printable(lines[-1])[:_WORDS] if lines else run.complaint
 
 
 class ObjectReader:
     """A running ``git cat-file --batch``."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], name: str, environment: Mapping[str, str], memory: int = MEMORY) -> None:
         self.owner = os.getpid()
         self._process = start(command, environment)
+        _limit_memory(self._process.pid, memory)
+        self._answers = io.BufferedReader(GitOutput(self._process, name), _BUFFER)
 
     def ask(self, names: Sequence[str], found: list[GitObject | None]) -> bool:
-        """Whether git answered all; answers are appended to ``found`` (None: no such object, or several)."""
-        requests, answers = self._process.stdin, self._process.stdout
+        """Whether git answered all; answers are appended to ``found`` (None: no such object, or several).
+
+        An object of more than LARGEST bytes has no content. Raises GitStandsStill.
+        """
+        requests, answers = self._process.stdin, self._answers
         assert requests is not None
-        assert answers is not None
         try:
             requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
             requests.flush()
         except OSError:
             return False
         for _ in names:
-            words = answers.readline().split()
-            if len(words) == 2:
+            line = answers.readline()
+            words = line.split()
+            if line.endswith((b" missing\n", b" ambiguous\n")):
                 found.append(None)
                 continue
-            if len(words) != 3:
+            if len(words) != 3 or not words[2].isdigit():
                 return False
             size = int(words[2])
-            content = answers.read(size + 1)
-            if len(content) != size + 1:
+            if size > LARGEST:
+                found.append(GitObject(words[0].decode("ascii"), words[1], None))
                 return False
-            found.append(GitObject(words[0].decode("ascii"), words[1], content[:-1]))
+            content = answers.read(size)
+            if len(content) != size or not answers.read(1):
+                return False
+            found.append(GitObject(words[0].decode("ascii"), words[1], content))
         return True
 
     def close(self) -> None:
-        """End the process."""
+        """End the process: at once, since one that waits for a pipe would not notice that nobody asks any more."""
         process = self._process
+        if self.owner == os.getpid():
+            process.kill()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 with suppress(OSError):
@@ -77,31 +238,18 @@ class ObjectReader:
             process.returncode = 0
 
 
-def find_repository(path: Path) -> tuple[str, Path]:
-    """The git program and the git directory of the repository at ``path``. Raises RepositoryError."""
-    try:
-        import git  # here, since it fails where git is not installed
-    except ImportError as error:
-        raise RepositoryError("git is not installed, or not on the search path; install it and try again") from error
-    if not path.exists():
-        raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
-    try:
-        repository = git.Repo(path, expand_vars=False)
-    except Exception as error:  # GitPython raises many kinds, down to those of its configuration parser
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            raise RepositoryError(f"{path}: this folder may not be read; ask its owner, or copy it") from error
-        raise RepositoryError(
-            f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"
-        ) from error
-    return str(git.Git.GIT_PYTHON_GIT_EXECUTABLE), Path(repository.git_dir).absolute()
+def git_program() -> str:
+    """Path of git. Raises RepositoryError where it is not installed."""
+    found = shutil.which("git")
+    if found is None:
+        raise RepositoryError("git is not installed, or not on the search path; install it and try again")
+    return found
 
 
 def uses_sha256(config: Path) -> bool:
-    """Whether a repository with this configuration file has ids of 64 digits."""
-    try:
-        return re.search(r"(?im)^\s*objectformat\s*=\s*\"?sha256", config.read_text("utf-8", "replace")) is not None
-    except OSError:
-        return False
+    """Whether a repository with this configuration file has ids of 64 digits. Raises RepositoryError."""
+    text = (read_plain(config, CONFIG) or b"").decode("utf-8", "replace")
+    return re.search(r"(?im)^[ \t]*objectformat[ \t]*=[ \t]*\"?sha256", text) is not None
 
 
 def clean_environment() -> dict[str, str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
-from typing import IO, Final
+from typing import Final
 
 import numpy as np
 
-from tosloc.data.git import Repository, ends_with
-from tosloc.errors import UnknownCommit
+from tosloc.data.git import Repository, ends_with, message_of, seconds_of
+from tosloc.data.git_process import LARGEST, parts
+from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
 
 # C commits, T touched files of all commits together, P parents of all commits together
@@ -22,6 +24,12 @@ from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, sile
 RECENT: Final = 32
 """Answers of ``ancestors`` that are kept: the next question is most often about a commit just after one of them."""
 
+LARGEST_CHANGE: Final = 2_000_000
+"""Files that one commit may touch; a version of as many is refused, too."""
+LARGEST_HISTORY: Final = 200_000_000
+"""Touches of files by all commits together: ten times as many as Chromium's."""
+MOST_PATHS: Final = 10_000_000
+"""Different paths of a history."""
 _COMMIT = re.compile(rb"([0-9a-f]{40,64}) (-?\d*) ([0-9a-f ]*)\n")
 
 
@@ -121,28 +129,37 @@ def read_history(
     messages: list[str] = []
     index: dict[str, int] = {}
     parents, parent_starts = [np.empty(0, dtype=np.int32)], [0]
-    touched: list[int] = []
+    names = repository.path_names
+    touched = array("i")
     touched_starts: list[int] = []
     command = "log --stdin --no-renames --raw -z --root --no-abbrev --no-ext-diff --no-textconv".split()
     command += ["--date-order", "--reverse", "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
     asked = "".join(f"{tip}\n" for tip in resolved).encode()
     # without a tip git would start from HEAD
     with repository.stream(command, asked) if resolved else nullcontext(BytesIO()) as log:
-        fields = _fields(log)
+        fields = parts(log, LARGEST)
+        changes = all_changes = 0
         for text in fields:
             head = text.lstrip(b"\n")
             if head.startswith(b":"):
-                path = next(fields)
+                path = next(fields, b"")
+                changes += 1
+                if changes > LARGEST_CHANGE or all_changes + changes > LARGEST_HISTORY or len(names) > MOST_PATHS:
+                    raise RepositoryError(
+                        f"{repository.path}: commit {ids[-1][:12]} and those before it touch more files than any known"
+                        f" history ({all_changes + changes:,}); give another --commit"
+                    )
                 old_mode, new_mode = head[1:4], head[8:11]
                 if b"100" in (old_mode, new_mode) and ids[-1] not in cut and keep(path):
-                    touched.append(repository.path_names.id(path.decode("utf-8", "surrogateescape")))
+                    touched.append(names.id(path.decode("utf-8", "surrogateescape")))
             elif found := _COMMIT.match(head):
                 touched_starts.append(len(touched))
+                all_changes, changes = all_changes + changes, 0
                 commit_id = found[1].decode("ascii")
                 index[commit_id] = len(ids)
                 ids.append(commit_id)
-                times.append(int(found[2] or 0))
-                messages.append(head[found.end() :].decode("utf-8", "replace").rstrip())
+                times.append(seconds_of(found[2]))
+                messages.append(message_of(head[found.end() :]).rstrip())
                 known = [index[parent] for parent in found[3].decode("ascii").split() if parent in index]
                 parents.append(np.array(known, dtype=np.int32))
                 parent_starts.append(parent_starts[-1] + len(known))
@@ -158,15 +175,5 @@ def read_history(
         np.concatenate(parents),
         np.array(touched_starts, dtype=np.int64),
         np.array(touched, dtype=np.int32),
-        repository.path_names,
+        names,
     )
-
-
-def _fields(stream: IO[bytes]) -> Iterator[bytes]:
-    """The stream's parts between NUL bytes, without empty ones."""
-    rest = b""
-    while block := stream.read(1 << 20):
-        *whole, rest = (rest + block).split(b"\0")
-        yield from filter(None, whole)
-    if rest:
-        yield rest

@@ -21,7 +21,7 @@ from tosloc.analysis.store import FactStore
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
 from tosloc.data.git import Repository
 from tosloc.data.history import History, read_history
-from tosloc.errors import CheckpointError, DamagedFacts, StoreError, StoreWarning, ToslocError
+from tosloc.errors import CheckpointError, DamagedFacts, RepositoryError, StoreError, StoreWarning, ToslocError
 from tosloc.index.build_history import HISTORY_VERSION, build_history
 from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
@@ -111,6 +111,11 @@ class IndexedRepository:
     def sources(self, revision: str) -> Snapshot:
         """The version that ``revision`` names. Raises UnknownCommit, and ToslocError when it holds no source file."""
         snapshot = self.snapshot(revision)
+        if not len(snapshot) and self.repo.missing:
+            raise RepositoryError(
+                f"{self.repo.path}: no file of version {snapshot.commit[:12]} can be read: its folders are missing or"
+                " damaged; run 'git fsck' there, or clone it again"
+            )
         if not len(snapshot):
             shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
             raise ToslocError(

@@ -1,0 +1,236 @@
+"""The plain files of a repository that git reads: found, and refused by name where they would hang it or fill memory.
+
+Git opens what stands where it looks: a named pipe makes it wait for ever, a device or a file of gigabytes fills the
+memory. So every such file is looked at before git is started. What this does not see (objects that are pipes, say) is
+left to the bounds of ``tosloc.data.git_process``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tosloc.errors import RepositoryError
+
+MEGABYTE: Final = 2**20
+SMALL: Final = MEGABYTE
+"""Bytes of a file that names one thing, such as HEAD, a branch or .git: paths and ids, so at most thousands."""
+CONFIG: Final = 16 * MEGABYTE
+"""Bytes of a configuration: one of a hundred thousand branches has 10 MB."""
+SHALLOW: Final = 64 * MEGABYTE
+"""Bytes of the list at which a clone was cut off: 1.6 million commits."""
+PACKED_REFS: Final = 512 * MEGABYTE
+"""Bytes of the list of branches and tags: six million, several times what the largest servers hold."""
+_ALTERNATES_DEPTH: Final = 5
+"""Object stores that borrow from each other, one from the next: git follows no more."""
+
+_HEAD = re.compile(rb"ref:\s*refs/|[0-9A-Fa-f]{40}")
+_INCLUDED = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\r\n\"#;]+)")
+_ESCAPED = re.compile(rb"\\([0-3][0-7]{2}|.)")
+_LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+_AGAIN: Final = "clone the repository again"
+
+
+class GitDirectory(NamedTuple):
+    """Where a repository keeps its files."""
+
+    own: Path
+    """HEAD is here."""
+    common: Path
+    """Objects, branches and the configuration are here: the same folder, but for a linked work tree."""
+
+
+def find(path: Path) -> GitDirectory:
+    """The git directory of a work tree, a bare repository or a git directory at ``path``.
+
+    Raises RepositoryError when there is none, or one whose files are no plain files of moderate size.
+    """
+    if not path.exists():
+        raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
+    if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+        raise RepositoryError(f"{path}: this folder may not be read; ask its owner, or copy it")
+    for folder in _git_directories(path):
+        common = _common(folder)
+        if os.path.lexists(folder / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir():
+            _check_head(folder / "HEAD")
+            plain_size(common / "config", CONFIG)
+            return GitDirectory(folder, common)
+    raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
+
+
+def _git_directories(path: Path) -> Iterator[Path]:
+    """Where the git directory may be, likeliest first."""
+    dot_git = path / ".git"
+    if dot_git.is_dir():
+        yield dot_git
+    elif (content := read_plain(dot_git, SMALL)) is not None:
+        if content.startswith(b"gitdir: "):
+            yield Path(os.path.normpath(path / os.fsdecode(content[8:].rstrip(b"\r\n"))))
+        return
+    yield path
+
+
+def _common(folder: Path) -> Path:
+    content = read_plain(folder / "commondir", SMALL)
+    return folder if content is None else folder / os.fsdecode(content).rstrip()
+
+
+def _check_head(head: Path) -> None:
+    if head.is_symlink() and os.readlink(head).startswith("refs/"):
+        return
+    if not _HEAD.match(read_plain(head, SMALL) or b""):
+        raise RepositoryError(f"{head} names no branch and no commit: it is damaged; {_AGAIN}")
+
+
+def check_objects(objects: Path) -> int:
+    """Bytes of all packs of an object store and of those that it borrows from; its other files are many and small.
+
+    Raises RepositoryError for what is no plain file among the packs, their indexes and what says where to look.
+    """
+    size = 0
+    seen: set[str] = set()
+    waiting = [(objects, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        place = os.path.realpath(folder)
+        if place in seen:
+            continue
+        seen.add(place)
+        for name in ("info", "info/commit-graphs", "pack"):
+            size += _walk(folder / name, None)[0]
+        if depth <= _ALTERNATES_DEPTH:
+            borrowed = (folder / name for name in _alternates(folder / "info/alternates"))
+            waiting += [(other, depth + 1) for other in borrowed if _is_folder(other)]
+    return size
+
+
+def _alternates(file: Path) -> Iterator[str]:
+    for line in (read_plain(file, SMALL) or b"").split(b"\n"):
+        if line.startswith(b'"'):
+            name = _ESCAPED.sub(lambda found: _unescaped(found[1]), line.strip(b'"'))
+        else:
+            name = line
+        if name and not line.startswith(b"#"):
+            yield os.fsdecode(name)
+
+
+def _unescaped(letters: bytes) -> bytes:
+    if len(letters) == 3:
+        return bytes([int(letters, 8)])
+    return {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}.get(
+        letters, letters
+    )
+
+
+def check_names(directory: GitDirectory) -> None:
+    """Raise RepositoryError for what is no plain file of moderate size among configuration, branches and tags."""
+    for file in (directory.common / "config", directory.own / "config.worktree"):
+        content = read_plain(file, CONFIG) or b""
+        for found in _INCLUDED.finditer(content):
+            included = file.parent / Path(os.fsdecode(found[1].strip())).expanduser()
+            if not _is_folder(included):
+                plain_size(included, None)
+    plain_size(directory.common / "packed-refs", PACKED_REFS)
+    waiting = list(dict.fromkeys(folder / "refs" for folder in directory))
+    while waiting:
+        waiting += _walk(waiting.pop(), SMALL)[1]
+
+
+def check_everything(directory: GitDirectory) -> None:
+    """Raise RepositoryError for the first thing that is neither file nor folder in the git directory; it takes time."""
+    waiting = list(dict.fromkeys(directory))
+    while waiting:
+        waiting += _walk(waiting.pop(), None)[1]
+
+
+def shallow_commits(directory: GitDirectory, id_length: int) -> frozenset[str]:
+    """Ids of the commits at which a shallow clone was cut off; empty in a whole clone. Raises RepositoryError."""
+    file = directory.common / "shallow"
+    lines = (read_plain(file, SHALLOW) or b"").removesuffix(b"\n").split(b"\n")
+    if lines == [b""]:
+        return frozenset()
+    is_id = re.compile(rb"[0-9a-f]{%d}" % id_length).fullmatch
+    for number, line in enumerate(lines, start=1):
+        if not is_id(line):
+            raise RepositoryError(f"{file}: line {number} is no commit id: it is damaged; {_AGAIN}")
+    return frozenset(b"\n".join(lines).decode("ascii").split("\n"))
+
+
+# ---- one file
+
+
+def read_plain(path: Path, limit: int) -> bytes | None:
+    """Content of a plain file of at most ``limit`` bytes, None where there is none. Raises RepositoryError."""
+    if plain_size(path, limit) is None:
+        return None
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)  # does not wait, should a pipe have come to stand there
+        with open(descriptor, "rb") as file:
+            _check(path, os.fstat(descriptor), limit)
+            return file.read(limit)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def plain_size(path: Path, limit: int | None) -> int | None:
+    """Bytes of a plain file, None where there is none; it is not opened.
+
+    Raises RepositoryError when it is no plain file, or one of more than ``limit`` bytes.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a path with a NUL byte in it
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _check(path, status, limit)
+
+
+def _walk(folder: Path, limit: int | None) -> tuple[int, list[Path]]:
+    """Bytes of the folder's files, each of which has to be plain, and the folders in it that are no links."""
+    size, folders = 0, []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif not entry.is_dir():
+                    size += plain_size(Path(entry.path), limit) or 0
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    return size, folders
+
+
+def _check(path: Path, status: os.stat_result, limit: int | None) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        raise RepositoryError(f"{path} is {_kind(status.st_mode)} where git keeps a plain file; {_AGAIN}")
+    if limit is not None and status.st_size > limit:
+        size = f"{status.st_size / MEGABYTE:,.0f} MB, more than the {limit // MEGABYTE} MB that such a file can need"
+        raise RepositoryError(f"{path} has {size}; {_AGAIN}")
+    return status.st_size
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a folder" if stat.S_ISDIR(mode) else "a device"
+
+
+def _unreadable(path: Path, error: OSError) -> RepositoryError:
+    return RepositoryError(f"{path} cannot be read ({error.strerror}); ask its owner, or {_AGAIN}")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
