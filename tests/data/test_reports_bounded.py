@@ -91,7 +91,7 @@ def test_a_spreadsheet_with_one_row_far_below(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_xml_of_more_tags_than_memory_holds(tmp_path: Path) -> None:
     (tmp_path / "bugs").write_bytes(b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>")
-    refused(tmp_path / "bugs", "has more than 4,000,000 tags")
+    refused(tmp_path / "bugs", "has more than 2,000,000 tags")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ exit code 2; in bounded time and memory; nothing of its repository has run, and 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -219,8 +220,11 @@ def _child(world: World, batch: Sequence[tuple[int, str]], folder: Path, shared:
     import signal
     import tempfile
 
+    import typer
     from tosloc.cli import main
 
+    # the table of options is the same for all
+    typer.main.get_command = functools.cache(typer.main.get_command)
     os.setsid()
     os.closerange(3, CHANNEL)
     os.environ.clear()
@@ -248,7 +252,7 @@ def _child(world: World, batch: Sequence[tuple[int, str]], folder: Path, shared:
         sys.stdin, sys.stdout, sys.stderr = (
             open(0, encoding="utf-8", closefd=False),
             open(1, "w", encoding="utf-8", closefd=False),
-            open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False),
+            open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False),
         )
         os.environ.update(XDG_CACHE_HOME=str(place.cache), HOME=str(place.folder))
         os.chdir(place.here)

@@ -122,7 +122,8 @@ def _run(place: Place, arguments: Sequence[str], before: Callable[[], None] | No
     ):
         os.dup2(os.open(name, flags), number)
     os.dup2(os.open(place.folder / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")
+    sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
     os.closerange(3, 64)
     os.environ.clear()
     os.environ.update(place.environment())

@@ -32,8 +32,8 @@ _RANK = re.compile(r"(?:^|(?<=\s))[0-9]{1,9}:")
 
 LARGEST_FILE: Final = 100_000_000
 """Bytes of a file of labelled reports: some thirty times the largest published one."""
-MOST_TAGS: Final = 4_000_000
-"""Tags of its XML, or of the XML inside a spreadsheet: ten times those of the largest published one."""
+MOST_TAGS: Final = 2_000_000
+"""Tags of its XML, or of the XML inside a spreadsheet: five times those of the largest published one."""
 
 
 @dataclass(frozen=True)
