@@ -16,6 +16,7 @@ STEPS = {
     "floors": ["pytest", "tests/test_floors.py", "tests/test_import_time.py"],
     "tests": ["pytest"],
     "slow": ["pytest", "-m", "slow"],
+    "faults": ["pytest", "-m", "faults"],
 }
 
 

@@ -121,7 +121,11 @@ def _judged(
         seconds = time.monotonic() - started
         code = killed = None
         codes, expected, memory = {0, 2}, None, 0
-        if ended is not None:
+        if ended is not None and ended.startswith(b"broken "):
+            code, killed = None, -1
+            (place.folder / "stderr").write_bytes(b"Traceback (most recent call last) beside the command: " + ended)
+            ended = None
+        elif ended is not None:
             code, memory, codes, expected = json.loads(ended)
         elif not lines.timed_out:
             _, status = os.waitpid(process, 0)
@@ -152,7 +156,7 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
         return "something of the repository ran"
     if outcome.timed_out:
         return f"no end after {SECONDS:g} s"
-    if outcome.signal is not None:
+    if outcome.signal is not None and outcome.signal > 0:
         return f"ended by signal {outcome.signal}"
     if "Traceback (most recent call last)" in outcome.err or "MemoryError" in outcome.err:
         where = re.findall(r'File "[^"]*?(tosloc/[^"]+)", line \d+', outcome.err)
