@@ -1,4 +1,4 @@
-"""``python -m tests.faults inputs`` and ``python -m tests.faults kills``: hostile inputs and kills, as many as asked."""
+"""``python -m tests.faults inputs`` and ``... kills``: hostile inputs and kills of commands, as many as asked."""
 
 from __future__ import annotations
 

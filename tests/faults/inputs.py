@@ -186,8 +186,16 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
         left += [f"out/{path.name}" for path in place.out.rglob("*") if path.is_file()]
     if outcome.code == 2:
         left += [f"here/{path.name}" for path in place.here.rglob("*") if path.is_file()]
-    left += [f"tmp/{path.name}" for path in shared.temporary.iterdir() if not path.name.startswith("tosloc-git-")]
+    left += [f"tmp/{name}" for name in _lasting(shared.temporary)]
     return f"left behind: {', '.join(left[:5])}" if left else ""
+
+
+def _lasting(folder: Path) -> list[str]:
+    """Names of what stands in the folder for temporary files for longer than a moment: the next case has begun."""
+    names = {path.name for path in folder.iterdir() if not path.name.startswith("tosloc-git-")}
+    if names:
+        time.sleep(0.5)
+    return sorted(name for name in names if (folder / name).exists())
 
 
 class _Lines:
@@ -225,6 +233,7 @@ def _child(world: World, batch: Sequence[tuple[int, str]], folder: Path, shared:
     import tempfile
 
     import typer
+
     from tosloc.cli import main
 
     # the table of options is the same for all

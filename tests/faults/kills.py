@@ -1,9 +1,9 @@
 """Kills writing commands at random points, runs them again, and looks at what there is.
 
 A trial is one command on the small project, ended by SIGKILL, SIGTERM or SIGINT at a point that its seed names: at the
-N-th audited event that changes files or starts a process, at the N-th system call of a kind (where strace is), after
-a random time, or while it is still loading. Afterwards nothing of it may be alive and no file may be there in part; the same
-command again must leave the same bytes as one that was never interrupted, and nothing else.
+N-th audited event that changes files or starts a process, at the N-th system call of a kind (where strace is), after a
+random time, or while it is still loading. Afterwards nothing of it may be alive and no file may be there in part; the
+same command again must leave the same bytes as one that was never interrupted, and nothing else.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Harness:
     def run(
         self, command: Command, place: Place, point: Sequence[str] = (), after: Callable[[int], None] | None = None
     ) -> Outcome:
-        """Run a command; ``point`` is what ``prepare`` gets in its process, ``after`` runs beside it once it has begun."""
+        """Run a command; ``point`` is for ``prepare`` in its process, ``after`` runs beside it once it has begun."""
         started = time.monotonic()
         arguments = command.arguments(self.world, place)
         if command.workers:  # worker processes want a parent that was not forked
@@ -323,7 +323,7 @@ class Harness:
         if outcome.code != CODES[trial.signal] and not early:
             said(f"ended with code {outcome.code}, signal {outcome.signal}, instead of {CODES[trial.signal]}")
         lines = outcome.err.splitlines()
-        if not early and not (lines and lines[-1].startswith("tosloc: interrupted") or "tosloc: " in outcome.err):
+        if not early and not ((lines and lines[-1].startswith("tosloc: interrupted")) or "tosloc: " in outcome.err):
             said(f"says no sentence: {outcome.err[-200:]!r}")
         if any(not line.startswith("tosloc: ") for line in lines):
             said(f"{len(lines)} lines on standard error: {lines[0][:100]!r} to {lines[-1][:100]!r}")
@@ -377,7 +377,7 @@ def _digest(data: bytes) -> str:
 
 
 def _of_database(path: Path) -> str:
-    """Digest of what a store of facts holds. Numbers of terms are given as they come, so it is read by its own reader."""
+    """Digest of what a store of facts holds, by its own reader: terms have their numbers in the order of coming."""
     from tosloc.analysis.store import FactStore
 
     with suppress(sqlite3.Error, OSError):

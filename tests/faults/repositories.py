@@ -132,13 +132,17 @@ def _set_head(repo: Path, commit: str) -> None:
 
 
 _NAMES: Sequence[bytes] = (
-    b"A.java", b"-x.java", b"a\nb.java", b"caf\xe9.java", b"\xff\xfe.java", b".java", b"..", b".", b".git", b"a/b.java", b"",
-    b" .java", b"\x1b[31m.java", b"a" * 3_000 + b".java", b"A.JAVA", b"\xe2\x80\xae.java", b"con.java", b"%20.java", b'"q".java',
+    b"A.java", b"-x.java", b"a\nb.java", b"caf\xe9.java", b"\xff\xfe.java", b".java", b"..", b".", b".git",
+    b"a/b.java", b"",
+    b" .java", b"\x1b[31m.java", b"a" * 3_000 + b".java", b"A.JAVA", b"\xe2\x80\xae.java", b"con.java",
+    b"%20.java", b'"q".java',
     b"a\tb.java", b"a\\b.java", b"$(touch CANARY).java", b"\xed\xa0\x80.java",
 )  # fmt: skip
 _DATES: Sequence[bytes] = (
-    b"0 +0000", b"-1 +0000", b"99999999999999999999 +0000", b"9" * 5_000 + b" +0000", b"1300000000 +9999", b"1300000000 -99999999",
-    b"", b"x", b"1300000000", b"1300000000 +", b"9223372036854775807 +0000", b"253402300800 +0000", b"1e9 +0000", b" ",
+    b"0 +0000", b"-1 +0000", b"99999999999999999999 +0000", b"9" * 5_000 + b" +0000", b"1300000000 +9999",
+    b"1300000000 -99999999",
+    b"", b"x", b"1300000000", b"1300000000 +", b"9223372036854775807 +0000", b"253402300800 +0000", b"1e9 +0000",
+    b" ",
     b"1300000000 +0000\0", b"4102444800 +0000", b"\xd9\xa1\xd9\xa2 +0000",
 )  # fmt: skip
 
@@ -214,10 +218,14 @@ def objects(rng: random.Random, world: World, place: Place) -> Case:
 
 _SUFFIXES = ".java .py .js .ts .c .cpp .go .cs .rb .php .rs .kt .sql .swift .scala .tsx .h".split()
 _UNITS: Sequence[str] = (
-    '\\"', "<%", "/[", "/*", "//", "'", '"', "`", "{", "}", "(", ")", "[", "<", ">", "#", "@", "\n", "\t", " ", "\r", ";", "a.", "a,",
-    "using ", "using a", "import a.", "def f():\n", "if(a)", "class A{", "a?b:", "&&", "${", "<<", "'''", '"""', "r#\"", "\\u0041", "\0",
-    "\x0c", "\u2028", "aB", "a_", "9", "0x", "->", "::", "=>", "#if a\n", "#define a(b) \\\n", "<a>", "</a>", "<?php ", "?>", "<<<A\n",
-    "template<", "public ", "case 1:", "lambda x:", "async ", "((a)", "[[", "/**", "*/", "--", "$", "%q(", "=begin\n", "f\"{", "|",
+    '\\"', "<%", "/[", "/*", "//", "'", '"', "`", "{", "}", "(", ")", "[", "<", ">", "#", "@", "\n", "\t", " ",
+    "\r", ";", "a.", "a,",
+    "using ", "using a", "import a.", "def f():\n", "if(a)", "class A{", "a?b:", "&&", "${", "<<", "'''", '"""',
+    "r#\"", "\\u0041", "\0",
+    "\x0c", "\u2028", "aB", "a_", "9", "0x", "->", "::", "=>", "#if a\n", "#define a(b) \\\n", "<a>", "</a>",
+    "<?php ", "?>", "<<<A\n",
+    "template<", "public ", "case 1:", "lambda x:", "async ", "((a)", "[[", "/**", "*/", "--", "$", "%q(",
+    "=begin\n", "f\"{", "|",
 )  # fmt: skip
 
 

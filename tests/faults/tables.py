@@ -166,7 +166,8 @@ def trec(rng: random.Random, world: World, place: Place) -> Case:
 # Configurations
 
 _KEYS = (
-    "data.zone data.suffixes data.train data.validation history.max_files stage_one.method stage_one.features stage_one.fit"
+    "data.zone data.suffixes data.train data.validation history.max_files stage_one.method stage_one.features"
+    " stage_one.fit"
     " stage_one.l2 stage_one.shrink_to_default stage_one.sampled_negatives stage_one.evolution.generations"
     " stage_one.evolution.bounds stage_one.evolution.population stage_one.ranker.enabled stage_one.ranker.depth"
     " stage_one.ranker.rounds stage_one.ranker.leaves stage_one.ranker.learning_rate stage_one.ranker.min_leaf"
@@ -176,8 +177,10 @@ _KEYS = (
     " stage_two.terms.dropout stage_two.terms.negatives stage_two.training.pairs stage_two.training.lora_rank extends"
 ).split()
 _VALUES = (
-    '"UTC" "../../etc/localtime" "" [] [".java"] ["java"] [1] {} true false 0 1 -1 0.5 1.0 nan inf -inf 1e400 1979-05-27'
-    ' 1979-05-27T07:32:00Z 07:32:00 "listwise" "paper" "linear" ["bm25f"] ["bm25f","bm25f"] [[1,2],[3]] [0.0,1.0] [1.0,0.0]'
+    '"UTC" "../../etc/localtime" "" [] [".java"] ["java"] [1] {} true false 0 1 -1 0.5 1.0 nan inf -inf 1e400'
+    " 1979-05-27"
+    ' 1979-05-27T07:32:00Z 07:32:00 "listwise" "paper" "linear" ["bm25f"] ["bm25f","bm25f"] [[1,2],[3]]'
+    " [0.0,1.0] [1.0,0.0]"
     ' "terms" "encoder" "/dev/zero" "/dev/null" "nowhere.toml" "my.toml" {a=1} [{}] 0x7fffffff 9223372036854775807'
     " 99999999999999999999999999 1000000 2147483648 -9223372036854775808 1e-300 1e300"
 ).split()
