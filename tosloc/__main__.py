@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -15,13 +16,13 @@ except KeyboardInterrupt:
 def main() -> int:
     """Exit code of the command that the arguments name."""
     interruption.end_at_signals()
+    atexit.register(interruption.ignore_signals)  # the last but for Python itself, which would answer in its own way
     from tosloc.cli import main as run
     from tosloc.cli.guard import INTERRUPTED
 
     code = run()
     if code in INTERRUPTED:
         os._exit(code)  # Python would wait for threads and processes that the interruption has left behind
-    interruption.ignore_signals()
     return code
 
 

@@ -89,13 +89,17 @@ class ExperimentContext:
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
         indexed = IndexedRepository(repo, store_path, config.data.suffixes, config.run.jobs)
-        dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
-        splits = chronological(dataset.cases, config.data.train, config.data.validation)
-        versions = list(dict.fromkeys(case.version for case in dataset.cases))
-        if facts:
-            indexed.index([indexed.snapshot(version) for version in versions], progress)
-        history = indexed.history(list(dict.fromkeys(case.fix_commit for case in dataset.cases)), progress)
-        history_index = indexed.build_history(history, dataset.cases, config.history.max_files)
+        try:
+            dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
+            splits = chronological(dataset.cases, config.data.train, config.data.validation)
+            versions = list(dict.fromkeys(case.version for case in dataset.cases))
+            if facts:
+                indexed.index([indexed.snapshot(version) for version in versions], progress)
+            history = indexed.history(list(dict.fromkeys(case.fix_commit for case in dataset.cases)), progress)
+            history_index = indexed.build_history(history, dataset.cases, config.history.max_files)
+        except BaseException:
+            indexed.close()
+            raise
         return cls(indexed, dataset, splits, history, history_index, reports, config)
 
     def part(self, name: str) -> Sequence[Case]:

@@ -8,13 +8,19 @@ import json
 import math
 import os
 import re
+import secrets
+import shutil
 import stat
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 MOST_BYTES: Final = 1 << 30
 """What ``read_plain`` reads at most."""
@@ -25,6 +31,7 @@ _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Halves of characters, but for those that stand for bytes."""
 _STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_UNFINISHED: Final = ".tosloc-unfinished."
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -60,19 +67,82 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place on success and vanishes on any error or interruption."""
+    """A temporary path beside ``path`` that takes its place on success and vanishes on any error or interruption.
+
+    It is written to, not replaced. What a killed process leaves is removed when the next file of its folder is written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _unfinished(path.parent, _open_file) as temporary:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
+
+
+@contextmanager
+def folder_written_whole(path: Path) -> Iterator[Path]:
+    """The same for a folder; it takes the place of a folder that is there. Its parent exists."""
+    with _unfinished(path.parent, _open_folder) as temporary:
+        yield temporary
+        temporary.chmod(path.parent.stat().st_mode)
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.rename(path)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes had begun to write in a folder: whoever writes holds a lock, which ends with it."""
+    if fcntl is None:
+        return
+    for path in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(OSError):  # a live process has it; it is another user's; there are no locks here
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(path)
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _unfinished(folder: Path, made: Callable[[Path], int]) -> Iterator[Path]:
+    """A new path in a folder, locked for as long as this process lives or until the end of the block."""
+    remove_unfinished(folder)
+    while True:
+        path = folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        try:
+            descriptor = made(path)
+            if fcntl is not None:
+                with suppress(OSError):  # no locks here
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), path.lstat()):
+                break
+        except FileNotFoundError:
+            if not folder.is_dir():
+                raise
+            continue  # another process took it for one that was left, before it was locked
+    try:
+        yield path
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(path)
+        os.close(descriptor)
+
+
+def _open_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def _open_folder(path: Path) -> int:
+    path.mkdir(mode=0o700)
+    return os.open(path, os.O_RDONLY)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

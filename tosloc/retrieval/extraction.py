@@ -21,6 +21,7 @@ from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
+from tosloc.files import remove_unfinished
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
@@ -98,10 +99,14 @@ class Extraction:
         if missing:
             calls = [joblib.delayed(_extract)(self, block, path) for block, path in missing]
             workers = min(joblib.effective_n_jobs(jobs), len(calls))
-            with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
-                for finished in results:
-                    done += finished
-                    progress(what, done, len(tasks))
+            try:
+                with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                    for finished in results:
+                        done += finished
+                        progress(what, done, len(tasks))
+            except BaseException:
+                remove_unfinished(self.folder)  # the workers were killed at their writing
+                raise
         return paths
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ import torch
 
 from tosloc.config import StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.files import write_text, written_whole
+from tosloc.files import folder_written_whole, write_text, written_whole
 from tosloc.reranking.encoder.encoders import Encoder, digest_of
 from tosloc.reranking.encoder.model import RerankingModel
 from tosloc.reranking.encoder.scoring_head import ScoringHead
@@ -215,23 +214,17 @@ def _adapted(folder: Path, record: Mapping[str, Any], settings: StageTwoSettings
 
 def _write_encoder(folder: Path, encoder: Encoder) -> None:
     """Write an encoder, or its adapters alone, into a folder that appears when it is whole."""
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with folder_written_whole(folder) as temporary:
         if encoder.rank:
             _write(temporary / _ADAPTERS, encoder.adapters)
         else:
             encoder.model.config.save_pretrained(temporary)
             encoder.words.tokenizer.save_pretrained(temporary)
             _write(temporary / _WEIGHTS, encoder.model.state_dict())
-        temporary.chmod(folder.parent.stat().st_mode)
-        if folder.exists():
-            shutil.rmtree(folder)
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write(path: Path, values: Mapping[str, torch.Tensor]) -> None:
     with written_whole(path) as temporary:
         # tensors that share memory are written twice rather than refused
-        safetensors.torch.save_file({name: value.detach().cpu().clone() for name, value in values.items()}, temporary)
+        plain = {name: value.detach().cpu().clone() for name, value in values.items()}
+        temporary.write_bytes(safetensors.torch.save(plain))  # save_file has a temporary file of its own

@@ -58,7 +58,8 @@ class TermModel:
         weights = f"vectors-{self.encoder.digest}.safetensors"
         idfs = {name: getattr(self.vocabulary, name).astype(np.float64) for name in IDFS}
         with written_whole(folder / weights) as temporary:
-            safetensors.numpy.save_file({**self.encoder.to_arrays(), **idfs}, temporary)
+            # save_file has a temporary file of its own
+            temporary.write_bytes(safetensors.numpy.save({**self.encoder.to_arrays(), **idfs}))
         kept, last = {weights}, None
         if self.combiner is not None:
             text = self.combiner.text()
