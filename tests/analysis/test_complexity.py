@@ -72,6 +72,20 @@ def default(text: str, suffix: str) -> tuple[int, int]:
         ("def f(a)\n  return 1 if a && b\n  a.each { |c| c unless d }\nend\n", ".rb"),
         ("function f(a) if a and b then while c do end elseif d then end end\n", ".lua"),
         ("const f = <T>(a?: T): number => a ? 1 : 2;\nclass A { g() { for (;;) { } } }\n", ".ts"),
+        (
+            "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n",
+            ".py",
+        ),
+        (
+            "namespace a { namespace { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; } }",
+            ".cpp",
+        ),
+        ("def f[T: list[int]](a: T, *b):\n  async def g(): return [c for c in b if c]\n  return g\n", ".py"),
+        ("f(X) -> Y = fun(A) -> if A > 1 -> 2; true -> fun(B) -> B end end end, Y(X).\n", ".erl"),
+        (
+            "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n",
+            ".go",
+        ),
     ],
 )
 def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:
@@ -102,3 +116,26 @@ def test_a_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
     assert not complexity_of(JAVA, ".java").counted
     assert not complexity_of("x = 1\n", ".py").counted
+
+
+def test_functions_inside_each_other_take_time_by_their_number() -> None:
+    """lizard's own names double with each level: of 40 levels it never came back."""
+    nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))
+    assert complexity_of(nested + " " * 300 + "pass\n", ".py") == Complexity(300, 300, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ('\\"' * 20_000, ".ts"),
+        ("/* " * 20_000, ".rs"),
+        ("x = [" + "/[" * 20_000, ".js"),
+        ("<? extends A" + ", ? extends A" * 30 + " & B>", ".java"),
+        ("<" + "?" * 20_000, ".cs"),
+        ('\\"""' * 10_000, ".py"),
+        ("<? " + "/* " * 20_000 + " ?> */", ".php"),
+        ("{" * 20_000, ".ts"),
+    ],
+)
+def test_what_lizard_would_never_finish_is_counted_by_keywords(text: str, suffix: str) -> None:
+    assert complexity_of(text, suffix) == keyword_complexity(text)

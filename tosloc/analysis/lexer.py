@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from tosloc.analysis.outline import Outline, Span
 
-_STRINGS: Final = (
-    rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*(?:`|\Z))"""
-)
+_STRINGS: Final = rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""
+_QUOTED: Final = {
+    quote: re.compile(rb"%s(?:\\.|[^%s\\\n])*+(?P<closed>%s)?" % (quote, quote, quote), re.S) for quote in (b'"', b"'")
+}
+"""A string on one line, or what follows a quote without a partner up to the end of the line."""
 _IMPORT: Final = (
     rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+(?P<package>[\w.]+)|import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
-    rb"|from[ \t]+[\w.]+[ \t]+import[^\n]*|using[ \t]+[\w.=<> ]+;|use[ \t]+[\w:\\]+[^\n;]*;))"
+    rb"|from[ \t]+[\w.]+[ \t]+import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;))"
 )
 
 
@@ -25,7 +28,7 @@ STYLES: Final[dict[str, re.Pattern[bytes] | None]] = {
     "c": _lexer(_BLOCK + rb"|//[^\n]*"),
     "hash": _lexer(rb"\#[^\n]*|(?m:^)=(?:begin|pod|head)\b.*?(?:\n=(?:end|cut)\b|\Z)"),
     "dash": _lexer(rb"--\[\[.*?(?:\]\]|\Z)|--[^\n]*|\{-.*?(?:-\}|\Z)|" + _BLOCK),
-    "semicolon": _lexer(rb";[^\n]*", strings=rb'(?P<string>"(?:\\.|[^"\\])*(?:"|\Z))'),
+    "semicolon": _lexer(rb";[^\n]*", strings=rb'(?P<string>"(?:\\.|[^"\\])*+(?:"|\\?\Z))'),
     "percent": _lexer(rb"%[^\n]*"),
     "bang": _lexer(rb"![^\n]*|(?m:^)[cC*][^\n]*"),
     "apostrophe": _lexer(rb"'[^\n]*", strings=rb'(?P<string>"[^"\n]*")'),
@@ -60,14 +63,33 @@ def lex(source: bytes, style: str) -> Outline:
     outline = Outline(parsed=False)
     if lexer is None:
         return outline
-    for match in lexer.finditer(source):
-        kind = "comment" if match["comment"] is not None else "string" if match["string"] is not None else "drop"
+    for kind, match in _tokens(lexer, source):
         outline.spans.append(Span(match.start(), match.end(), kind))
         if kind == "drop" and not outline.package and match["package"] is not None:
             outline.package = match["package"].decode("utf-8", "replace")
     if style != "markup":
         _find_names(outline, source)
     return outline
+
+
+def _tokens(lexer: re.Pattern[bytes], source: bytes) -> Iterator[tuple[str, re.Match[bytes]]]:
+    """Comments, strings and imports in order. A quote that nothing closes on its line is code."""
+    position = 0
+    unclosed = dict.fromkeys(_QUOTED, 0)  # no quote before this place is closed: where one is not, none after it is
+    while found := lexer.search(source, position):
+        position = found.end()
+        kind = found.lastgroup or ""
+        if kind == "quote":
+            quote = found.group()
+            if found.start() < unclosed[quote]:
+                continue
+            found = _QUOTED[quote].match(source, found.start())
+            assert found is not None
+            if found["closed"] is None:
+                unclosed[quote] = found.end()
+                continue
+            position, kind = found.end(), "string"
+        yield kind, found
 
 
 def _find_names(outline: Outline, source: bytes) -> None:

@@ -41,7 +41,7 @@ _QUERY: Final = """
      (enhanced_for_statement name: (identifier) @variable)
      (resource name: (identifier) @variable)]
 """
-_IMPORT = re.compile(rb"import\s+(static\s+)?([\w.\s]+?(?:\.\s*\*)?)\s*;")
+_IMPORT = re.compile(rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);")
 _SPAN_KINDS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 

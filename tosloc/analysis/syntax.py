@@ -149,6 +149,13 @@ _SPAN_KINDS: Final = {"comment": "comment", "string": "string", "drop": "drop", 
 """Capture of a query -> kind of span."""
 _MAX_RUBBLE: Final = 2_000
 """A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
+_READ_BYTES: Final = 4096
+_FREE_STEPS: Final = 1000
+_STEPS_PER_BYTE: Final = 0.5
+_FREE_READS: Final = 200
+_READS_PER_BYTE: Final = 20 / _READ_BYTES
+"""How often a parser may report progress and read a piece of the text, before the lexer takes its place: both counts
+depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -181,10 +188,25 @@ def grammar_release(language: str) -> tuple[str, ...]:
 
 
 def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
-    """Root of the syntax tree of ``source``; None if the parser fails."""
+    """Root of the syntax tree of ``source``; None if the parser fails or works on it out of all proportion."""
+    size = len(source)
+    steps = reads = 0
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        return source[offset : offset + _READ_BYTES]
+
+    def too_much(_: int, __: bool) -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > _FREE_STEPS + size * _STEPS_PER_BYTE or reads > _FREE_READS + size * _READS_PER_BYTE
+
+    parser = _parser(language)
     try:
-        return _parser(language).parse(source).root_node
+        return parser.parse(read, progress_callback=too_much).root_node
     except (ValueError, RecursionError, MemoryError):
+        parser.reset()  # else it goes on with this text
         return None
 
 

@@ -34,7 +34,7 @@ class Frame:
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
     # a blank may stand anywhere: mail programs broke long lines, and the breaks became blanks
     |(?P<file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
-     \s*(?::\s*(?P<line>-?(?:\d\s?){1,9}))?)"""
+     (?:\s*:\s*(?P<line>-?(?:\d\s?){1,9}))?)"""
 _JAVA: Final = rf"""
     (?<![\w$.]) at \s+ (?P<where>[^\s()]{{1,400}}) \s? \( \s* {_SOURCE} \s* \)
     (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
@@ -80,13 +80,16 @@ def frames(text: str) -> list[Frame]:
     """
     found: list[Frame] = []
     causes = 0
-    end = -1  # of the frame before; no cause counts before the first frame
+    since = 0  # causes since the frame before
+    end = -1  # how far they are counted; none counts before the first frame
     for match in _FRAME.finditer(text):
         if end >= 0:
-            causes += sum(1 for _ in _CAUSE.finditer(text, end, match.start()))
+            since += sum(1 for _ in _CAUSE.finditer(text, end, match.start()))
+            end = match.start()
+            causes += since
         frame = _frame(match, causes)
         if frame is not None:
-            end = match.end()
+            since, end = 0, match.end()
             found.append(frame)
     return found
 

@@ -31,7 +31,8 @@ _NOT_A_FIX = re.compile(
 _SAYS_FIX = re.compile(
     rf"""(?imx)
       \A[^\n]*\b{_FIX}\b                                               # anywhere in the first line
-    | ^[-*\s]*(?:summary\s*:|description\s*:)?[-*\s]*{_FIX}\b           # at the beginning of a later one
+    | (?:\A|(?<![-*\s])(?:[-*]|[^\S\n])*+\n)[-*\s]*+                  # at the beginning of a later one; blank lines
+      (?:(?:summary|description)\s*+:[-*\s]*+)?{_FIX}\b               # before it are read once, from the first
     """
 )
 _CLOSES = re.compile(
@@ -47,8 +48,8 @@ _NAMES_BUG = re.compile(
       \A\W*(?:pr\W?)?\d{{5,6}}(?!\d)                                    # its number, then its title
     | \A(?:\[\d{{4}}\]|\#?\d{{4}}\W*\Z)
     | \A[^\n]*\b{_BUG}\d{{3,}}
-    | ^\W*{_BUG}\d{{4,}}
-    | \A\W*(?:pr)?\W*https?://\S*show_bug\.cgi\?id=\d+
+    | (?:\A|(?<=\w)[^\w\n]*+\n)\W*+{_BUG}\d{{4,}}
+    | \A\W*+(?:pr\W*+)?https?://\S*show_bug\.cgi\?id=\d+
     """
 )
 _BUG_ID = re.compile(
@@ -60,7 +61,7 @@ _BUG_ID = re.compile(
     | /issues/(?P<url>\d+)
     | \A\W*(?P<first>\d{{5,6}})(?!\d)
     | \A\[?(?P<short>\d{{4}})(?:\]|\W*\Z)
-    | \b[\w.-]+/[\w.-]+\#(?P<elsewhere>\d+)\b
+    | \b[\w.-]{{1,100}}/[\w.-]{{1,100}}\#(?P<elsewhere>\d+)\b
     | (?<!pull[ ]request[ ])(?<!\bPR[ ])(?<![\w&/(])\#(?P<hash>\d+)\b(?!/)
     | (?-i:\b(?!(?:UTF|SHA|ISO|RFC|EPL|JSR|CVE|GTK|JDK|HTTP|AES|MD|CP|IEEE|JEP|LGPL|GPL|TLS|SSL|UCS|PEP|APR|BASE)-)
         (?P<jira>[A-Z][A-Z0-9]+-[1-9]\d*)\b)

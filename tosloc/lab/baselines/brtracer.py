@@ -46,7 +46,7 @@ FLAT_IMPORT_BOOST: Final = 0.2
 EXTRA_PARTS: Final = 2
 """By how many parts a name may be longer than the import that it holds, in the public code."""
 
-_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.java")
+_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,250}\.java")
 
 
 class BRTracerSettings(TextSettings):

@@ -35,7 +35,7 @@ _BLUIR_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
 _DOC_TAG = re.compile(r"\{?@\w+")
-_DOC_LINE = re.compile(r"^[\s*]*@(?:author|version|since)\b.*$", re.M)
+_DOC_LINE = re.compile(r"^[\s*]{0,200}@(?:author|version|since)\b.*$", re.M)
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 
