@@ -115,3 +115,11 @@ def test_the_same_paths_and_ranks_as_ever() -> None:
     assert split_paths("x.d.ts y.ts", [".ts", ".d.ts"]) == ("x.d.ts", "y.ts")
     assert split_ranks("2:a b.java 13:c:1.java 1:a b.java") == {"a b.java": 1, "c:1.java": 13}
     assert split_ranks("x 1:") == {}
+
+
+def test_a_document_whose_kinds_are_no_words(tmp_path: Path) -> None:
+    (tmp_path / "bug.json").write_text(
+        '{"key": "A-1", "fields": {"summary": "s", "description": {"type": {"a": 1}, "content": [{"type": ["text"]},'
+        ' {"type": "text", "text": [[]]}, {"type": "text", "text": "words"}]}}}'
+    )
+    assert read_report(tmp_path / "bug.json").description == "words"

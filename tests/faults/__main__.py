@@ -47,6 +47,8 @@ def _inputs(asked: argparse.Namespace, made: world.World, folder: Path) -> int:
     tally, started = inputs.Tally(Counter(), Counter(), []), time.monotonic()
     for seed, kind, failure, outcome in inputs.run_cases(made, seeds, folder / "cases", asked.kind):
         tally.slowest = max(tally.slowest, outcome.seconds)
+        if tally.cases % 1_000 == 999:
+            print(f"{tally.cases + 1:,} cases, {time.monotonic() - started:,.0f} s", flush=True)
         if failure is not None:
             tally.failures.append(failure)
             print(f"{seed} {kind}: {failure.why}", flush=True)

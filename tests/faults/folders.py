@@ -7,7 +7,6 @@ import json
 import random
 import shutil
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,14 @@ from tests.faults.cases import Case
 from tests.faults.mutations import NUMBERS, dumped, of_bytes, of_value
 from tests.faults.processes import Place
 from tests.faults.world import World
+from tosloc.checkpoint import write_digests
 
 
 def checkpoint(rng: random.Random, world: World, place: Place) -> Case:
     """A checkpoint with one file changed; with or without the digest that then fits."""
-    source = rng.choice((world.one_stage / "checkpoint", world.two_stages / "checkpoint", world.boosted, world.boosted))
+    name = rng.choice(("one", "two", "boosted", "boosted"))
     folder = place.input / "checkpoint"
-    shutil.copytree(source, folder)
+    shutil.copytree(world.checkpoint(name), folder)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     path = rng.choice([*files, *(one for one in files if one.suffix in (".npz", ".txt", ".safetensors"))])
     data = path.read_bytes()
@@ -34,21 +34,15 @@ def checkpoint(rng: random.Random, world: World, place: Place) -> Case:
         path.write_bytes(b"")
     else:
         path.write_bytes(_changed(rng, path, data))
-    if rng.randrange(3):
-        refit(folder)
+    refitted = rng.randrange(3) > 0
+    if refitted:
+        write_digests(folder)
     common = ["localize", "--report", str(world.bug), "--checkpoint", str(folder)]
-    if rng.randrange(4) == 0:
+    repo = rng.randrange(4) == 0
+    if repo:
         common += ["--repo", str(world.repo), "--store", str(world.store_for(place))]
-    return Case(common)
-
-
-def refit(folder: Path) -> None:
-    """Write the digests of a checkpoint's files anew, so that the content alone is at fault."""
-    from tosloc import checkpoint as kept
-
-    again: Callable[[Path], object] | None = getattr(kept, "write_digests", None)
-    if again is not None:
-        again(folder)
+    # content that a digest fits may answer otherwise; damage may not
+    return Case(common, expected=None if refitted else world.answer(name, repo))
 
 
 def _changed(rng: random.Random, path: Path, data: bytes) -> bytes:
@@ -182,11 +176,11 @@ def store(rng: random.Random, world: World, place: Place) -> Case:
         path.write_bytes(bytes(data))
     else:
         _changed_rows(rng, path)
-    command = rng.choice(("localize", "localize", "localize", "index"))
     common = ["--repo", str(world.repo), "--store", str(path)]
-    if command == "index":
-        return Case([command, *common])
-    return Case([command, "--report", str(world.bug), "--checkpoint", str(world.one_stage), *common])
+    if rng.randrange(4) == 0:
+        return Case(["index", *common])
+    command = ["localize", "--report", str(world.bug), "--checkpoint", str(world.one_stage), *common]
+    return Case(command, expected=world.answer("one", True))
 
 
 def _changed_rows(rng: random.Random, path: Path) -> None:

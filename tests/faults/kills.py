@@ -319,7 +319,9 @@ class Harness:
     def _judge_answer(self, trial: Trial, place: Place, outcome: Outcome) -> None:
         """What SIGTERM and SIGINT must leave: one sentence, a telling code, nothing temporary."""
         said = trial.problems.append
-        early = trial.mode == "start" and outcome.signal == trial.signal  # before Python could listen
+        # before Python could listen
+        loads = trial.mode == "start" or COMMANDS[trial.command].workers
+        early = loads and outcome.signal == trial.signal
         if outcome.code != CODES[trial.signal] and not early:
             said(f"ended with code {outcome.code}, signal {outcome.signal}, instead of {CODES[trial.signal]}")
         lines = outcome.err.splitlines()
@@ -410,7 +412,9 @@ def prepare(point: Sequence[str]) -> None:
 
 def launch(point: Sequence[str], arguments: list[str]) -> None:
     """Run a command with two workers and little for each of them."""
-    from tosloc.__main__ import main
+    from tosloc.__main__ import interruption, main
+
+    interruption.end_at_signals()
     from tosloc.analysis import build
     from tosloc.retrieval import extraction
 
@@ -485,6 +489,8 @@ def main(asked: argparse.Namespace, world: World, folder: Path) -> int:
         elif asked.only is not None:
             print(trial)
         gc.collect()
+        if ran.total() % 50 == 0:
+            print(f"{ran.total():,} kills, {bad} with something wrong, {time.monotonic() - started:,.0f} s", flush=True)
     print(f"{'command':<24}" + "".join(f"{killing.name:>9}" for killing in SIGNALS))
     for name in COMMANDS:
         print(f"{name:<24}" + "".join(f"{ran[name, killing.name]:>9}" for killing in SIGNALS))

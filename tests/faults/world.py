@@ -113,6 +113,16 @@ class World:
         """Folder with run.trec and qrels.trec."""
         return self.folder / "trec"
 
+    def checkpoint(self, name: str) -> Path:
+        """A checkpoint folder: ``one``, ``two`` or ``boosted``."""
+        return {"one": self.one_stage / "checkpoint", "two": self.two_stages / "checkpoint", "boosted": self.boosted}[
+            name
+        ]
+
+    def answer(self, name: str, repo: bool) -> str:
+        """What localizing prints with a whole checkpoint, and whole facts if a repository is named."""
+        return (self.folder / f"answer-{name}-{repo}").read_text("utf-8")
+
     def settings(self, name: str) -> Path:
         """A configuration: ``one`` (stage one), ``two`` (both), ``plain`` (no ranker), ``workers`` or ``full``."""
         return self.folder / f"{name}.toml"
@@ -151,6 +161,14 @@ def build(folder: Path) -> World:
     for number, command in enumerate(commands):
         check(run(Place(folder / f"made-{number}").make(), command), command)
     _write_boosted(world)
+    for name in ("one", "two", "boosted"):
+        for repo in (False, True):
+            place = Place(folder / f"answered-{name}-{repo}").make()
+            command = ["localize", "--report", str(world.bug), "--checkpoint", str(world.checkpoint(name))]
+            command += ["--repo", str(world.repo), "--store", str(world.store_for(place))] if repo else []
+            outcome = run(place, command)
+            check(outcome, command)
+            (folder / f"answer-{name}-{repo}").write_text(outcome.out, "utf-8")
     return world
 
 

@@ -122,7 +122,7 @@ def _document(document: Json) -> str:
             pieces.append(node)
         if not isinstance(node, dict):
             continue
-        kind, attributes = node.get("type"), node.get("attrs")
+        kind, attributes = _plain(node.get("type")), node.get("attrs")
         if kind == "text":
             pieces.append(_plain(node.get("text")))
         elif kind == "hardBreak":
