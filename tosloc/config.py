@@ -61,6 +61,7 @@ class DataSettings(Section):
 
     zone: str = "UTC"
     suffixes: Words = (".java",)
+    oldest: Annotated[float, Field(gt=0, le=1)] = 1.0
     train: Share = 0.8
     validation: Share = 0.1
 

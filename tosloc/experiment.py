@@ -91,6 +91,7 @@ class ExperimentContext:
         indexed = IndexedRepository(repo, store_path, config.data.suffixes, config.run.jobs)
         try:
             dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
+            dataset = dataset.oldest(config.data.oldest)
             splits = chronological(dataset.cases, config.data.train, config.data.validation)
             versions = list(dict.fromkeys(case.version for case in dataset.cases))
             if facts:

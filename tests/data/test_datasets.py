@@ -250,3 +250,11 @@ def test_class_names(history: Any, tmp_path: Path) -> None:
     case = load(history, repository_of_bugs(tmp_path, ("34", iso(START + 3 * HOUR), names))).cases[0]
     assert case.listed == ("B.java", "E.java", "c.D.java", "c.Gone.java", "x/c/D.java", "y/c/E.java")
     assert case.fixed == ("B.java", "x/c/D.java", "y/c/E.java")
+
+
+def test_the_oldest_share_is_cut_as_the_split_is():
+    cases = tuple(f"case {number}" for number in range(11))
+    whole = Dataset(cases, (), {}, {})  # type: ignore[arg-type]
+    assert len(whole.oldest(0.5).cases) == 5
+    assert whole.oldest(0.5).cases == cases[:5]
+    assert whole.oldest(1.0).cases == cases

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +51,10 @@ class Dataset:
     def average_files(self) -> float:
         """Average number of source files of a before-fix version, over the cases; 0 without cases."""
         return sum(self.files.values()) / len(self.files) if self.files else 0.0
+
+    def oldest(self, share: float) -> Dataset:
+        """The oldest ``share`` of the cases, as if the later ones had not been written."""
+        return replace(self, cases=self.cases[: math.floor(Fraction(str(share)) * len(self.cases))])
 
     def parts(self) -> dict[str, tuple[Case, ...]]:
         """``all`` cases, and ``train``, ``validation`` and ``test`` of the chronological split."""
