@@ -114,7 +114,7 @@ def in_child(function: Callable[[], object], seconds: int = 20, memory: int = 4 
             os.dup2(null, 2)
             os.dup2(null, 1)
             try:
-                said = str(function()).encode()
+                said = str(function()).encode(errors="replace")
             except ToslocError as error:
                 said = b"sentence: " + str(error).encode(errors="replace")
             except MemoryError:
