@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import pickle
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -67,3 +71,68 @@ def test_nothing_is_unpickled(tmp_path):
     np.savez(path, a=np.array([{"anything": 1}], dtype=object))
     with pytest.raises(CheckpointError, match="damaged"):
         load_arrays(path)
+
+
+def archive(path, **content: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in content.items():
+            file.writestr(f"{name}.npy", data)
+
+
+def npy(array, shape=None, dtype=None, fortran=False) -> bytes:
+    """An array's bytes behind a head that says what it is told."""
+    buffer = io.BytesIO()
+    head = {"descr": dtype or array.dtype.str, "fortran_order": fortran, "shape": shape or array.shape}
+    np.lib.format.write_array_header_1_0(buffer, head)
+    return buffer.getvalue() + array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (npy(np.arange(4), shape=(2**40,)), "not as large as it says"),
+        (npy(np.arange(4), shape=(0, 2**70)), "not as large|damaged"),
+        (npy(np.arange(4), shape=(3,)), "not as large as it says"),
+        (npy(np.arange(4), shape=(-4,)), "no plain numbers"),
+        (npy(np.arange(4), dtype="|O"), "no plain numbers"),
+        (npy(np.arange(4), dtype=">i8"), "no plain numbers"),
+        (npy(np.arange(4), dtype="<U2"), "no plain numbers"),
+        (npy(np.arange(4), dtype=[("a", "<i8")]), "no plain numbers"),
+        (npy(np.arange(4).reshape(2, 2), fortran=True), "no plain numbers"),
+        (b"\x93NUMPY\x01\x00\xff\xff{", "expected 65535 bytes"),
+        (b"\x93NUMPY\x03\x00" + npy(np.arange(4))[8:], "another format"),
+        (pickle.dumps([1]), "magic string"),
+        (b"", "magic string"),
+    ],
+)
+def test_heads_that_lie_are_said(tmp_path, content, words):
+    archive(tmp_path / "x.npz", good=npy(np.arange(4)), bad=content)
+    with pytest.raises(CheckpointError, match=rf"x\.npz is damaged .*({words}).* train again"):
+        load_arrays(tmp_path / "x.npz")
+
+
+def test_what_would_unpack_without_measure_is_refused(tmp_path):
+    size = 300_000_000
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file,
+        file.open("a.npy", "w", force_zip64=True) as bomb,
+    ):
+        bomb.write(npy(np.zeros(0, dtype=np.uint8), shape=(size,)))
+        for _ in range(size // 1_000_000):
+            bomb.write(bytes(1_000_000))
+    with pytest.raises(CheckpointError, match="far more than such files hold"):
+        load_arrays(tmp_path / "x.npz")
+
+
+def test_two_arrays_of_one_name_are_refused(tmp_path):
+    archive(tmp_path / "x.npz", a=npy(np.arange(4)), b=npy(np.arange(4)))
+    (tmp_path / "x.npz").write_bytes((tmp_path / "x.npz").read_bytes().replace(b"b.npy", b"a.npy"))
+    with pytest.raises(CheckpointError, match="two arrays have one name"):
+        load_arrays(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("ends", [[1, 9], [3, 2], [-1, 4], [], [2**62, 4]])
+def test_strings_whose_ends_lie(ends):
+    packed = {"x.bytes": np.frombuffer(b"abcd", dtype=np.uint8), "x.ends": np.array(ends, dtype=np.int64)}
+    with pytest.raises(ValueError, match=r"x\.ends do not go from 0 to 4"):
+        unpack_strings(packed, "x")

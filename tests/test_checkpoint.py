@@ -1,18 +1,34 @@
-"""The checkpoints that are shipped: made by earlier versions, and still understood."""
+"""The checkpoints that are shipped, made by earlier versions and still understood; and those that are damaged."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from tests import toy
+from tests.mutations import binary_damage, in_child, kinds, text_damage
+from tosloc import checkpoint as module
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.checkpoint import check_digests, shipped_stage_one, write_digests
+from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError
+from tosloc.index.documents import Document, Documents
+from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
+from tosloc.retrieval import features
+from tosloc.retrieval.stage_one import StageOne
 
 SHIPPED = sorted(path.parent for path in (Path(__file__).parents[1] / "checkpoints").glob("*/weights.json"))
 REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted", datetime(2026, 1, 1, tzinfo=UTC))
@@ -51,3 +67,192 @@ def test_it_carries_a_version_and_answers_from_it(folder: Path) -> None:
     answer = localizer.localize(REPORT)
     assert len(answer.ranking) == len(localizer.version_.snapshot)
     assert len(answer.top(3)) == 3
+
+
+# Digests
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of hand-written weights with a version and known reports."""
+    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=6, themes=6)
+    localizer = Localizer(toy.config())
+    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
+    localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
+    with Repository(project.git.path) as repo:
+        opened = IndexedRepository(repo, project.store, (".java",), 1)
+        localizer.open(opened)
+        opened.close()
+    localizer.save(project.folder / "made")
+    return project.folder / "made"
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(made, tmp_path / "copy"))
+
+
+def test_shipped_files_are_those_of_their_digests() -> None:
+    for folder in SHIPPED:
+        assert (folder / "digests.json").is_file()
+        check_digests(folder)
+    assert shipped_stage_one().ranker is not None
+
+
+@pytest.mark.parametrize("name", ["config.json", "provenance.json", "reports.npz", "version.npz", "weights.json"])
+def test_no_altered_byte_meets_a_parser(copy: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray((copy / name).read_bytes())
+    data[len(data) // 2] ^= 4
+    (copy / name).write_bytes(data)
+
+    def parse(*_: object) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr(module, "load_arrays", parse)
+    monkeypatch.setattr(module, "read_stage_one", parse)
+    with pytest.raises(CheckpointError, match=rf"{name} is damaged or was changed .* copy the whole folder"):
+        Localizer.load(copy)
+
+
+def test_what_lacks_and_what_is_too_much_is_said(copy: Path) -> None:
+    (copy / ".DS_Store").write_text("a file manager's")
+    Localizer.load(copy)
+    (copy / "notes.md").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"notes\.md is no part of this checkpoint .* take it away"):
+        Localizer.load(copy)
+    write_digests(copy)
+    Localizer.load(copy)
+    (copy / "reports.npz").unlink()
+    with pytest.raises(CheckpointError, match=r"reports\.npz is missing; train again, or copy the whole folder"):
+        Localizer.load(copy)
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"sha256": []}', '{"sha256": {"weights.json": 1}}', "[" * 10_000]
+)
+def test_digests_that_are_none_are_said(copy: Path, content: str) -> None:
+    (copy / "digests.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"copy the whole folder|take it away"):
+        Localizer.load(copy)
+
+
+def test_a_new_checkpoint_needs_its_digests_and_an_earlier_one_does_not(copy: Path) -> None:
+    (copy / "digests.json").unlink()
+    with pytest.raises(CheckpointError, match=r"digests\.json is missing"):
+        Localizer.load(copy)
+    record = json.loads((copy / "weights.json").read_text())
+    del record["digests"]
+    (copy / "weights.json").write_text(json.dumps(record))
+    assert Localizer.load(copy).version_ is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize("name", ["config.json", "version.npz", "digests.json", "a pipe"])
+def test_special_files_are_refused(copy: Path, name: str) -> None:
+    (copy / name).unlink(missing_ok=True)
+    os.mkfifo(copy / name)
+    with pytest.raises(CheckpointError, match=rf"{name}.*(no plain file|no part of this checkpoint)"):
+        Localizer.load(copy)
+
+
+def test_saving_over_an_earlier_one_leaves_digests_that_fit(copy: Path) -> None:
+    localizer = Localizer.load(copy)
+    localizer.provenance_ = {"again": True}
+    localizer.save(copy)
+    assert Localizer.load(copy).provenance_ == {"again": True}
+
+
+# Digests that fit, over hostile content
+
+
+def with_arrays(path: Path, **changes: Callable[[np.ndarray], np.ndarray]) -> None:
+    arrays = load_arrays(path)
+    for name, change in changes.items():
+        arrays[name.replace("__", ".")] = change(arrays[name.replace("__", ".")])
+    save_arrays(path, arrays)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "words"),
+    [
+        ("version.npz", {"facts__terms": lambda a: a + 10**6}, "terms are out of bounds"),
+        ("version.npz", {"facts__chunk_terms": lambda a: a - 5}, "chunk_terms are out of bounds"),
+        ("version.npz", {"facts__starts": lambda a: a[::-1].copy()}, "starts do not go from 0"),
+        ("version.npz", {"facts__chunk_starts": lambda a: a * 0}, "chunk_starts do not go"),
+        ("version.npz", {"facts__counts": lambda a: a.astype(np.float64)}, "counts is of another type"),
+        ("version.npz", {"facts__length": lambda a: -a}, "length are out of bounds"),
+        ("version.npz", {"facts__vocabulary_ends": lambda a: a + 1}, "ends do not go"),
+        ("version.npz", {"evidence__commits__files": lambda a: a + 999}, "files are out of bounds"),
+        ("version.npz", {"evidence__commits__sizes": lambda a: a * np.nan}, "sizes are out of bounds"),
+        ("version.npz", {"evidence__commits__times": lambda a: a[::-1].copy()}, "not in order of time"),
+        ("version.npz", {"evidence__commits__counts": lambda a: a * 0}, "counts are out of bounds"),
+        ("version.npz", {"version__paths__ends": lambda a: a[:-1]}, "ends do not go"),
+        ("version.npz", {"version__committed_at": lambda a: a[:0]}, "committed_at is of another type or length"),
+        ("reports.npz", {"reports__files": lambda a: a + 2}, "files are out of bounds"),
+        ("reports.npz", {"reports__class_sizes": lambda a: a - 1}, "class_sizes do not go"),
+        ("reports.npz", {"reports__commits": lambda a: a - 1}, "commits are out of bounds"),
+    ],
+)
+def test_hostile_arrays_are_one_sentence(copy: Path, file: str, changes: Mapping[str, Any], words: str) -> None:
+    with_arrays(copy / file, **changes)
+    write_digests(copy)
+    with pytest.raises(CheckpointError, match=f"{file} is damaged or of another version .*{words}") as caught:
+        Localizer.load(copy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", ["1e308", "1e999", "NaN", "-Infinity", "1" * 4_000, "1" * 5_000, "[[1]]", "true"])
+def test_weights_that_are_no_numbers_are_one_sentence(copy: Path, weight: str) -> None:
+    text = (copy / "weights.json").read_text()
+    (copy / "weights.json").write_text(text.replace('"bm25f": 1.0', f'"bm25f": {weight}'))
+    write_digests(copy)
+    with pytest.raises(CheckpointError, match=r"weights\.json"):
+        Localizer.load(copy)
+
+
+@pytest.mark.parametrize("name", ["config.json", "provenance.json", "weights.json"])
+def test_records_nested_too_deeply_are_one_sentence(copy: Path, name: str) -> None:
+    for depth in (150, 900, 100_000):
+        (copy / name).write_text('{"a": ' * depth + "1" + "}" * depth)
+        write_digests(copy)
+        with pytest.raises(CheckpointError, match=rf"{name} cannot be read \(nested too deeply\)"):
+            Localizer.load(copy)
+
+
+def test_more_processes_than_cores_are_not_asked_for(copy: Path) -> None:
+    record = json.loads((copy / "config.json").read_text())
+    record["run"]["jobs"] = 100_000
+    (copy / "config.json").write_text(json.dumps(record))
+    write_digests(copy)
+    assert Localizer.load(copy).config.run.jobs == -1
+
+
+@pytest.mark.slow
+def test_no_damage_of_any_file_is_more_than_a_sentence(made: Path, tmp_path: Path) -> None:
+    """The term reranker's files among them: those of the checkpoint that is shipped."""
+
+    def use(folder: Path) -> str:
+        answer = Localizer.load(folder).localize(REPORT)
+        answer.top(5)
+        return "answered"
+
+    outcomes = []
+    with_terms = next(folder for folder in SHIPPED if (folder / "terms").exists())
+    for source, number in ((made, 25), (with_terms, 6)):
+        names = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.is_file()]
+        for seed in range(number):
+            for name in names:
+                folder = tmp_path / f"{source.name}-{seed}-{name.name}"
+                shutil.copytree(source, folder, copy_function=os.link)
+                data = (folder / name).read_bytes()
+                (folder / name).unlink()
+                text = name.suffix in (".json", ".txt", ".md")
+                (folder / name).write_bytes((text_damage if text else binary_damage)(data, seed))
+                if name.name != "digests.json":
+                    (folder / "digests.json").unlink()
+                    write_digests(folder)
+                outcomes.append(in_child(lambda folder=folder: use(folder)))
+                shutil.rmtree(folder)
+    assert set(kinds(outcomes, "answered")) <= {"right", "sentence"}, [o for o in outcomes if o[:5] == "trace"][:3]

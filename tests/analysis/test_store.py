@@ -14,7 +14,7 @@ from tosloc.analysis.fact_rows import pack_facts
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import FIELDS, Facts, analyse
 from tosloc.analysis.store import FactStore
-from tosloc.errors import StoreError
+from tosloc.errors import DamagedFacts, StoreError, StoreWarning
 
 
 def source(i: int) -> str:
@@ -180,27 +180,136 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         FactStore(tmp_path)
 
 
-def test_damage_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *("payload = substr(payload, 1, 20)", "payload = x'00'", "payload = 7", "payload = zeroblob(length(payload))"),
+        *("terms = x'00'", "terms = zeroblob(4 * term_count)", "term_count = 1", "chunk_count = 1 << 40"),
+        *("types = 'Other'", "package = CAST(x'ff' AS TEXT)", "complexity = complexity + 1", "parsed = 0"),
+        *("lines = 'x'", "checksum = NULL", "checksum = checksum + 1", "checksum = 'x'"),
+        "payload = (SELECT payload FROM facts WHERE blob = 'OTHER')",
+        "(payload, terms, term_count, chunk_count, pair_count, checksum) = (SELECT payload, terms, term_count,"
+        " chunk_count, pair_count, checksum FROM facts WHERE blob = 'OTHER')",
+    ],
+)
+def test_a_damaged_row_is_noticed_and_can_be_replaced(tmp_path: Path, damage: str) -> None:
+    path, blobs = tmp_path / "facts.db", list(FACTS)
+    with FactStore(path) as store:
+        store.put(rows(blobs))
+        whole = store.load(blobs)
+        damage = damage.replace("OTHER", blobs[6])
+        store._database.execute(f"UPDATE facts SET {damage} WHERE blob = ?", (blobs[5],))
+        for read in (lambda: store.load(blobs), lambda: store.check(blobs, "java")):
+            with pytest.raises(DamagedFacts, match=r"facts\.db: facts of 1 file are damaged; run the same") as caught:
+                read()
+            assert caught.value.rows == ((blobs[5], "java"),)
+        assert store.put(rows(blobs[5:6])) == 0
+        assert store.put(rows(blobs[5:6]), replace=True) == 1
+        store.check(blobs, "java")
+        assert_same(store.load(blobs), whole)
+
+
+def test_facts_of_another_analyser_are_not_taken_for_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FactStore(tmp_path / "facts.db") as store:
+        store.put(rows(list(FACTS)))
+        store._database.execute("UPDATE makers SET analyser = 'facts99'")
+    monkeypatch.setattr(module, "analyser_of", lambda language: "facts99")
+    with FactStore(tmp_path / "facts.db") as store, pytest.raises(DamagedFacts):
+        store.load(list(FACTS))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE terms SET term = 'unheard' WHERE id = 5",
+        "UPDATE terms SET term = CAST(x'ff' AS TEXT) WHERE id = 5",
+        "UPDATE terms SET id = 1000000 WHERE id = 5",
+        "DELETE FROM terms WHERE id > 5",
+        "DELETE FROM terms WHERE id = 5",
+        "DELETE FROM term_batches",
+        "UPDATE term_batches SET last = last - 1",
+        "UPDATE term_batches SET checksum = x'00'",
+        "UPDATE term_batches SET last = 'x'",
+    ],
+)
+def test_a_damaged_term_is_noticed(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "facts.db"
+    with FactStore(path) as store:
+        store.put(rows(list(FACTS)[:4]))
+        store.put(rows(list(FACTS)[4:]))
+        store._database.execute(damage)
+    with FactStore(path) as store, pytest.raises(StoreError, match=r"is damaged \(.*delete it and index again"):
+        store.load(list(FACTS))
+
+
+def test_terms_that_their_index_does_not_find_are_noticed(tmp_path: Path) -> None:
+    with FactStore(tmp_path / "facts.db") as store:
+        store.put(rows(list(FACTS)[:3]))
+        execute = store._database.execute
+        [[place, size]] = execute("SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE"
+                                  " name = 'sqlite_autoindex_terms_1'")  # fmt: skip
+        execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray((tmp_path / "facts.db").read_bytes())
+    page = data[size * (place - 1) : size * place]
+    data[size * (place - 1) : size * place] = page.replace(b"shop", b"shoq")
+    assert page != data[size * (place - 1) : size * place]
+    (tmp_path / "facts.db").write_bytes(data)
+    with FactStore(tmp_path / "facts.db") as store:
+        store.put(rows(list(FACTS)[3:]))
+        with pytest.raises(StoreError, match=r"damaged \(a term has two numbers\)"):
+            store.load(list(FACTS))
+
+
+def test_pages_of_nonsense_are_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "facts.db"
     with FactStore(path) as store:
         store.put(rows(list(FACTS)))
-    for damage in (
-        "payload = substr(payload, 1, 20)",
-        "terms = x'00'",
-        "terms = zeroblob(4 * term_count)",
-        "term_count = 1",
-    ):
-        with FactStore(path) as store:
-            store._database.execute("BEGIN")
-            store._database.execute(f"UPDATE facts SET {damage} WHERE blob = ?", (list(FACTS)[5],))
-            with pytest.raises(StoreError, match="damaged"):
-                store.load(list(FACTS))
-            store._database.execute("ROLLBACK")
     data = bytearray(path.read_bytes())
     data[4096:] = b"\x5a" * (len(data) - 4096)
     path.write_bytes(data)
     with pytest.raises(StoreError, match="damaged"), FactStore(path) as store:
         store.load(list(FACTS))
+
+
+def earlier(path: Path) -> None:
+    """The store as a version without checksums would have it."""
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE facts DROP COLUMN checksum")
+        database.execute("DROP TABLE term_batches")
+    database.close()
+
+
+def test_an_earlier_versions_store_gets_checksums_once(tmp_path: Path) -> None:
+    path, blobs = tmp_path / "facts.db", list(FACTS)
+    with FactStore(path) as store:
+        store.put(rows(blobs))
+        whole = store.load(blobs)
+    earlier(path)
+    with pytest.warns(StoreWarning, match=rf"facts\.db: written by an earlier TosLoc; .* its {len(blobs)} rows have"):
+        store = FactStore(path)
+    with store:
+        assert_same(store.load(blobs), whole)
+        # and goes on to be one for the earlier version, whose rows are made again
+        store._database.execute("UPDATE facts SET checksum = NULL WHERE blob = ?", (blobs[2],))
+        store._database.execute("INSERT INTO terms (term) VALUES ('theirs')")
+        assert store.put([("f" * 40, "java", analyse("class Pear {}", ".java"))]) == 1
+        with pytest.raises(DamagedFacts):
+            store.load(blobs)
+        store.put(rows([blobs[2]]), replace=True)
+        assert_same(store.load(blobs), whole)
+    FactStore(path).close()
+
+
+def test_an_earlier_store_that_is_damaged_is_not_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "facts.db"
+    with FactStore(path) as store:
+        store.put(rows(list(FACTS)))
+    earlier(path)
+    data = path.read_bytes()
+    place = data.rindex(b"opendoor")
+    path.write_bytes(data[:place] + b"opendoos" + data[place + 8 :])
+    with pytest.raises(StoreError, match="damaged"):
+        FactStore(path)
 
 
 def test_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tosloc.errors import StoreError, ToslocError
+from tosloc.errors import StoreError, StoreWarning, ToslocError
 from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, dtype_of, encode
 from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.vector_store import VectorStore
@@ -46,6 +46,32 @@ def test_tokens_come_back(tmp_path: Path) -> None:
         store.put_tokens("t", [("a", [1, 70_000, 3]), ("b", [])])
         found = store.tokens("t", ["a", "b", "c"])
         assert {blob: tokens.tolist() for blob, tokens in found.items()} == {"a": [1, 70_000, 3], "b": []}
+
+
+@pytest.mark.parametrize("damage", ["data = x'00'", "width = 1", "data = (SELECT data FROM vectors WHERE blob = 'b')"])
+def test_what_is_damaged_is_said_and_made_again(tmp_path: Path, damage: str) -> None:
+    made = {name: np.full((2, 4), n, dtype=np.float16) for n, name in enumerate("ab")}
+    with VectorStore(tmp_path / "v.sqlite") as store:
+        store.put_vectors("m", made.items())
+        store._kept.execute(f"UPDATE vectors SET {damage} WHERE blob = 'a'")
+        with pytest.warns(StoreWarning, match=r"v\.sqlite: vectors of 1 files were damaged and are made again"):
+            assert list(store.vectors("m", ["a", "b"])) == ["b"]
+        assert store.missing("m", ["a", "b"]) == ["a"]
+
+
+def test_an_earlier_versions_store_gets_checksums(tmp_path: Path) -> None:
+    made = {name: np.full((2, 4), n, dtype=np.float16) for n, name in enumerate("ab")}
+    with VectorStore(tmp_path / "v.sqlite") as store:
+        store.put_vectors("m", made.items())
+        store.put_tokens("t", [("a", [1, 2])])
+        for table in ("vectors", "tokens"):
+            store._kept.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        store._kept.execute("PRAGMA user_version = 1")
+    with pytest.warns(StoreWarning, match="written by an earlier TosLoc"):
+        store = VectorStore(tmp_path / "v.sqlite")
+    assert np.array_equal(store.vectors("m", ["b"])["b"], made["b"])
+    assert store.tokens("t", ["a"])["a"].tolist() == [1, 2]
+    VectorStore(tmp_path / "v.sqlite")
 
 
 def test_what_is_no_store_is_one_sentence(tmp_path: Path) -> None:

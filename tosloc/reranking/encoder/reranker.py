@@ -62,7 +62,10 @@ class EncodedChunks:
     def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
         """Blob -> (n, d) chunk vectors; those that the store lacks are made now."""
         self._encoding.make(blobs, self._texts, progress)
-        return self._encoding.store.vectors(self._encoding.maker, blobs)
+        found = self._encoding.store.vectors(self._encoding.maker, blobs)
+        if len(found) < len(set(blobs)) and self._encoding.make(blobs, self._texts, progress):  # some were damaged
+            found = self._encoding.store.vectors(self._encoding.maker, blobs)
+        return found
 
     def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
         """Blob -> marked token sequences; a file without any token has none."""
