@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import struct
 import tokenize
 import zipfile
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.errors import CheckpointError
-from tosloc.files import most_unpacked, plain_size, printable, written_whole
+from tosloc.files import most_unpacked, open_plain, printable, written_whole
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
@@ -115,10 +116,9 @@ def load_arrays(path: Path) -> Arrays:
     size of the file agree on.
     """
     try:
-        size = plain_size(path)
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with open_plain(path) as file, zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > most_unpacked(size):
+            if sum(entry.file_size for entry in entries) > most_unpacked(os.fstat(file.fileno()).st_size):
                 raise ValueError("it would unpack to far more than such files hold")
             arrays = {_name(entry): _array(archive, entry) for entry in entries}
             if len(arrays) < len(entries):

@@ -20,7 +20,7 @@ from tosloc.analysis.facts import ANALYSER
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
 from tosloc.errors import CheckpointError
-from tosloc.files import parse_json, plain_size, printable, read_plain, write_text
+from tosloc.files import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.reranking import RERANKERS, reranker_class
@@ -107,8 +107,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 def _digest(path: Path) -> str:
     try:
-        plain_size(path)
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error

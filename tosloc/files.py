@@ -151,14 +151,6 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def plain_size(path: Path) -> int:
-    """Bytes of a plain file. Raises OSError for any other: a pipe, say, from which reading might never end."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "no plain file", str(path))
-    return found.st_size
-
-
 def most_unpacked(packed: int) -> int:
     """Bytes that a compressed file of ``packed`` bytes may hold: no file of ours holds so many times its size."""
     return max(_UNPACKED_FREELY, _UNPACKED_TIMES * packed)
