@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import tosloc
 from tosloc.analysis.build import BuildReport
@@ -102,6 +102,12 @@ class ExperimentContext:
             indexed.close()
             raise
         return cls(indexed, dataset, splits, history, history_index, reports, config)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.indexed.close()
 
     def part(self, name: str) -> Sequence[Case]:
         """The cases of train, validation, test or all."""
@@ -212,8 +218,11 @@ def rank_reports(
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config, reranker = config or localizer.config, localizer.reranker_
     watch = Stopwatch()
-    with results_folder(folder), Repository(repo_path) as repo:
-        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+    with (
+        results_folder(folder),
+        Repository(repo_path) as repo,
+        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
+    ):
         cases = experiment.part(split)
         if reranker is not None and reranker.learned_from(split, (case.fixed_at for case in cases)):
             raise LearnedError(
@@ -236,7 +245,6 @@ def rank_reports(
         watch.took("features, rankings")
         watch.write(folder)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
-        experiment.indexed.close()
     shutil.rmtree(folder / "work")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -58,8 +58,11 @@ def train(
     folder = Path(out).expanduser()
     watch = Stopwatch()
     names, reranker = feature_names(config), configured_reranker(config)
-    with results_folder(folder), Repository(repo_path) as repo:
-        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+    with (
+        results_folder(folder),
+        Repository(repo_path) as repo,
+        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
+    ):
         if not experiment.splits.train:
             number = len(experiment.dataset.cases)
             counted = "1 report" if number == 1 else f"{number} reports"
@@ -116,11 +119,15 @@ def train_reranker(
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config = config
     reranker = configured_reranker(config)
-    with results_folder(folder), Repository(repo_path) as repo:
+    with ExitStack() as stack:
+        stack.enter_context(results_folder(folder))
+        repo = stack.enter_context(Repository(repo_path))
         history_index, names = stored.history()
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
-        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        experiment = stack.enter_context(
+            ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
+        )
         for was, now in (
             (history_index.commits, experiment.history_index.commits),
             (history_index.reports, experiment.history_index.reports),
@@ -263,4 +270,3 @@ class _Training:
             shutil.rmtree(self._work, ignore_errors=True)
         self.watch.write(self.folder)
         write_record(self.folder / "provenance.json", self.localizer.provenance_)
-        self.experiment.indexed.close()
