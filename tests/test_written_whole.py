@@ -84,17 +84,21 @@ def test_only_our_own_names_are_removed(tmp_path: Path) -> None:
     remove_unfinished(tmp_path / "absent")
 
 
-def test_one_that_is_removed_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, removed = files._open_file, []
+@pytest.mark.parametrize("step", ["_make_file", "_locked"])
+def test_one_that_is_removed_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    removed: list[Path] = []
+    real = {"_make_file": files._make_file, "_locked": os.open}[step]
 
-    def removing(path: Path) -> int:
-        descriptor = real(path)
-        if len(removed) < 3:
+    def removing(path: Path, *more: int) -> object:
+        answer = real(path, *more)
+        if len(removed) < 3 and "unfinished" in str(path) and (step == "_make_file" or more == (os.O_RDWR,)):
             removed.append(path)
             path.unlink()
-        return descriptor
+        return answer
 
-    monkeypatch.setattr(files, "_open_file", removing)
+    monkeypatch.setattr(*((files, "_make_file") if step == "_make_file" else (os, "open")), removing)
     write_text(tmp_path / "file", "whole")
     assert len(removed) == 3
     assert listing(tmp_path) == ["file"]

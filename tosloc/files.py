@@ -72,7 +72,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     It is written to, not replaced. What a killed process leaves is removed when the next file of its folder is written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _unfinished(path.parent, _open_file) as temporary:
+    with _unfinished(path.parent, _make_file) as temporary:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
@@ -83,7 +83,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 @contextmanager
 def folder_written_whole(path: Path) -> Iterator[Path]:
     """The same for a folder; it takes the place of a folder that is there. Its parent exists."""
-    with _unfinished(path.parent, _open_folder) as temporary:
+    with _unfinished(path.parent, _make_folder) as temporary:
         yield temporary
         temporary.chmod(path.parent.stat().st_mode)
         if path.exists():
@@ -106,36 +106,45 @@ def remove_unfinished(folder: Path) -> None:
 
 
 @contextmanager
-def _unfinished(folder: Path, made: Callable[[Path], int]) -> Iterator[Path]:
+def _unfinished(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """A new path in a folder, locked for as long as this process lives or until the end of the block."""
     remove_unfinished(folder)
-    while True:
-        path = folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
-        try:
-            descriptor = made(path)
-            if fcntl is not None:
-                with suppress(OSError):  # no locks here
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(descriptor), path.lstat()):
-                break
-        except FileNotFoundError:
-            if not folder.is_dir():
-                raise
-            continue  # another process took it for one that was left, before it was locked
+    path = folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+    descriptor = None
     try:
+        make(path)
+        while fcntl is not None and (descriptor := _locked(path)) is None:
+            make(path)  # again
         yield path
     finally:
         _remove(path)
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _open_file(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+def _make_file(path: Path) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _open_folder(path: Path) -> int:
+def _make_folder(path: Path) -> None:
     path.mkdir(mode=0o700)
-    return os.open(path, os.O_RDONLY)
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor that holds the lock of a new path; None when another process was faster and removed it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    with suppress(OSError):  # no locks here, and so nobody who removes what is not locked
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        if os.path.samestat(os.fstat(descriptor), path.lstat()):
+            return descriptor
+    except FileNotFoundError:
+        pass
+    os.close(descriptor)
+    return None
 
 
 def _remove(path: Path) -> None:

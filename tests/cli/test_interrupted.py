@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,66 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
         if name.name == "seconds.json":
             continue  # the only file that may differ
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+# the same in the midst of the workers' results
+BUSY = WAITING.replace("if what == sys.argv[1]:", "if what == sys.argv[1] and done:").replace(
+    "from tosloc import cli\n", "from tosloc import cli\nfrom tosloc.analysis import build\nbuild.BATCH_BLOBS = 1\n"
+)
+
+
+def alive(mark: str) -> list[str]:
+    """Commands of the processes that were started with a mark in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize(
+    ("stop", "everyone", "code"),
+    [
+        (signal.SIGKILL, False, -signal.SIGKILL),
+        (signal.SIGTERM, False, 143),
+        (signal.SIGTERM, True, 143),
+        (signal.SIGINT, False, 130),
+        (signal.SIGINT, True, 130),
+    ],
+)
+def test_nothing_is_left(project: toy.Toy, tmp_path: Path, stop: signal.Signals, everyone: bool, code: int) -> None:
+    """Whether the signal goes to the command alone or to its workers, too."""
+    (tmp_path / "two.toml").write_text(SETTINGS.replace("jobs = 1", "jobs = 2"))
+    (tmp_path / "temporary").mkdir()
+    mark = f"MARK={tmp_path}"
+    environment = os.environ | {"MARK": str(tmp_path), "TMPDIR": str(tmp_path / "temporary")}
+    arguments = ["index", "--repo", str(project.git.path), "--config", str(tmp_path / "two.toml")]
+    arguments += ["--store", str(tmp_path / "store/facts.sqlite")]
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-c", BUSY, "analysing", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            env=environment,
+            start_new_session=True,
+        )
+        with process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"now\n"
+            assert len(alive(mark)) > 4  # this one, two workers with their git, trackers of semaphores
+            (os.killpg if everyone else os.kill)(process.pid, stop)
+            assert process.wait(20) == code
+    until = time.monotonic() + 5
+    while alive(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert alive(mark) == []
+    sentence = "" if stop == signal.SIGKILL else "tosloc: interrupted; run the same command again to go on\n"
+    assert (tmp_path / "said").read_text() == sentence
+    assert list((tmp_path / "temporary").iterdir()) == []
+    if stop != signal.SIGKILL:  # its journal is put away by the next one
+        assert [path.name for path in (tmp_path / "store").iterdir()] == ["facts.sqlite"]
