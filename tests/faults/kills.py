@@ -9,7 +9,6 @@ same command again must leave the same bytes as one that was never interrupted, 
 from __future__ import annotations
 
 import argparse
-import gc
 import hashlib
 import os
 import random
@@ -354,13 +353,19 @@ class Harness:
 
 
 def _temporary(place: Place) -> list[str]:
-    # torch keeps a folder of its own there, as after any use of it
     left = [
         f"tmp/{path.relative_to(place.temporary)}"
         for path in place.temporary.rglob("*")
-        if not path.relative_to(place.temporary).parts[0].startswith("torchinductor_")
+        if not _of_a_library(place.temporary / path.relative_to(place.temporary).parts[0])
     ]
     return left + left_over(place.folder)
+
+
+def _of_a_library(path: Path) -> bool:
+    """Whether torch or Python itself left it: torch keeps a folder there, Python tries whether it may write there."""
+    if path.name.startswith("torchinductor_"):
+        return True
+    return path.is_file() and len(path.name) == 8 and path.read_bytes() in (b"", b"blat")
 
 
 def state(place: Place) -> dict[str, str]:
@@ -488,7 +493,6 @@ def main(asked: argparse.Namespace, world: World, folder: Path) -> int:
                     file.write(f"{trial}: {' | '.join(trial.problems)}\n")
         elif asked.only is not None:
             print(trial)
-        gc.collect()
         if ran.total() % 50 == 0:
             print(f"{ran.total():,} kills, {bad} with something wrong, {time.monotonic() - started:,.0f} s", flush=True)
     print(f"{'command':<24}" + "".join(f"{killing.name:>9}" for killing in SIGNALS))

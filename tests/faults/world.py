@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import warnings
 from dataclasses import dataclass
@@ -57,8 +58,14 @@ def warm_up() -> None:
         except ModuleNotFoundError:  # an extra that is not installed; what needs it says so
             continue
     import torch
+    import typer
+
+    from tosloc.cli import app
 
     torch.set_num_threads(1)
+    # the table of options is the same for all
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app.app)
 
 
 @dataclass(frozen=True)

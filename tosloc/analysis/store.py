@@ -316,6 +316,8 @@ class FactStore:
                     " has room, and run it again"
                 ) from error
             raise self._damaged(text) from error
+        except UnicodeDecodeError as error:  # in the words of SQLite, which tell of what the file holds
+            raise self._damaged("a name in it is no text") from error
 
     def _damaged(self, reason: str) -> StoreError:
         return StoreError(f"{self.path}: the facts store is damaged ({reason}); delete it and index again")
