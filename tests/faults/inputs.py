@@ -192,7 +192,8 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
 
 def _lasting(folder: Path) -> list[str]:
     """Names of what stands in the folder for temporary files for longer than a moment: the next case has begun."""
-    names = {path.name for path in folder.iterdir() if not path.name.startswith("tosloc-git-")}
+    ours = ("tosloc-git-", "torchinductor_")  # until the process ends; torch's own
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(ours)}
     if names:
         time.sleep(0.5)
     return sorted(name for name in names if (folder / name).exists())
