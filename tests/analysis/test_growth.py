@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -122,6 +123,12 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "tables": (table_reader, REPORTS),
     "issues": (issue_reader, REPORTS),
 }
+AT_THE_BEGINNING = {
+    "tosloc.data.fixes._UNDOES",
+    "tosloc.data.readers_issue._UNDERLINE",
+    "tosloc.reranking.encoder.texts._COMMENT",
+}
+"""Patterns that are asked at one place only, never searched for."""
 LANGUAGES_OF_ALL_KINDS = sorted(set(LANGUAGES.values()))
 QUICK = 500
 
@@ -150,7 +157,9 @@ def test_strings_are_those_of_one_pattern(text: str) -> None:
     assert [(span.start, span.end) for span in lexer.lex(source, "c").spans] == expected
 
 
-@pytest.mark.parametrize(("language", "unit"), [("java", b"<!--"), ("javascript", b"/["), ("python", b"-->")])
+@pytest.mark.parametrize(
+    ("language", "unit"), [("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")]
+)
 def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:
     assert syntax_tree(unit * 2000, language) is None
     root = syntax_tree(b"a = 1;", language)
@@ -169,7 +178,7 @@ def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES_OF_ALL_KINDS)
 def test_facts_are_linear(language: str) -> None:
     suffix = language_named(language).suffixes[0]
-    assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), SMALL) == []
+    assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), 1_000) == []
 
 
 @pytest.mark.slow
@@ -178,10 +187,12 @@ def test_every_pattern_of_the_package_is_linear() -> None:
     found: dict[str, tuple[str, str]] = {}
     for pattern, name in package_patterns().items():
 
-        def consumer(text: str, pattern: re.Pattern[Any] = pattern) -> None:
+        def consumer(text: str, pattern: re.Pattern[Any] = pattern, name: str = name) -> None:
             subject = text + "!\x01"
-            for _ in pattern.finditer(subject if isinstance(pattern.pattern, str) else subject.encode()):
-                pass
+            given = subject if isinstance(pattern.pattern, str) else subject.encode()
+            pattern.match(given)
+            if name not in AT_THE_BEGINNING:
+                deque(pattern.finditer(given), maxlen=0)
 
         for beginning, unit in attacks(pattern, 10):
             if grown(consumer, unit, beginning, 1_000):

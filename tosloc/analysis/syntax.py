@@ -156,6 +156,9 @@ _FREE_READS: Final = 200
 _READS_PER_BYTE: Final = 20 / _READ_BYTES
 """How often a parser may report progress and read a piece of the text, before the lexer takes its place: both counts
 depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
+_STRETCH: Final = 2048
+_PIECE: Final = 12
+_OPENS, _CLOSES = frozenset(b"<(=:"), frozenset(b",;)}")
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -189,6 +192,8 @@ def grammar_release(language: str) -> tuple[str, ...]:
 
 def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     """Root of the syntax tree of ``source``; None if the parser fails or works on it out of all proportion."""
+    if _repeats_an_opening(source):
+        return None
     size = len(source)
     steps = reads = 0
 
@@ -235,6 +240,20 @@ def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
             kept.append(span)
             end = span.end
     return kept
+
+
+def _repeats_an_opening(source: bytes) -> bool:
+    """Whether a stretch of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
+
+    At its end a parser tries all ways to understand it, in one step that nothing can stop.
+    """
+    for start in range(0, len(source) - _STRETCH + 1, _STRETCH):
+        middle, end = start + _STRETCH // 2, start + _STRETCH
+        piece = source[middle : middle + _PIECE]
+        if source.count(piece, start, end) > _STRETCH // (4 * _PIECE) and not _OPENS.isdisjoint(piece):
+            if _CLOSES.isdisjoint(source[start:end]):
+                return True
+    return False
 
 
 @cache
