@@ -156,8 +156,7 @@ def test_a_sentence_for_each_command(sound, tmp_path, capsys, monkeypatch):
         said = capsys.readouterr()
         assert said.out == ""
         assert said.err.startswith(f"tosloc: {sound.path}/shallow is a named pipe where git keeps a plain file;")
-        assert said.err.count("
-") == 1
+        assert said.err.count("\n") == 1
 
 
 # ---- trees
