@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tosloc import experiment
 from tosloc.cli import main
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
@@ -68,6 +69,43 @@ def test_runs_are_like_those_of_rank(project: toy.Toy, counting: list[systems.Ch
     said = json.loads((place / "test/left_out.json").read_text())
     assert said == {"reports": 6, "files left out by the published system, a report": 2.0}
     assert not (place / "work").exists()
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """All that a technique wrote but seconds."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "seconds.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_kill_at_the_very_end_leaves_nothing_out(
+    project: toy.Toy, counting: list[systems.Chosen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [place] = ranked(project, counting, "end")
+    whole = {
+        path.name: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != "seconds.json"
+    }
+    (place / "provenance.json").unlink()
+    (place / "work").mkdir()
+    ranked(project, counting, "end")
+    (place / "work").mkdir()
+    ranked(project, counting, "end")
+    assert not (place / "work").exists()
+
+    def interrupted(path: Path, judgements: object) -> None:
+        assert (path.parent / "left_out.json").exists()  # a part with judgements is finished
+        raise KeyboardInterrupt
+
+    (place / "test/qrels.jsonl").unlink()
+    (place / "test/left_out.json").unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr(experiment, "write_judgements", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ranked(project, counting, "end")
+    ranked(project, counting, "end")
+    again = {
+        path.name: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != "seconds.json"
+    }
+    assert again == whole
 
 
 def test_an_interrupted_call_goes_on(

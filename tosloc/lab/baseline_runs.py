@@ -101,7 +101,10 @@ def rank_with(
     """
     folder = Path(out).expanduser()
     folders = [folder / one.name for one in chosen]
-    missing = [one for one in chosen if not all(finished(folder / one.name, split) for split in splits)]
+    missing = [one for one in chosen if not _complete(folder / one.name, splits)]
+    for one in chosen:
+        if one not in missing:
+            shutil.rmtree(folder / one.name / "work", ignore_errors=True)  # where a kill came at the very end
     if not missing:
         return folders
     with results_folder(folder), Repository(repo_path) as repo:
@@ -128,6 +131,11 @@ def rank_with(
 def finished(folder: Path, split: str) -> bool:
     """Whether a split's run is there with its judgements."""
     return (folder / split / RUN_FILE).is_file() and (folder / split / JUDGEMENTS_FILE).is_file()
+
+
+def _complete(folder: Path, splits: Sequence[str]) -> bool:
+    """Whether all runs of a technique are there, and what is written after them."""
+    return (folder / "provenance.json").is_file() and all(finished(folder, split) for split in splits)
 
 
 class BaselineContexts:
@@ -213,17 +221,13 @@ class _BaselineRun:
 
     def rank(self, split: str) -> None:
         cases = self.experiment.part(split)
-        left_out: list[int] = []
         header = self.experiment.run_header("tosloc baselines") | {
             "system": self.chosen.name,
             "settings": self.settings,
             "cutoff": self.chosen.cutoff,
             "split": split,
         }
-        self.experiment.write_part(self.folder / split, header, self._rankings(split, cases, left_out), cases)
-        mean = round(sum(left_out) / max(len(left_out), 1), 1)
-        record = {"reports": len(cases), "files left out by the published system, a report": mean}
-        write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
+        self.experiment.write_part(self.folder / split, header, self._rankings(split, cases), cases)
 
     def finish(self, seconds: Mapping[str, float]) -> None:
         write_text(self.folder / "seconds.json", json.dumps(seconds, indent=1) + "\n")
@@ -233,9 +237,11 @@ class _BaselineRun:
         write_text(self.folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
         shutil.rmtree(self.work)
 
-    def _rankings(self, split: str, cases: Sequence[Case], left_out: list[int]) -> Iterator[Ranking]:
-        """Rankings of the cases, and into ``left_out`` the files that the published system would not have ranked."""
+    def _rankings(self, split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
+        """Rankings of the cases; at their end left_out.json says how many files the published system would not have
+        ranked: before the judgements are written, with which a part is finished."""
         context = self.system.context
+        left_out: list[int] = []
         for start in range(0, len(cases), BLOCK):
             block = cases[start : start + BLOCK]
             path = self.work / f"{self.key}-{split}" / f"{start}.npz"
@@ -248,6 +254,9 @@ class _BaselineRun:
             for case, snapshot, scores in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
                 yield Ranking.from_scores(case.report.id, snapshot.paths, scores)
             self.progress(f"{self.chosen.name} {split}", start + len(block), len(cases))
+        mean = round(sum(left_out) / max(len(left_out), 1), 1)
+        record = {"reports": len(cases), "files left out by the published system, a report": mean}
+        write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
 
     def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
         """The scores of a block's reports one after the other, and how many files are left out for each."""
