@@ -307,7 +307,7 @@ def test_borrowing_in_a_circle_ends(sound, name):
 @pytest.mark.parametrize("content", [b"\xff\xe9\n", b"hello\n", b"\n\n", b"9" * 39 + b"\n", b"9" * 40 + b"\n\xff"])
 def test_a_damaged_list_of_cuts_is_named(sound, content):
     (sound.path / "shallow").write_bytes(content)
-    with pytest.raises(RepositoryError, match="shallow: line [12] is no commit id: it is damaged"):
+    with pytest.raises(RepositoryError, match=r"shallow: line [12] is no commit id: it is damaged"):
         Repository(sound.path)
 
 
