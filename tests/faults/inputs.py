@@ -183,7 +183,9 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
     # a store that one process uses for many cases is closed with that process
     left = [name for name in left_over(place.folder) if not name.endswith(("-wal", "-shm"))]
     if outcome.code == 2 and place.out.exists():
-        left += [f"out/{path.name}" for path in place.out.rglob("*") if path.is_file()]
+        # what an unfinished training has worked out serves the next one
+        written = [path.relative_to(place.out) for path in place.out.rglob("*") if path.is_file()]
+        left += [f"out/{path}" for path in written if "work" not in path.parts]
     if outcome.code == 2:
         left += [f"here/{path.name}" for path in place.here.rglob("*") if path.is_file()]
     left += [f"tmp/{name}" for name in _lasting(shared.temporary)]
