@@ -22,7 +22,11 @@ def main() -> int:
 
     code = run()
     if code in INTERRUPTED:
-        os._exit(code)  # Python would wait for threads and processes that the interruption has left behind
+        import multiprocessing
+
+        if not multiprocessing.active_children():
+            os._exit(code)
+        interruption.end_soon(code)  # workers that wait for work close what they have open
     return code
 
 

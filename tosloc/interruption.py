@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -35,6 +36,13 @@ def ignore_signals() -> None:
     """From now on signals come too late: the command has ended and said all that it had to say."""
     sys.unraisablehook = _silent  # Python complains about one that comes at this very moment
     _answer_with(signal.SIG_IGN)
+
+
+def end_soon(code: int) -> None:
+    """Give what the command leaves ``GRACE_SECONDS`` to end by itself, and nothing to say; then the process ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    _thread.start_new_thread(_exit_later, (code,))
 
 
 @contextmanager
@@ -100,6 +108,11 @@ def _end(number: int, frame: FrameType | None = None) -> None:
     with suppress(OSError):
         os.write(2, f"{show_cursor}{SENTENCE}\n".encode())
     os._exit(exit_code(number))
+
+
+def _exit_later(code: int) -> None:
+    time.sleep(GRACE_SECONDS)
+    os._exit(code)
 
 
 def _end_unless(left: _thread.LockType, number: int) -> None:

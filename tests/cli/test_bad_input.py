@@ -367,7 +367,7 @@ def test_a_full_disk_under_what_a_past_is_kept_in_costs_nothing(
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     expected = capsys.readouterr()
     shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.past"))
-    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    monkeypatch.setattr(files, "_make_file", full)
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     assert capsys.readouterr() == expected
 
