@@ -81,6 +81,8 @@ def _waste(text: str, suffix: str) -> int:
         waste += escaped * (size - place)
     if suffix == ".py":
         waste += (text.count('\\"""') + text.count("\\'''")) * size
+    if suffix == ".swift":
+        waste += sum(len(marks) ** 2 for marks in re.findall("#{99,}", text))
     if "?" in text and "<" in text:  # wildcards are told from comparisons by all that comes before the next < or >
         for types, rest in _WILDCARDS.findall(text):
             waste += (types + rest).count("?") * len(types + rest) << min(types.count("extends"), 60)
