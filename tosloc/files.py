@@ -165,10 +165,22 @@ def most_unpacked(packed: int) -> int:
     return max(_UNPACKED_FREELY, _UNPACKED_TIMES * packed)
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value of a text of JSON. Raises ValueError, also where it is nested too deeply or a number is not finite."""
+def beside(folder: Path, name: object) -> Path:
+    """What has this name in the folder itself. Raises ValueError for what is no such name: it may lead elsewhere."""
+    if not isinstance(name, str) or name != Path(name).name or not name.strip("."):
+        raise ValueError(f"{name!r} is no name of a file")
+    return folder / name
+
+
+def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
+    """The value of a text of JSON. Raises ValueError, also where it is nested too deeply or a number is too long.
+
+    Numbers have to be finite, unless ``infinite`` allows Python's own ``Infinity`` and ``NaN``, too.
+    """
     try:
-        value = json.loads(text, parse_constant=_no_number, parse_int=_whole, parse_float=_finite)
+        value = json.loads(
+            text, parse_constant=float if infinite else _no_number, parse_int=_whole, parse_float=_finite
+        )
         _check_depth(value, _DEEPEST)
         return value
     except RecursionError:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +12,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
+from tests.mutations import binary_damage, in_child, kinds
 from tosloc.data.git import Repository
+from tosloc.errors import StoreError, StoreWarning
 from tosloc.index import repository as module
 from tosloc.index.repository import KEPT_HISTORIES, HistoryCache, IndexedRepository, default_store
 
@@ -70,6 +75,74 @@ def test_another_query_has_another_history(
         monkeypatch.setattr(Repository, "shallow", frozenset({head}))
     project.cached_history(head, max_files)
     assert len(kept(project)) == 2
+
+
+def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) -> None:
+    first, second = (project.cached_history(project.repo.resolve(name), 30) for name in ("HEAD", "HEAD~1"))
+    for path, other in itertools.permutations(kept(project)):
+        data = path.read_bytes()
+        path.write_bytes(other.read_bytes())
+        assert HistoryCache.read(path) is None
+        path.write_bytes(data)
+    assert not same(first, second)
+
+
+# Facts that are damaged
+
+
+def content(project: IndexedRepository) -> list[object]:
+    table = project.corpus([project.snapshot("HEAD")]).table
+    return [array.tolist() for array in table.to_arrays().values()]
+
+
+def test_damaged_facts_are_made_again_by_whoever_reads_them(project: IndexedRepository) -> None:
+    snapshot = project.snapshot("HEAD")
+    project.index([snapshot])
+    whole = content(project)
+    for read in (lambda: content(project), lambda: project.index([snapshot]) and content(project)):
+        project.store._database.execute("UPDATE facts SET length = length + 1")
+        with pytest.warns(StoreWarning, match="facts of 3 files were damaged and have been made again"):
+            assert read() == whole
+        assert content(project) == whole
+    project.store._database.execute("UPDATE facts SET length = length + 1")
+    assert project.index([snapshot], check=False).added == 0
+
+
+def test_facts_that_have_gone_are_said(project: IndexedRepository) -> None:
+    snapshot = project.snapshot("HEAD")
+    project.index([snapshot])
+    project.store._database.execute("DELETE FROM facts WHERE id = 1")
+    with pytest.raises(StoreError, match=r"damaged \(facts are lost\); delete it and index again"):
+        project.corpus([snapshot])
+
+
+@pytest.mark.slow
+def test_no_bit_of_a_store_changes_an_answer(project: IndexedRepository, tmp_path: Path) -> None:
+    """The facts as they were, or one sentence. Before there were checksums, 5 of 510 such stores answered otherwise."""
+    project.index([project.snapshot("HEAD")])
+    whole = repr(content(project))
+    project.close()
+    data = project.store_path.read_bytes()
+
+    def answer(path: Path) -> str:
+        warnings.simplefilter("ignore")
+        with Repository(project.repo.path) as repo:
+            indexed = IndexedRepository(repo, path, {".java"}, jobs=1)
+            indexed.index([indexed.snapshot("HEAD")], check=False)
+            return repr(content(indexed))
+
+    outcomes = []
+    used = [place for place, byte in enumerate(data) if byte]
+    for seed in range(300):
+        path = tmp_path / f"{seed}.sqlite"
+        if seed % 3:
+            rng, damaged = random.Random(seed), bytearray(data)
+            damaged[rng.choice(used)] ^= 1 << rng.randrange(8)
+            path.write_bytes(damaged)
+        else:
+            path.write_bytes(binary_damage(data, seed))
+        outcomes.append(in_child(lambda path=path: answer(path), memory=2 << 30))
+    assert set(kinds(outcomes, whole)) <= {"right", "sentence"}, [one for one in outcomes if one[:5] == "trace"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "no archive", "empty", "another archive", "a bit", "an array"])

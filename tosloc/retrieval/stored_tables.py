@@ -10,7 +10,7 @@ from typing import Final
 
 from tosloc.arrays import load_arrays
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.files import parse_json, read_plain, write_text
+from tosloc.files import beside, parse_json, read_plain, write_text
 from tosloc.index.history_index import HistoryIndex
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
@@ -26,13 +26,6 @@ def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequenc
         "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()},
     }
     write_text(work / LISTING, json.dumps(record, indent=1) + "\n")
-
-
-def _plain_name(name: object) -> str:
-    """The name, if it is one of a file in the same folder."""
-    if not isinstance(name, str) or not name or name != Path(name).name:
-        raise ValueError(f"{name!r} is no name")
-    return name
 
 
 def keeps_tables(folder: Path) -> bool:
@@ -55,8 +48,8 @@ class StoredFeatureTables:
         path = folder / "work" / LISTING
         try:
             record = parse_json(read_plain(path))
-            blocks = {part: tuple(map(_plain_name, record["blocks"][part])) for part in PARTS}
-            return cls(folder.name, path.parent, tuple(map(_plain_name, record["features"])), blocks)
+            blocks = {part: tuple(beside(path.parent, name).name for name in record["blocks"][part]) for part in PARTS}
+            return cls(folder.name, path.parent, tuple(map(str, record["features"])), blocks)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 

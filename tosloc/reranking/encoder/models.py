@@ -19,7 +19,7 @@ import torch
 
 from tosloc.config import StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.files import folder_written_whole, write_text, written_whole
+from tosloc.files import beside, folder_written_whole, parse_json, read_plain, write_text, written_whole
 from tosloc.reranking.encoder.encoders import Encoder, digest_of
 from tosloc.reranking.encoder.model import RerankingModel
 from tosloc.reranking.encoder.scoring_head import ScoringHead
@@ -28,6 +28,11 @@ _SCHEMA: Final = 2
 RECORD: Final = "encoder.json"
 _WEIGHTS: Final = "model.safetensors"
 _ADAPTERS: Final = "adapters.safetensors"
+_DAMAGED: Final = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError),
+    safetensors.SafetensorError,
+)
+"""What a folder whose files are no reranker's raises when it is read."""
 
 
 @dataclass(eq=False)
@@ -131,26 +136,29 @@ class EncoderModels:
         Raises CheckpointError when it is incomplete, of other dimensions, or an encoder is gone or another one.
         """
         try:
-            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            record = parse_json(read_plain(folder / RECORD).decode("utf-8"), infinite=True)
             if record["schema"] > _SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
             settings = StageTwoSettings.model_validate(record["settings"])
             encoders = record["encoders"]
             code = _encoder(folder, encoders["code"], settings)
             report = _encoder(folder, encoders["report"], settings) if "report" in encoders else code
+            values = safetensors.torch.load(read_plain(beside(folder, record["weights"])))
+            with torch.device("meta"):  # dimensions alone: no memory is taken for those that the file does not have
+                wanted = {name: value.shape for name, value in ScoringHead(**record["head"]).state_dict().items()}
+            if wanted != {name: value.shape for name, value in values.items()}:
+                raise CheckpointError(
+                    f"{folder / record['weights']}: the weights are of other dimensions than {RECORD} says; copy the"
+                    " whole folder"
+                )
             head = ScoringHead(**record["head"])
-            values = safetensors.torch.load_file(folder / str(record["weights"]))
+            head.load_state_dict(values)
         except CheckpointError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+        except _DAMAGED as error:
             raise damaged_reranker(folder, error) from error
-        try:
-            head.load_state_dict(values)
-        except RuntimeError as error:
-            raise CheckpointError(
-                f"{folder / record['weights']}: the weights are of other dimensions than {RECORD} says; copy the whole"
-                " folder"
-            ) from error
+        if not all(bool(value.isfinite().all()) for value in values.values()):
+            raise damaged_reranker(folder, ValueError("a weight is not finite"))
         if head.settings["width"] != code.width:
             raise CheckpointError(
                 f"{folder}: made for an encoder of width {head.settings['width']}, but {code.name} has {code.width}"
@@ -182,7 +190,8 @@ def _encoder(folder: Path, record: Mapping[str, Any], settings: StageTwoSettings
     if "base" in record:
         return _adapted(folder, record, settings)
     place = str(record["place"])
-    encoder = Encoder.load(str(folder / place) if place.startswith("./") else place, settings.token_pooling)
+    own = beside(folder, place.removeprefix("./")) if place.startswith("./") else None
+    encoder = Encoder.load(place if own is None else str(own), settings.token_pooling)
     if encoder.fingerprint != record["fingerprint"]:
         raise CheckpointError(
             f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
@@ -204,7 +213,7 @@ def _adapted(folder: Path, record: Mapping[str, Any], settings: StageTwoSettings
             f"{place}: not the encoder that the adapters of {folder} were trained on; put that one (fingerprint"
             f" {record['base']['fingerprint']}) there"
         )
-    values = safetensors.torch.load_file(folder / str(record["place"]) / _ADAPTERS)
+    values = safetensors.torch.load(read_plain(beside(folder, str(record["place"]).removeprefix("./")) / _ADAPTERS))
     encoder.adapt(int(record["rank"]))
     encoder.take_adapters(values)
     if encoder.fingerprint != record["fingerprint"]:

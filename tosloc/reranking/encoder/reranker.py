@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 import numpy as np
 import torch
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import all_finite, check_starts, checked, load_arrays, save_arrays
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
 from tosloc.learning.early_stopping import EarlyStopping
@@ -31,6 +31,7 @@ _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
 _BLOCK: Final = 48
 """Reports whose candidates are in memory together when many are ranked."""
+_LARGEST_WEIGHT: Final = 1e9
 _VECTORS: Final = "vectors.npz"
 """Chunk vectors that a checkpoint carries along."""
 
@@ -247,13 +248,21 @@ class EncoderReranker(Reranker):
         made = cls(models)
         try:
             made.weight = float(record["weight"])
+            if not (0 <= made.weight <= _LARGEST_WEIGHT or made.weight == math.inf):
+                raise ValueError("the weight is out of bounds")
             validation, made.trained_until = record["validation"], int(record["trained_until"])
             if validation is not None:
                 made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in validation.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged_reranker(folder, error) from error
         if (folder / _VECTORS).exists():
-            made._carried = _from_arrays(load_arrays(folder / _VECTORS))
+            stored = load_arrays(folder / _VECTORS)
+            try:
+                made._carried = _from_arrays(stored, models.code.width)
+            except (KeyError, ValueError) as error:
+                raise CheckpointError(
+                    f"{folder / _VECTORS} is damaged ({error}); train again, or copy the whole folder"
+                ) from error
         return made
 
 
@@ -266,10 +275,15 @@ def _to_arrays(vectors: Mapping[str, Float16Array], width: int) -> dict[str, np.
     }
 
 
-def _from_arrays(stored: Mapping[str, Any]) -> dict[str, Float16Array]:
-    blobs = stored["blobs"].tobytes().decode().split()
-    ends = np.cumsum([0, *stored["sizes"].tolist()]).tolist()
-    return {blob: stored["vectors"][ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)}
+def _from_arrays(stored: Mapping[str, Any], width: int) -> dict[str, Float16Array]:
+    """What ``_to_arrays`` took apart. Raises KeyError or ValueError when it is none."""
+    blobs = checked(stored, "blobs", np.uint8, None).tobytes().decode().split()
+    vectors: Any = checked(stored, "vectors", np.float16, None, width)
+    ends = np.cumsum([0, *checked(stored, "sizes", np.int64, len(blobs)).tolist()])
+    check_starts(ends, len(vectors), "sizes")
+    if not all_finite(vectors):
+        raise ValueError("a number of a vector is not finite")
+    return {blob: vectors[ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)}
 
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:

@@ -219,7 +219,7 @@ class VectorStore:
             yield
         except OSError as error:
             raise StoreError(f"{self.path}: no room for vectors there ({error.strerror}); name another path") from error
-        except (sqlite3.DatabaseError, zlib.error) as error:
+        except (sqlite3.Error, zlib.error, UnicodeDecodeError) as error:
             advice = "make room and run again" if "full" in str(error) else "delete it to have the vectors made again"
             raise StoreError(f"{self.path}: the store of vectors cannot be used ({error}); {advice}") from error
 

@@ -16,7 +16,7 @@ import safetensors.numpy
 from tosloc.arrays import check_numbers, checked
 from tosloc.config import RankerSettings, TermsSettings, upgraded
 from tosloc.errors import CheckpointError
-from tosloc.files import parse_json, read_plain, write_text, written_whole
+from tosloc.files import beside, parse_json, read_plain, write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.terms.combiner import combiner_rows
@@ -90,13 +90,13 @@ class TermModel:
             record = parse_json(read_plain(folder / RECORD).decode("utf-8"))
             if record["schema"] > _SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by a newer TosLoc; update TosLoc")
-            arrays = safetensors.numpy.load(read_plain(_beside(folder, record["weights"])))
+            arrays = safetensors.numpy.load(read_plain(beside(folder, record["weights"])))
             encoder = DualEncoder.from_arrays(arrays, record["gains"])
             vocabulary = _vocabulary(record["terms"], arrays)
             if len(vocabulary) != encoder.shape[0] or max(abs(gain) for gain in encoder.gains.values()) > _LARGEST:
                 raise ValueError("terms and vectors do not fit together")
             validation, last = record["validation"], record["last"]
-            trees = None if last is None else read_plain(_beside(folder, last["trees"])).decode("utf-8")
+            trees = None if last is None else read_plain(beside(folder, last["trees"])).decode("utf-8")
             weights = [float(record["mix"]), 0.0 if last is None else float(last["mix"])]
             if max(map(abs, weights)) > _LARGEST:
                 raise ValueError("a weight is out of bounds")
@@ -120,13 +120,6 @@ class TermModel:
 
 
 _LARGEST: Final = 1e9
-
-
-def _beside(folder: Path, name: object) -> Path:
-    """The file of a name in the folder itself. Raises ValueError for any other name."""
-    if not isinstance(name, str) or not name or name != Path(name).name:
-        raise ValueError(f"{name!r} is no file of this folder")
-    return folder / name
 
 
 def _vocabulary(terms: object, arrays: Mapping[str, np.ndarray]) -> TermVocabulary:
