@@ -295,8 +295,6 @@ class FactStore:
         """Turn SQLite's errors into sentences for people."""
         try:
             yield
-        except UnicodeDecodeError as error:  # of what SQLite has to say
-            raise self._damaged("names are no text") from error
         except sqlite3.Error as error:
             text = str(error)
             if "full" in text:
