@@ -95,7 +95,11 @@ def remove_unfinished(folder: Path) -> None:
     """Remove what killed processes had begun to write in a folder: whoever writes holds a lock, which ends with it."""
     if fcntl is None:
         return
-    for path in folder.glob(f"{_UNFINISHED}*"):
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith(_UNFINISHED)]
+    except OSError:
+        return  # whoever writes there will say so
+    for path in map(folder.joinpath, names):
         with suppress(OSError):  # a live process has it; it is another user's; there are no locks here
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
