@@ -59,6 +59,7 @@ def test_training_learns(out):
     assert record["splits"] == {"train": 24, "validation": 8, "test": 8}
 
 
+@pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
     few = toy.config(0.6, 0.2, ranker=RANKER, train_reports=9, shipped=False)
     train(project, "few", few, default="shipped", keep_features=True)

@@ -219,7 +219,8 @@ def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:
     ]
     made = context(files, bugs)
     cases = [case(made, bug.id) for bug in bugs]
-    technique = Dnnloc(settings(combiner_epochs=40, negatives=4, learning_rate=0.03), made)
+    alone = {"wrong_files": "hardest", "calibration": "pairs"}
+    technique = Dnnloc(settings(combiner_epochs=40, negatives=4, learning_rate=0.03, **alone), made)
     technique.fit(cases[:20], cases[20:25], tmp_path)
     for one in cases[25:]:
         found = scores(technique, one.report.id)
