@@ -112,6 +112,8 @@ def _judged(
     for seed, name in batch:
         place = Place(folder / str(seed))
         made = lines.next(300)  # the case has been made, and begins
+        if made is None and not lines.timed_out and seed != batch[0][0]:
+            return  # it has ended to make room
         if made is None or not made.startswith(b"made "):
             raise RuntimeError(f"case {seed} ({name}) could not be made: {(made or b'').decode()}")
         arguments = json.loads(made[5:])
@@ -281,6 +283,8 @@ def _child(world: World, batch: Sequence[tuple[int, str]], folder: Path, shared:
         sys.stderr.flush()
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         os.write(CHANNEL, json.dumps([code, memory, sorted(case.codes), case.expected]).encode() + b"\n")
+        if memory > MEMORY // 3:
+            return  # the next case gets a process that holds less
 
 
 def summary(tally: Tally) -> str:

@@ -46,6 +46,7 @@ def warm_up() -> None:
     import importlib
 
     warnings.simplefilter("default")
+    warnings.simplefilter("ignore", ResourceWarning)  # as in a user's process: the command's end closes all
     for name in (
         "tosloc.cli.app tosloc.cli.lab tosloc.cli.printing tosloc.cli.tables tosloc.cli.progress tosloc.localizer"
         " tosloc.training tosloc.experiment tosloc.data.reports tosloc.evaluation.trec tosloc.evaluation.tables"
