@@ -119,11 +119,7 @@ def _alternates(file: Path) -> Iterator[str]:
 
 
 def _unescaped(letters: bytes) -> bytes:
-    if len(letters) == 3:
-        return bytes([int(letters, 8)])
-    return {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}.get(
-        letters, letters
-    )
+    return bytes([int(letters, 8)]) if len(letters) == 3 else _LETTERS.get(letters, letters)
 
 
 def check_names(directory: GitDirectory) -> None:
