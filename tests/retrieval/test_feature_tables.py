@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from tests import toy
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.index.term_bounds import TermBounds
@@ -16,6 +19,7 @@ from tosloc.records import Snapshot
 from tosloc.retrieval import extraction as module
 from tosloc.retrieval.extraction import sampled_rows, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block, save_block
+from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)
@@ -228,3 +232,42 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
             other.indexed.close()
     assert after == expected
     assert after != before
+
+
+# Blocks that are damaged
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("rows", lambda a: a[:-1]),
+        ("rows", lambda a: a.astype(np.float64)),
+        ("rows", lambda a: a * np.nan),
+        ("starts", lambda a: a[::-1].copy()),
+        ("starts", lambda a: a[:-1]),
+        ("path_ids", lambda a: a - 9),
+        ("weights", lambda a: a[:, None]),
+        ("reports", lambda a: a[:-1]),
+        ("reports", lambda a: np.frombuffer(b"[1, 2]", dtype=np.uint8)),
+    ],
+)
+def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
+    table = FeatureTable(
+        "1", np.ones((3, 2), np.float32), np.ones(3, np.bool_), np.ones(3, np.float32), np.arange(3, dtype=np.int32)
+    )
+    path = tmp_path / "block.npz"
+    save_block(path, [table, table])
+    assert [content(one) for one in read_block(path)] == [content(table)] * 2
+    arrays = load_arrays(path)
+    save_arrays(path, arrays | {name: change(arrays[name])})
+    with pytest.raises(CheckpointError, match=r"block\.npz is damaged .* delete it and run the same command again"):
+        list(read_block(path))
+
+
+@pytest.mark.parametrize("blocks", [["../elsewhere.npz"], ["/etc/passwd"], [".."], [7], None])
+def test_a_listing_that_leads_elsewhere_is_one_sentence(tmp_path, blocks):
+    (tmp_path / "work").mkdir()
+    record = {"features": ["path"], "blocks": {"train": blocks, "validation": [], "test": []}}
+    (tmp_path / "work/blocks.json").write_text(json.dumps(record))
+    with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
+        StoredFeatureTables.read(tmp_path)
