@@ -117,6 +117,15 @@ def test_what_outlives_its_terminal_does_not_answer() -> None:
 
 
 @pytest.mark.slow
-def test_too_late() -> None:
-    done = program("interruption.ignore_signals()\nos.kill(os.getpid(), signal.SIGTERM)\nprint('said')")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "said\n", "")
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["nonsense"], 2)])
+def test_while_the_process_ends(arguments: list[str], code: int) -> None:
+    """Up to the last moment, when Python itself would end."""
+    text = "import atexit, os, signal, sys\nfrom tosloc.__main__ import main\n{}\nsys.exit(main())"
+    command = [sys.executable, "-c", text.format(""), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    command[2] = text.format("def late():\n    os.kill(os.getpid(), signal.SIGTERM)")
+    command[2] = command[2].replace("sys.exit(main())", "code = main()\natexit.register(late)\nsys.exit(code)")
+    late = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (late.returncode, late.stdout) == (143, done.stdout)
+    assert late.stderr == done.stderr + SENTENCE + "\n"

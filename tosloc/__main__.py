@@ -16,7 +16,9 @@ except KeyboardInterrupt:
 def main() -> int:
     """Exit code of the command that the arguments name."""
     interruption.end_at_signals()
-    atexit.register(interruption.ignore_signals)  # the last but for Python itself, which would answer in its own way
+    codes = [1]  # of a mistake of ours, which Python prints
+    # called last: what Python would do after it takes a while, and a signal then would be answered in Python's way
+    atexit.register(lambda: interruption.leave(codes[-1]))
     from tosloc.cli import main as run
     from tosloc.cli.guard import INTERRUPTED
 
@@ -27,6 +29,7 @@ def main() -> int:
         if not multiprocessing.active_children():
             os._exit(code)
         interruption.end_soon(code)  # workers that wait for work close what they have open
+    codes.append(code)
     return code
 
 

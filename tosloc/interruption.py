@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
 GRACE_SECONDS: Final = 5.0
@@ -32,10 +32,12 @@ def end_at_signals() -> None:
     _answer_with(_end)
 
 
-def ignore_signals() -> None:
-    """From now on signals come too late: the command has ended and said all that it had to say."""
-    sys.unraisablehook = _silent  # Python complains about one that comes at this very moment
-    _answer_with(signal.SIG_IGN)
+def leave(code: int) -> NoReturn:
+    """End the process, which has nothing open but its output."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # its reader is gone; it is closed; it never was open
+            stream.flush()
+    os._exit(code)
 
 
 def end_soon(code: int) -> None:
@@ -96,7 +98,7 @@ def tell(sentence: str) -> None:
             print(" ".join(sentence.split()), file=sys.stderr)
 
 
-def _answer_with(answer: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+def _answer_with(answer: Callable[[int, FrameType | None], None]) -> None:
     for number in _SIGNALS:
         with suppress(ValueError):  # not the main thread
             if signal.getsignal(number) is not signal.SIG_IGN:  # what was started to outlive its terminal does so
@@ -124,7 +126,3 @@ def _end_when_swallowed(problem: Any) -> None:
     """End if what was raised did not get through: in a destructor, say, where Python drops it."""
     if isinstance(problem.exc_value, Interrupted):
         _end(problem.exc_value.args[0])
-
-
-def _silent(problem: Any) -> None:
-    """Print nothing."""
