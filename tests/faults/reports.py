@@ -143,7 +143,14 @@ def _special(rng: random.Random, place: Place) -> Path:
 def special(rng: random.Random, world: World, place: Place) -> Case:
     """One report in what is no plain file."""
     path = _special(rng, place)
-    if rng.randrange(4) == 0 and len(str(path)) < 300 and path.exists() and not path.is_fifo() and not path.is_dir():
+    if (
+        rng.randrange(4) == 0
+        and len(str(path)) < 300
+        and path != Path("/dev/tty")
+        and path.exists()
+        and not path.is_fifo()
+        and not path.is_dir()
+    ):
         return Case([*_localizing(rng, world), "--report", "-"], stdin=path)
     return Case([*_localizing(rng, world), "--report", str(path)])
 
