@@ -232,7 +232,7 @@ class Harness:
             outcome = self.run(command, place, ["event", "0", "SIGKILL", str(counted)])
             if outcome.code != 0:
                 raise RuntimeError(f"{name}: {outcome.code} {outcome.err}")
-            files, seconds, events = state(place), outcome.seconds, int(counted.read_text())
+            files, seconds, events = state(place), outcome.seconds, int(counted.read_text()) if counted.exists() else 0
             calls: Counter[str] = Counter()
             if self.strace and name in TRACED:
                 place = self.place(command)
@@ -267,6 +267,8 @@ class Harness:
         command, reference = COMMANDS[name], self.reference(name)
         if mode == "call" and not reference.calls:
             mode = "event"
+        if mode == "event" and not reference.events:  # it ended without a chance to count them
+            mode = "time"
         trial = Trial(seed, name, mode, killing)
         place = self.place(command)
         outcome = self._killed(trial, command, place, reference, rng)
