@@ -436,7 +436,7 @@ def launch(point: Sequence[str], arguments: list[str]) -> None:
 
 
 def _at_event(number: int, killing: signal.Signals, counted: Path | None = None) -> None:
-    """Send the signal at the N-th event; 0 is never, and the number of events is written at the end."""
+    """Send the signal at the N-th event, 0 is never; the number of events is written to ``counted``."""
     seen = 0
     own = os.getpid()
 
@@ -452,13 +452,12 @@ def _at_event(number: int, killing: signal.Signals, counted: Path | None = None)
         if os.getpid() != own:
             return
         seen += 1
+        if log is not None:  # at once, since a command may end without any of Python's ends
+            os.pwrite(log, str(seen).encode(), 0)
         if seen == number:
             os.kill(own, killing)
 
-    if counted is not None:
-        import atexit
-
-        atexit.register(lambda: counted.write_text(str(seen)))
+    log = None if counted is None else os.open(counted, os.O_WRONLY | os.O_CREAT)
     sys.addaudithook(hook)
 
 
