@@ -26,6 +26,7 @@ _PAIRS: Final = (("/*", "*/"), ('R"(', ')"'))
 _MORE_PAIRS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ".lua": (("[[", "]]"), ("[=", "]")),
     ".rb": (("%", ")"), ("%", "]"), ("%", "}"), ("%", ">"), ('"#{', '"')),
+    ".st": (("/*", "*///"),),  # lizard joins the first two of its patterns there
     ".vue": (("<", ">"),),
 }
 """What begins and what ends a comment or string that may go over lines: of every language, and of those by suffix."""

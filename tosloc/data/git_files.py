@@ -55,7 +55,7 @@ def find(path: Path) -> GitDirectory:
         raise RepositoryError(f"{path}: this folder may not be read; ask its owner, or copy it")
     for folder in _git_directories(path):
         common = _common(folder)
-        if os.path.lexists(folder / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir():
+        if os.path.lexists(folder / "HEAD") and _is_folder(common / "objects") and _is_folder(common / "refs"):
             _check_head(folder / "HEAD")
             plain_size(common / "config", CONFIG)
             return GitDirectory(folder, common)
