@@ -21,6 +21,8 @@ SECONDS = 60.0 * float(os.environ.get("FAULTS_SECONDS_SCALE", "1"))
 """How long a command may take; the scale is for slow machines."""
 MARK = "TOSLOC_FAULTS_MARK"
 """Variable in the environment by which processes that outlive their command are found."""
+_ANSWERED = {signal.SIGINT, signal.SIGTERM}
+"""Signals that a command answers."""
 GRACE = 3.0
 """Seconds within which the children of a killed process must have ended."""
 
@@ -95,8 +97,11 @@ def start(place: Place, arguments: Sequence[str], before: Callable[[], None] | N
     """Fork a process that runs ``tosloc ARGUMENTS`` in its place; its id. ``before`` runs in it first."""
     sys.stdout.flush()
     sys.stderr.flush()
+    # a signal that comes before the command has begun waits for it: nobody could answer it yet
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _ANSWERED)
     process = os.fork()
     if process:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         return process
     code = 1
     try:
@@ -114,6 +119,7 @@ def _run(place: Place, arguments: Sequence[str], before: Callable[[], None] | No
     """In the child: standard streams, folders, bounds, then the command and what the interpreter does at its end."""
     import tempfile
 
+    from tosloc import interruption
     from tosloc.__main__ import main
 
     os.setsid()
@@ -135,6 +141,8 @@ def _run(place: Place, arguments: Sequence[str], before: Callable[[], None] | No
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if before is not None:
         before()
+    interruption.end_at_signals()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ANSWERED)
     code = main()
     sys.stdout.flush()
     atexit._run_exitfuncs()
