@@ -9,6 +9,7 @@ same command again must leave the same bytes as one that was never interrupted, 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import os
 import random
@@ -457,7 +458,9 @@ def _at_event(number: int, killing: signal.Signals, counted: Path | None = None)
         if seen == number:
             os.kill(own, killing)
 
-    log = None if counted is None else os.open(counted, os.O_WRONLY | os.O_CREAT)
+    log = None
+    if counted is not None:
+        log = fcntl.fcntl(os.open(counted, os.O_WRONLY | os.O_CREAT), fcntl.F_DUPFD, 200)  # no number that others take
     sys.addaudithook(hook)
 
 

@@ -130,6 +130,7 @@ def _run(place: Place, arguments: Sequence[str], before: Callable[[], None] | No
     os.dup2(os.open(place.folder / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    _forget()  # what would close files of these numbers later, when they are others
     os.closerange(3, 64)
     os.environ.clear()
     os.environ.update(place.environment())
