@@ -151,6 +151,10 @@ def _text(path: Path) -> str:
         return ""
 
 
+PROGRESS = re.compile(r"[\w ,-]+: [\d,]+(?:/[\d,]+)?(?:, [\d.,]+/s)?")
+"""A line that a command prints for people who ask for --progress."""
+
+
 def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place, shared: Place) -> str:
     """Why an outcome is not as it must be; empty if it is."""
     if (place.input / CANARY).exists() or (place.here / CANARY).exists():
@@ -165,8 +169,9 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
         return f"traceback in {where[-1] if where else '?'}: {last}"
     if outcome.code not in codes:
         return f"exit code {outcome.code}"
-    lines = outcome.err.splitlines()
+    lines = [line for line in outcome.err.splitlines() if not PROGRESS.fullmatch(line)]
     strange = [line for line in outcome.err.split("\n") if line and not line.startswith("tosloc: ")]
+    strange = [line for line in strange if not PROGRESS.fullmatch(line)]
     lines = [line for line in lines if "have been made again" not in line]  # mended, whatever comes then
     if outcome.code == 2 and (len(lines) != 1 or strange):
         return f"{len(lines)} lines for one sentence: {(strange or lines or [''])[0][:80]}"
