@@ -35,7 +35,7 @@ from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.stage_one import StageOne
 
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-"""Seconds since 1970: no clock of a commit is believed beyond."""
+"""Seconds since 1970: no commit's clock is believed beyond."""
 
 
 @dataclass(eq=False)
@@ -76,10 +76,11 @@ class OpenVersion:
 
     @property
     def newest(self) -> datetime:
-        """Right after the version's newest commit: when a report without a date is taken to be opened."""
-        times = (self.history.commits.times, self.history.reports.times)
-        seconds = max(self.snapshot.committed_at, *(int(some.max(initial=0)) for some in times)) + 1
-        return datetime.fromtimestamp(min(max(seconds, 0), LATEST), UTC)
+        """Right after the version's own commit: when a report without a date is taken to be opened.
+
+        Not after the newest commit of its history, where one wrong clock would make all the others old.
+        """
+        return datetime.fromtimestamp(min(max(self.snapshot.committed_at, 0), LATEST) + 1, UTC)
 
     def for_reranking(self, repo: Repository | None = None, vectors: Path | None = None) -> RerankingContext:
         """What a reranker may read of the version; without a repository no texts."""
