@@ -49,11 +49,20 @@ def open_plain(path: Path) -> BufferedReader:
             os.set_blocking(handle, True)
         elif kind != stat.S_IFREG:
             code = errno.EISDIR if kind == stat.S_IFDIR else errno.EINVAL
-            raise OSError(code, f"is {_KINDS.get(kind, 'a device')}, not a file", str(path))
+            raise OSError(code, f"is {kind_of_file(kind)}, not a file", str(path))
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+
+
+def kind_of_file(mode: int) -> str:
+    """What stands where a plain file should, by its mode.
+
+    >>> kind_of_file(stat.S_IFIFO)
+    'a named pipe'
+    """
+    return _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:

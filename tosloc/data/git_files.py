@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tosloc.errors import RepositoryError
+from tosloc.files import kind_of_file, read_plain
 
 MEGABYTE: Final = 2**20
 SMALL: Final = MEGABYTE
@@ -57,7 +58,7 @@ def find(path: Path) -> GitDirectory:
         common = _common(folder)
         if os.path.lexists(folder / "HEAD") and _is_folder(common / "objects") and _is_folder(common / "refs"):
             _check_head(folder / "HEAD")
-            plain_size(common / "config", CONFIG)
+            git_file_size(common / "config", CONFIG)
             return GitDirectory(folder, common)
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
@@ -67,7 +68,7 @@ def _git_directories(path: Path) -> Iterator[Path]:
     dot_git = path / ".git"
     if dot_git.is_dir():
         yield dot_git
-    elif (content := read_plain(dot_git, SMALL)) is not None:
+    elif (content := read_git_file(dot_git, SMALL)) is not None:
         if content.startswith(b"gitdir: "):
             yield Path(os.path.normpath(path / os.fsdecode(content[8:].rstrip(b"\r\n"))))
         return
@@ -75,14 +76,14 @@ def _git_directories(path: Path) -> Iterator[Path]:
 
 
 def _common(folder: Path) -> Path:
-    content = read_plain(folder / "commondir", SMALL)
+    content = read_git_file(folder / "commondir", SMALL)
     return folder if content is None else folder / os.fsdecode(content).rstrip()
 
 
 def _check_head(head: Path) -> None:
     if head.is_symlink() and os.readlink(head).startswith("refs/"):
         return
-    if not _HEAD.match(read_plain(head, SMALL) or b""):
+    if not _HEAD.match(read_git_file(head, SMALL) or b""):
         raise RepositoryError(f"{head} names no branch and no commit: it is damaged; {_AGAIN}")
 
 
@@ -109,7 +110,7 @@ def check_objects(objects: Path) -> int:
 
 
 def _alternates(file: Path) -> Iterator[str]:
-    for line in (read_plain(file, SMALL) or b"").split(b"\n"):
+    for line in (read_git_file(file, SMALL) or b"").split(b"\n"):
         if line.startswith(b'"'):
             name = _ESCAPED.sub(lambda found: _unescaped(found[1]), line.strip(b'"'))
         else:
@@ -125,12 +126,12 @@ def _unescaped(letters: bytes) -> bytes:
 def check_names(directory: GitDirectory) -> None:
     """Raise RepositoryError for what is no plain file of moderate size among configuration, branches and tags."""
     for file in (directory.common / "config", directory.own / "config.worktree"):
-        content = read_plain(file, CONFIG) or b""
+        content = read_git_file(file, CONFIG) or b""
         for found in _INCLUDED.finditer(content):
             included = file.parent / Path(os.fsdecode(found[1].strip())).expanduser()
             if not _is_folder(included):
-                plain_size(included, None)
-    plain_size(directory.common / "packed-refs", PACKED_REFS)
+                git_file_size(included, None)
+    git_file_size(directory.common / "packed-refs", PACKED_REFS)
     waiting = list(dict.fromkeys(folder / "refs" for folder in directory))
     while waiting:
         waiting += _walk(waiting.pop(), SMALL)[1]
@@ -146,7 +147,7 @@ def check_everything(directory: GitDirectory) -> None:
 def shallow_commits(directory: GitDirectory, id_length: int) -> frozenset[str]:
     """Ids of the commits at which a shallow clone was cut off; empty in a whole clone. Raises RepositoryError."""
     file = directory.common / "shallow"
-    lines = (read_plain(file, SHALLOW) or b"").removesuffix(b"\n").split(b"\n")
+    lines = (read_git_file(file, SHALLOW) or b"").removesuffix(b"\n").split(b"\n")
     if lines == [b""]:
         return frozenset()
     is_id = re.compile(rb"[0-9a-f]{%d}" % id_length).fullmatch
@@ -159,21 +160,17 @@ def shallow_commits(directory: GitDirectory, id_length: int) -> frozenset[str]:
 # ---- one file
 
 
-def read_plain(path: Path, limit: int) -> bytes | None:
+def read_git_file(path: Path, limit: int) -> bytes | None:
     """Content of a plain file of at most ``limit`` bytes, None where there is none. Raises RepositoryError."""
-    if plain_size(path, limit) is None:
+    if git_file_size(path, limit) is None:
         return None
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(path, flags)  # does not wait, should a pipe have come to stand there
-        with open(descriptor, "rb") as file:
-            _check(path, os.fstat(descriptor), limit)
-            return file.read(limit)
-    except OSError as error:
+        return read_plain(path, limit)
+    except OSError as error:  # also what has come to stand there since
         raise _unreadable(path, error) from error
 
 
-def plain_size(path: Path, limit: int | None) -> int | None:
+def git_file_size(path: Path, limit: int | None) -> int | None:
     """Bytes of a plain file, None where there is none; it is not opened.
 
     Raises RepositoryError when it is no plain file, or one of more than ``limit`` bytes.
@@ -196,7 +193,7 @@ def _walk(folder: Path, limit: int | None) -> tuple[int, list[Path]]:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(Path(entry.path))
                 elif not entry.is_dir():
-                    size += plain_size(Path(entry.path), limit) or 0
+                    size += git_file_size(Path(entry.path), limit) or 0
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
@@ -206,19 +203,11 @@ def _walk(folder: Path, limit: int | None) -> tuple[int, list[Path]]:
 
 def _check(path: Path, status: os.stat_result, limit: int | None) -> int:
     if not stat.S_ISREG(status.st_mode):
-        raise RepositoryError(f"{path} is {_kind(status.st_mode)} where git keeps a plain file; {_AGAIN}")
+        raise RepositoryError(f"{path} is {kind_of_file(status.st_mode)} where git keeps a plain file; {_AGAIN}")
     if limit is not None and status.st_size > limit:
         size = f"{status.st_size / MEGABYTE:,.0f} MB, more than the {limit // MEGABYTE} MB that such a file can need"
         raise RepositoryError(f"{path} has {size}; {_AGAIN}")
     return status.st_size
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a named pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a folder" if stat.S_ISDIR(mode) else "a device"
 
 
 def _unreadable(path: Path, error: OSError) -> RepositoryError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from tosloc.data.git_files import CONFIG, read_plain
+from tosloc.data.git_files import CONFIG, read_git_file
 from tosloc.errors import RepositoryError
 from tosloc.files import printable
 from tosloc.processes import start
@@ -251,7 +251,7 @@ def git_program() -> str:
 
 def uses_sha256(config: Path) -> bool:
     """Whether a repository with this configuration file has ids of 64 digits. Raises RepositoryError."""
-    text = (read_plain(config, CONFIG) or b"").decode("utf-8", "replace")
+    text = (read_git_file(config, CONFIG) or b"").decode("utf-8", "replace")
     return re.search(r"(?im)^[ \t]*objectformat[ \t]*=[ \t]*\"?sha256", text) is not None
 
 
