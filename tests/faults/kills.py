@@ -317,7 +317,11 @@ class Harness:
         else:
             self._judge_answer(trial, place, outcome)
         for name, digest in state(place).items():
-            if reference.files.get(name, digest) != digest and name.startswith("out/") and "/work/" not in name:
+            if (
+                reference.files.get(name, digest) != digest
+                and name.startswith("out/")
+                and "work" not in Path(name).parts
+            ):
                 said(f"half-written: {name}")
 
     def _judge_answer(self, trial: Trial, place: Place, outcome: Outcome) -> None:
