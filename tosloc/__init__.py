@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # not from typing: a command answers Ctrl-C once this mod
 if TYPE_CHECKING:
     from typing import Any
 
+    from tosloc.answer import Answer
     from tosloc.data.git import Repository
     from tosloc.data.reports import read_report, read_reports
     from tosloc.localizer import Localizer
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "BugReport",
     "Case",
     "Hit",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.records") | {
+    "Answer": "tosloc.answer",
     "Localizer": "tosloc.localizer",
     "Repository": "tosloc.data.git",
     "read_report": "tosloc.data.reports",

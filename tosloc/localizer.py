@@ -14,6 +14,7 @@ import numpy as np
 
 from tosloc import checkpoint
 from tosloc.analysis.fact_table import FactTable
+from tosloc.answer import Answer, Searched
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.config import Config
@@ -80,7 +81,7 @@ class OpenVersion:
 
         Not after the newest commit of its history, where one wrong clock would make all the others old.
         """
-        return datetime.fromtimestamp(min(max(self.snapshot.committed_at, 0), LATEST) + 1, UTC)
+        return time_of_seconds(min(max(self.snapshot.committed_at, 0), LATEST) + 1)
 
     def for_reranking(self, repo: Repository | None = None, vectors: Path | None = None) -> RerankingContext:
         """What a reranker may read of the version; without a repository no texts."""
@@ -91,6 +92,11 @@ class OpenVersion:
             texts=None if repo is None else texts_of(repo),
             vectors=vectors,
         )
+
+
+def time_of_seconds(seconds: int) -> datetime:
+    """The time of so many seconds since 1970, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def texts_of(repo: Repository) -> TextSource:
@@ -120,11 +126,28 @@ class Localization:
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons."""
         files = {path: file for file, path in enumerate(self.stage_one.context.version.text.snapshot.paths)}
-        first = zip(self.ranking.paths[:number], self.ranking.scores[:number].tolist(), strict=True)
+        paths, scores = self.ranking.paths[:number], self.ranking.scores[:number].tolist()
+        shares = np.exp(self.ranking.scores - self.ranking.scores.max(initial=-np.inf))
+        first = zip(paths, scores, (shares / shares.sum())[:number].tolist(), strict=True)
         return [
-            Hit(rank, path, round(float(score), 6), self._why(files[path], rank))
-            for rank, (path, score) in enumerate(first, start=1)
+            Hit(rank, path, round(score, 6), round(share, 6), why=self._why(files[path], rank))
+            for rank, (path, score, share) in enumerate(first, start=1)
         ]
+
+    def answer(self, number: int, repository: Path | None = None, seconds: float = 0.0) -> Answer:
+        """The answer with the first ``number`` files."""
+        context = self.stage_one.context
+        snapshot = context.version.text.snapshot
+        return Answer(
+            None if repository is None else str(repository),
+            snapshot.commit,
+            time_of_seconds(snapshot.committed_at),
+            context.query.report,
+            Searched(len(snapshot)),
+            tuple(self.top(number)),
+            self.notes,
+            seconds,
+        )
 
     def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
         first = self.stage_one
@@ -139,10 +162,7 @@ class Localization:
             matches = self.reranked.matches(before - 1)
             words = ", ".join(first.explainer.as_answered(asked, found) for asked, found in matches)
             text += f" ({words})" if words else ""
-        # beside the file that stood here before: all of the head may have been raised
-        gain = self.scores - first.scores
-        share = round(float(gain[file] - gain[first.order[rank - 1]]), 6)
-        return (Reason("deep", share, text), *why)
+        return (Reason("terms", text), *why)
 
 
 class Localizer:

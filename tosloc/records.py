@@ -175,12 +175,32 @@ def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One part of a file's score, for people: what was seen and how much it added."""
+    """One thing that speaks for a file, in words that people can check."""
 
-    feature: str
-    share: float
-    """Weight times feature value."""
+    kind: str
+    """What sort of thing: see ``docs/answer.md``."""
     text: str
+    commit: str | None = None
+    """Full id of the commit that it speaks of."""
+    issue: str | None = None
+    """The issue that the commit names, as it is written there: ``#123``, ``JDK-8001234``."""
+    lines: tuple[int, int] | None = None
+    """First and last line of the file that it speaks of, from 1; those of a stack frame are the report's."""
+    url: str | None = None
+    """Where it can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or class of a file, scored for a report."""
+
+    name: str
+    """Qualified within its file: ``Class.method``."""
+    start: int
+    """First line in the searched version, from 1."""
+    end: int
+    """Last line, included."""
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +210,9 @@ class Hit:
     rank: int
     path: str
     score: float
+    share: float
+    """Its part, from 0 to 1, of all that the list gives out: how sure the answer is."""
+    functions: tuple[Function, ...] = ()
     why: tuple[Reason, ...] = ()
 
 

@@ -171,7 +171,7 @@ def test_no_known_word_is_ranked_and_said(
         "tosloc: no word of the report occurs in any file; the order says only which files change most\n"
     )
     paths = project.git.git("ls-tree", "-r", "--name-only", "main").split("\n")
-    assert sorted(hit["path"] for hit in json.loads(printed.out)) == sorted(paths)
+    assert sorted(hit["path"] for hit in json.loads(printed.out)["hits"]) == sorted(paths)
 
 
 # Labelled reports

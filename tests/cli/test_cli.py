@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tosloc
 from tests.conftest import GitRepository
+from tosloc.answer import Answer, Searched
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.errors import StoreError
@@ -31,8 +33,11 @@ class Result:
     hits: list[Hit]
     notes: tuple[str, ...] = ()
 
-    def top(self, n: int) -> list[Hit]:
-        return self.hits[:n]
+    def answer(self, number: int, repository: Path | None = None) -> Answer:
+        when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
+        report = BugReport("bug", "Context does not start", "", None)
+        hits = tuple(self.hits[:number])
+        return Answer("there", "c" * 40, when, report, Searched(3), hits, self.notes)
 
 
 @dataclass
@@ -53,9 +58,9 @@ class FakeLocalizer:
 
 
 HITS = [
-    Hit(1, LONG, 2.5, (Reason("trace", 1.25, "first frame of the trace"), Reason("text", 0.5, "context start " * 20))),
-    Hit(2, "caf\udce9/[bold]\x1b.java", 0.25),
-    Hit(3, "C.java", -1.0),
+    Hit(1, LONG, 2.5, 0.9, (), (Reason("frame", "first frame of the trace"), Reason("words", "context start " * 20))),
+    Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
+    Hit(3, "C.java", -1.0, 0.0),
 ]
 
 
@@ -109,24 +114,37 @@ def write_split(folder: Path) -> None:
     write_judgements(folder / "qrels.jsonl", judgements)
 
 
-def test_localize_prints_exactly_a_list(
+def test_localize_prints_exactly_an_answer(
     localizer: FakeLocalizer, repository: GitRepository, report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["localize", "--repo", str(repository.path), "--report", str(report), "--top", "2", "--json"]
     assert main(arguments) == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out) == [
-        {
-            "rank": 1,
-            "path": LONG,
-            "score": 2.5,
-            "why": [
-                {"feature": "trace", "share": 1.25, "text": "first frame of the trace"},
-                {"feature": "text", "share": 0.5, "text": "context start " * 20},
-            ],
-        },
-        {"rank": 2, "path": "caf\udce9/[bold]\x1b.java", "score": 0.25, "why": []},
-    ]
+    assert json.loads(printed.out) == {
+        "schema": "tosloc.answer/1",
+        "tosloc": tosloc.__version__,
+        "repository": "there",
+        "commit": "c" * 40,
+        "committed": "2014-01-15T07:30:00Z",
+        "report": {"id": "bug", "summary": "Context does not start", "opened": None},
+        "searched": {"files": 3, "hidden_tests": 0},
+        "hits": [
+            {
+                "rank": 1,
+                "path": LONG,
+                "score": 2.5,
+                "share": 0.9,
+                "functions": [],
+                "why": [
+                    {"kind": "frame", "text": "first frame of the trace"},
+                    {"kind": "words", "text": "context start " * 20},
+                ],
+            },
+            {"rank": 2, "path": "caf\udce9/[bold]\x1b.java", "score": 0.25, "share": 0.1, "functions": [], "why": []},
+        ],
+        "notes": ["no word of the report occurs in the files"],
+        "seconds": 0.0,
+    }
     assert printed.err == "tosloc: no word of the report occurs in the files\n"
     asked = localizer.asked[-1]
     assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("Context does not start", "HEAD", None)
@@ -150,7 +168,7 @@ def test_localize_table_keeps_paths_whole_and_controls_out(
     assert main(["localize", "--checkpoint", "my/checkpoint", "--report", str(report)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == f"   1     2.500  {LONG}"
-    assert lines[2] == "                +1.250  first frame of the trace"
+    assert lines[2] == "                first frame of the trace"
     assert lines[4:] == ["   2     0.250  caf\\xe9/[bold]\\x1b.java", "   3    -1.000  C.java"]
     assert localizer.asked[0] == {"loaded": [Path("my/checkpoint")]}
     assert localizer.asked[-1]["repo"] is None

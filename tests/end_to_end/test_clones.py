@@ -39,7 +39,7 @@ def command(project: toy.Toy, tmp_path: Path) -> list[str]:
 def answered(command: list[str], repo: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
     assert main([*command, str(repo)]) == 0
     printed = capsys.readouterr()
-    return [hit["path"] for hit in json.loads(printed.out)], printed.err
+    return [hit["path"] for hit in json.loads(printed.out)["hits"]], printed.err
 
 
 def test_missing_blobs(

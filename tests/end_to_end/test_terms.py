@@ -200,7 +200,7 @@ def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     moved = {hit.path: hit for hit in both.localize(REPORT).top(HEAD)}
     both.version_.reranking = None
     places = {hit.path: hit.rank for hit in both.localize(REPORT).top(HEAD)}
-    said = {path: [r.text for r in hit.why if r.feature == "deep"] for path, hit in moved.items()}
+    said = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
     told = {path: text for path, [text] in ((path, text) for path, text in said.items() if text)}
     up = [text for path, text in told.items() if moved[path].rank < places[path]]
     assert up
@@ -208,23 +208,6 @@ def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     assert any("iolin" in text for text in up)
     down = [text for path, text in told.items() if moved[path].rank > places[path] + 1]
     assert all(text.startswith("read again by its words: down from place ") and "(" not in text for text in down)
-
-
-def test_what_moved_a_file_is_counted_from_the_file_that_stood_there(out):
-    localizer = Localizer.load(out)
-    moved = localizer.localize(REPORT).top(HEAD)
-    localizer.version_.reranking = None
-    stood = localizer.localize(REPORT).top(10 * HEAD)
-    first = {hit.path: hit.score for hit in stood}
-    given = {hit.path: hit.score - first[hit.path] for hit in moved}
-    values = {hit.rank: [r.share for r in hit.why if r.feature == "deep"] for hit in moved}
-    checked = 0
-    for hit in moved:
-        before = stood[hit.rank - 1].path
-        if values[hit.rank] and before in given:
-            assert values[hit.rank][0] == pytest.approx(given[hit.path] - given[before], abs=1e-5)
-            checked += 1
-    assert checked
 
 
 def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
@@ -323,7 +306,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     localizer = Localizer.load(tmp_path / "checkpoint")
     answer = localizer.localize(early)
     assert answer.reranked is None
-    assert not any(reason.feature == "deep" for hit in answer.top(99) for reason in hit.why)
+    assert not any(reason.kind == "terms" for hit in answer.top(99) for reason in hit.why)
     localizer.version_.reranking = None
     assert answer.ranking == localizer.localize(early).ranking
 

@@ -142,7 +142,7 @@ def test_a_file_that_moved_says_from_where(out, tmp_path):
     assert places.keys() == moved.keys()
     assert any(hit.rank != places[path] for path, hit in moved.items())
     for path, hit in moved.items():
-        said = [reason.text for reason in hit.why if reason.feature == "deep"]
+        said = [reason.text for reason in hit.why if reason.kind == "terms"]
         way = "up" if hit.rank < places[path] else "down"
         assert said == (
             [] if hit.rank == places[path] else [f"read again by the deep model: {way} from place {places[path]}"]

@@ -44,7 +44,7 @@ def localize(
     progress: ProgressOption = None,
 ) -> None:
     """Rank a version's files for one report."""
-    from tosloc.cli.printing import hits_as_json, print_hits, print_json, print_notes
+    from tosloc.cli.printing import print_hits, print_json, print_notes
     from tosloc.cli.progress import shown
     from tosloc.data.git import Repository
     from tosloc.data.report_file import time_of
@@ -61,9 +61,9 @@ def localize(
         repository = None if repo is None else stack.enter_context(Repository(repo))
         with shown(progress) as callback:
             result = localizer.localize(question, repository, revision=commit, store_path=store, progress=callback)
-    print_notes(result.notes)
-    hits = result.top(top)
+    answer = result.answer(top, None if repository is None else repository.path)
+    print_notes(answer.notes)
     if as_json:
-        print_json(hits_as_json(hits))
+        print_json(answer.as_dict())
     else:
-        print_hits(hits)
+        print_hits(answer.hits)

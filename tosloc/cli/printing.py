@@ -32,19 +32,6 @@ def print_notes(notes: Iterable[str]) -> None:
         print(f"tosloc: {printable(note)}", file=sys.stderr)
 
 
-def hits_as_json(hits: Iterable[Hit]) -> list[dict[str, Any]]:
-    """Hits as plain values."""
-    return [
-        {
-            "rank": hit.rank,
-            "path": hit.path,
-            "score": hit.score,
-            "why": [{"feature": one.feature, "share": one.share, "text": one.text} for one in hit.why],
-        }
-        for hit in hits
-    ]
-
-
 def print_hits(hits: Sequence[Hit]) -> None:
     """Print rank, score and path of each hit, whole, and below it why; a terminal gets long reasons cut."""
     console = _console()
@@ -54,7 +41,7 @@ def print_hits(hits: Sequence[Hit]) -> None:
         place = Text(f"{hit.rank:>4}  {hit.score:>8.3f}  ")
         console.print(place.append(printable(hit.path), style="cyan"), soft_wrap=True)
         for reason in hit.why[:REASONS_SHOWN]:
-            text = Text(f"{indent}{reason.share:+.3f}  {printable(reason.text)}", style="dim")
+            text = Text(f"{indent}{printable(reason.text)}", style="dim")
             if console.is_terminal:
                 text.truncate(console.width, overflow="ellipsis")
             console.print(text, soft_wrap=True)

@@ -38,7 +38,7 @@ class Explainer:
                 first, total = groups.get(reason, (name, 0.0))
                 groups[reason] = (first, total + share)
         largest = sorted(groups.items(), key=lambda item: (-item[1][1], item[1][0]))[:SHOWN]
-        return tuple(Reason(name, round(share, 4), self._said(reason, file)) for reason, (name, share) in largest)
+        return tuple(Reason(name, self._said(reason, file)) for reason, (name, _) in largest)
 
     def _said(self, reason: ReasonText, file: int) -> str:
         return reason if isinstance(reason, str) else reason(self.texts, file)

@@ -1,0 +1,89 @@
+"""The answer to one report, as people, programs and agents get it: ``tosloc.answer/1``, described in docs/answer.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import tosloc
+from tosloc.records import BugReport, Function, Hit, Reason
+
+SCHEMA: Final = "tosloc.answer/1"
+"""Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What an answer was chosen from."""
+
+    files: int
+    """Source files of the version that could be named."""
+    hidden_tests: int = 0
+    """Test files beside them, which were not to be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first files of a version for one report, with functions and reasons."""
+
+    repository: str | None
+    """Its path; None for a version that a checkpoint carries."""
+    commit: str
+    """Full id of the searched version."""
+    committed: datetime
+    report: BugReport
+    searched: Searched
+    hits: tuple[Hit, ...]
+    """As many as were asked for, most suspicious first."""
+    notes: tuple[str, ...] = ()
+    """Sentences about the input that a reader should know."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    def top(self, number: int) -> list[Hit]:
+        """The first of the hits."""
+        return list(self.hits[:number])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values of JSON, as the schema describes them."""
+        return {
+            "schema": SCHEMA,
+            "tosloc": tosloc.__version__,
+            "repository": self.repository,
+            "commit": self.commit,
+            "committed": _time(self.committed),
+            "report": {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)},
+            "searched": {"files": self.searched.files, "hidden_tests": self.searched.hidden_tests},
+            "hits": [_hit(hit) for hit in self.hits],
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _hit(hit: Hit) -> Mapping[str, Any]:
+    return {
+        "rank": hit.rank,
+        "path": hit.path,
+        "score": hit.score,
+        "share": hit.share,
+        "functions": [_function(function) for function in hit.functions],
+        "why": [_reason(reason) for reason in hit.why],
+    }
+
+
+def _function(function: Function) -> Mapping[str, Any]:
+    return {"name": function.name, "start": function.start, "end": function.end, "score": function.score}
+
+
+def _reason(reason: Reason) -> Mapping[str, Any]:
+    """What a reason has; what it lacks is left out."""
+    lines = None if reason.lines is None else list(reason.lines)
+    beside = {"commit": reason.commit, "issue": reason.issue, "lines": lines, "url": reason.url}
+    return {"kind": reason.kind, "text": reason.text, **{key: value for key, value in beside.items() if value}}
+
+
+def _time(time: datetime | None) -> str | None:
+    """In UTC, to the second, as RFC 3339 has it: 2014-01-15T07:30:17Z."""
+    return None if time is None else time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
