@@ -172,7 +172,7 @@ def test_counts_have_a_ceiling() -> None:
     ],
     ids=lambda text: repr(text[:12]),
 )
-@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".unknown"])
+@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".lua", ".unknown"])
 def test_broken_texts_have_facts(text: str, suffix: str) -> None:
     facts = analyse(text, suffix)
     assert len(facts.terms) == len(facts.counts)
@@ -238,11 +238,63 @@ def test_a_big_file_is_read_whole() -> None:
         ),
         (
             ".kt",
-            'package wood\nimport oak.Oak\n// elm\nclass Tree {\n    val leaf = 1\n'
-            '    fun grow(): String { return "bud" }\n}\n',
-            ["Tree"], ["grow"], ["leaf"], ["elm"], ["bud"],
+            'package wood\nimport oak.Oak\n// elm\nclass Tree(val twig: Int, other: Int) {\n    val leaf = 1\n'
+            '    fun grow(): String { val inner = "bud"; return inner }\n}\nenum class Kind { PINE }\nobject Plant\n'
+            'fun List<Tree>.water() {}\n',
+            ["Tree", "Kind", "Plant"], ["grow", "water"], ["twig", "leaf", "pine"], ["elm"], ["bud"],
         ),
-        (".rb", '# elm\nclass Tree\n  def grow\n    "bud"\n  end\nend\n', ["Tree"], ["grow"], [], ["elm"], ["bud"]),
+        (
+            ".ts",
+            "import x from 'y';\nnamespace Wood.Old { }\n// oak\n"
+            "export abstract class Tree<T> extends Base { private leaf = 1;\n"
+            "grow(): string { return `bud ${sun}`; } }\ninterface Plant { root: number; water(): void; }\n"
+            "const shrink = () => 'twig';\ntype Kind = { bark: string };\nenum Colour { Red, Green = 'moss' }\n",
+            ["Tree", "Plant", "Kind", "Colour"], ["grow", "water", "shrink"],
+            ["leaf", "root", "bark", "red", "green"], ["oak"], ["bud", "twig", "moss"],
+        ),
+        (
+            ".tsx",
+            "// elm\nexport function Tree(props: Props) { return <Oak leaf={props.leaf}/>; }\n"
+            "class Shrub { twig = 'bud'; }\n",
+            ["Shrub"], ["Tree"], ["twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".rs",
+            'use oak::Oak;\n/// elm\npub struct Tree { leaf: u8 }\nenum Kind { Pine(u8), Larch }\n'
+            'const MOSS: &str = r"bud";\nimpl Tree { fn grow(&self) -> char { \'x\' } }\n'
+            'trait Plant { fn water(&self); }\nmacro_rules! prune { () => {} }\n',
+            ["Tree", "Kind", "Plant"], ["grow", "water", "prune"], ["leaf", "pine", "larch", "moss"], ["elm"], ["bud"],
+        ),
+        (
+            ".scala",
+            'package wood\nimport oak.Oak\n/* elm */ case class Tree(leaf: Int) { val twig = 1\n'
+            '  def grow: String = { val inner = "bud"; inner } }\nobject Plant { type Root = Int; def water(): Unit }\n'
+            'trait Shrub\n',
+            ["Tree", "Plant", "Root", "Shrub"], ["grow", "water"], ["leaf", "twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".php",
+            '<?php\nnamespace Wood\\Old;\nuse Oak\\Oak;\n# elm\n'
+            'final class Tree { const MOSS = \'bud\'; private $leaf;\n'
+            'function grow() { return "twig $x"; } }\ninterface Plant { function water(); }\ntrait Shrub {}\n'
+            'enum Kind { case Pine; }\nfunction prune() {}\n',
+            ["Tree", "Plant", "Shrub", "Kind"], ["grow", "water", "prune"], ["moss", "leaf", "pine"], ["elm"],
+            ["bud", "twig"],
+        ),
+        (
+            ".rb",
+            "require 'oak'\n# elm\nmodule Wood\n  class Tree < Base\n    attr_reader :leaf\n    MOSS = 1\n"
+            "    def grow\n      @twig = \"bud #{sun}\"\n    end\n    def self.water; end\n  end\nend\n",
+            ["Wood", "Tree"], ["grow", "water"], ["leaf", "moss", "twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".swift",
+            'import Oak\n// elm\nstruct Tree: Plant { let leaf = 1\n func grow() -> String { '
+            'let inner = "bud \\(sun)"; return inner } }\n'
+            'protocol Plant { func water(); var root: Int { get } }\nenum Kind { case pine, larch }\n'
+            'extension Tree { func prune() {} }\n',
+            ["Tree", "Plant", "Kind"], ["grow", "water", "prune"], ["leaf", "root", "pine", "larch"], ["elm"], ["bud"],
+        ),
         (".sql", "-- elm\nselect leaf from tree where twig = 'bud'\n", [], [], [], ["elm"], ["bud"]),
     ],
 )  # fmt: skip
@@ -261,8 +313,10 @@ def test_other_languages(
     assert column(facts, "field") == Counter(name.lower() for name in fields)
     assert column(facts, "comment") == Counter(comments)
     assert column(facts, "string") == Counter(strings)
-    assert "oak" not in column(facts, "code") or suffix == ".jsx"
-    assert facts.package == {".go": "wood", ".cs": "Wood", ".kt": "wood"}.get(suffix, "")
+    assert "oak" not in column(facts, "code") or suffix in (".jsx", ".tsx")
+    packages = dict.fromkeys((".go", ".kt", ".scala"), "wood") | {".cs": "Wood", ".ts": "Wood.Old", ".php": "Wood.Old"}
+    assert facts.package == packages.get(suffix, "")
+    assert facts.parsed == (suffix != ".sql")
 
 
 def test_languages_and_suffixes() -> None:

@@ -158,7 +158,11 @@ def test_strings_are_those_of_one_pattern(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "unit"), [("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")]
+    ("language", "unit"),
+    [
+        *(("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")),
+        *(("swift", b"#" * 40), ("scala", b"`" * 40)),
+    ],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:
     assert syntax_tree(unit * 2000, language) is None

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tosloc.analysis.complexity import LIZARD, complexity_of, keyword_complexity
+from tosloc.analysis.grammars import grammar_release
 from tosloc.analysis.languages import language_named, language_of
 from tosloc.analysis.outline import Outline, Span
-from tosloc.analysis.syntax import grammar_release, outline_of
+from tosloc.analysis.syntax import outline_of
 from tosloc.analysis.text import identifier_compounds, identifier_terms, words
 from tosloc.records import IntArray, LongArray
 

@@ -7,144 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from importlib import metadata
 from typing import Final, TypeAlias
 
 import tree_sitter
-import tree_sitter_c
-import tree_sitter_c_sharp
-import tree_sitter_cpp
-import tree_sitter_go
-import tree_sitter_java
-import tree_sitter_javascript
-import tree_sitter_python
 
+from tosloc.analysis import grammars
+from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named
 from tosloc.analysis.lexer import lex
 from tosloc.analysis.outline import Outline, Span, without_headers
 
-_QUERIES: Final = {
-    "java": """
-        [(line_comment) (block_comment)] @comment
-        [(string_literal) (character_literal)] @string
-        (import_declaration) @drop
-        (package_declaration) @package
-        (method_declaration name: (identifier) @method)
-        (constructor_declaration name: (identifier) @method)
-        (compact_constructor_declaration name: (identifier) @method)
-        (annotation_type_element_declaration name: (identifier) @method)
-        (class_declaration name: (identifier) @type)
-        (interface_declaration name: (identifier) @type)
-        (enum_declaration name: (identifier) @type)
-        (record_declaration name: (identifier) @type)
-        (annotation_type_declaration name: (identifier) @type)
-        (field_declaration declarator: (variable_declarator name: (identifier) @field))
-        (constant_declaration declarator: (variable_declarator name: (identifier) @field))
-        (enum_constant name: (identifier) @field)
-        (record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @field)))
-    """,
-    "python": """
-        (comment) @comment
-        (expression_statement (string) @comment)
-        (string_content) @string
-        [(import_statement) (import_from_statement) (future_import_statement)] @drop
-        (function_definition name: (identifier) @method)
-        (class_definition name: (identifier) @type)
-        (class_definition body: (block (expression_statement (assignment left: (identifier) @field))))
-        (module (expression_statement (assignment left: (identifier) @field)))
-        (assignment left: (attribute object: (identifier) @self attribute: (identifier) @field) (#eq? @self "self"))
-    """,
-    "javascript": """
-        (comment) @comment
-        [(string) (regex)] @string
-        (template_string (string_fragment) @string)
-        (import_statement) @drop
-        (method_definition name: (_) @method)
-        [(function_declaration name: (identifier) @method) (generator_function_declaration name: (identifier) @method)]
-        (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
-        (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
-        (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
-            right: [(arrow_function) (function_expression)])
-        (class_declaration name: (identifier) @type)
-        (field_definition property: (_) @field)
-    """,
-    "c": """
-        (comment) @comment
-        [(string_literal) (char_literal)] @string
-        (preproc_include) @drop
-        (function_declarator declarator: (identifier) @method)
-        [(struct_specifier name: (type_identifier) @type body: (_))
-         (union_specifier name: (type_identifier) @type body: (_))
-         (enum_specifier name: (type_identifier) @type body: (_))
-         (type_definition declarator: (type_identifier) @type)]
-        (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
-        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
-        (enumerator name: (identifier) @field)
-        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
-    """,
-    "cpp": """
-        (comment) @comment
-        [(string_literal) (raw_string_literal) (char_literal)] @string
-        [(preproc_include) (using_declaration)] @drop
-        (function_declarator declarator: [(identifier) (field_identifier) (operator_name) (destructor_name)] @method)
-        (function_declarator declarator: (qualified_identifier
-            name: [(identifier) (operator_name) (destructor_name)] @method))
-        [(struct_specifier name: (type_identifier) @type body: (_))
-         (union_specifier name: (type_identifier) @type body: (_))
-         (class_specifier name: (type_identifier) @type body: (_))
-         (enum_specifier name: (type_identifier) @type body: (_))
-         (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
-        (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
-        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
-        (enumerator name: (identifier) @field)
-        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
-    """,
-    "go": """
-        (comment) @comment
-        [(interpreted_string_literal) (raw_string_literal) (rune_literal)] @string
-        (import_declaration) @drop
-        (package_clause) @package
-        [(function_declaration name: (identifier) @method) (method_declaration name: (field_identifier) @method)
-         (method_elem name: (field_identifier) @method)]
-        [(type_spec name: (type_identifier) @type) (type_alias name: (type_identifier) @type)]
-        (field_declaration name: (field_identifier) @field)
-        (source_file [(var_declaration (var_spec name: (identifier) @field))
-                      (const_declaration (const_spec name: (identifier) @field))])
-    """,
-    "csharp": """
-        (comment) @comment
-        [(string_literal) (verbatim_string_literal) (raw_string_literal) (character_literal)] @string
-        (interpolated_string_expression (string_content) @string)
-        (using_directive) @drop
-        (namespace_declaration name: (_) @namespace)
-        (file_scoped_namespace_declaration name: (_) @namespace)
-        [(method_declaration name: (identifier) @method) (constructor_declaration name: (identifier) @method)
-         (destructor_declaration name: (identifier) @method) (local_function_statement name: (identifier) @method)]
-        [(class_declaration name: (identifier) @type) (interface_declaration name: (identifier) @type)
-         (struct_declaration name: (identifier) @type) (enum_declaration name: (identifier) @type)
-         (record_declaration name: (identifier) @type) (delegate_declaration name: (identifier) @type)]
-        (field_declaration (variable_declaration (variable_declarator name: (identifier) @field)))
-        (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @field)))
-        (property_declaration name: (identifier) @field)
-        (enum_member_declaration name: (identifier) @field)
-    """,
-}
-_QUERIES["jsx"] = _QUERIES["javascript"]
-"""Language -> what is a comment, a string, an import or package, and a declared name."""
-
-_GRAMMARS: Final = {
-    "java": tree_sitter_java.language,
-    "python": tree_sitter_python.language,
-    "javascript": tree_sitter_javascript.language,
-    "jsx": tree_sitter_javascript.language,
-    "c": tree_sitter_c.language,
-    "cpp": tree_sitter_cpp.language,
-    "go": tree_sitter_go.language,
-    "csharp": tree_sitter_c_sharp.language,
-}
 _SPAN_KINDS: Final = {"comment": "comment", "string": "string", "drop": "drop", "package": "drop"}
 """Capture of a query -> kind of span."""
 _MAX_RUBBLE: Final = 2_000
@@ -171,54 +43,45 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
 
     ``parse=False`` uses regular expressions alone.
     """
-    outline = _parsed_outline(source, language) if parse and language in _GRAMMARS else None
+    outline = _parsed_outline(source, language) if parse and language in GRAMMARS else None
     if outline is None:
         outline = lex(source, language_named(language).style)
     outline.spans = without_headers(source, outline.spans, all_before_package=language == "java")
     return outline
 
 
-def grammar_release(language: str) -> tuple[str, ...]:
-    """Distribution and release of the grammar of the language called so; nothing if it has none.
-
-    >>> grammar_release("kotlin"), grammar_release("java")[0].startswith("tree-sitter-java")
-    ((), True)
-    """
-    if language not in _GRAMMARS:
-        return ()
-    distribution = _GRAMMARS[language].__module__.replace("_", "-").split(".")[0]
-    return (distribution + metadata.version(distribution),)
-
-
 def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     """Root of the syntax tree of ``source``; None if the parser fails or works on it out of all proportion."""
     if _repeats_an_opening(source):
         return None
-    size = len(source)
+    most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
+    most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
     steps = reads = 0
 
     def read(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
-        return source[offset : offset + _READ_BYTES]
+        # within one step a scanner may read the rest of a line again from each of its characters: let the text end
+        return source[offset : offset + _READ_BYTES] if reads <= most_reads else b""
 
     def too_much(_: int, __: bool) -> bool:
         nonlocal steps
         steps += 1
-        return steps > _FREE_STEPS + size * _STEPS_PER_BYTE or reads > _FREE_READS + size * _READS_PER_BYTE
+        return steps > most_steps or reads > most_reads
 
-    parser = _parser(language)
+    parser = grammars.parser(language)
     try:
-        return parser.parse(read, progress_callback=too_much).root_node
+        root = parser.parse(read, progress_callback=too_much).root_node
     except (ValueError, RecursionError, MemoryError):
         parser.reset()  # else it goes on with this text
         return None
+    return root if reads <= most_reads else None
 
 
 def captures_of(root: tree_sitter.Node, language: str, query: str) -> Captures | None:
     """Capture name -> nodes; None if no declaration was recovered from a text that could not be parsed."""
     try:
-        captures = tree_sitter.QueryCursor(_query(language, query)).captures(root)
+        captures = tree_sitter.QueryCursor(grammars.query(language, query)).captures(root)
     except (ValueError, RecursionError, MemoryError):
         return None
     return captures if captures.get("type") or captures.get("method") or not root.has_error else None
@@ -256,22 +119,12 @@ def _repeats_an_opening(source: bytes) -> bool:
     return False
 
 
-@cache
-def _parser(language: str) -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(_GRAMMARS[language]()))
-
-
-@cache
-def _query(language: str, query: str) -> tree_sitter.Query:
-    return tree_sitter.Query(tree_sitter.Language(_GRAMMARS[language]()), query)
-
-
 def _parsed_outline(source: bytes, language: str) -> Outline | None:
     """Outline by tree-sitter; None if there is nothing to be had from it."""
     root = syntax_tree(source, language)
     if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
         return None
-    captures = captures_of(root, language, _QUERIES[language])
+    captures = captures_of(root, language, GRAMMARS[language].outline)
     if captures is None:
         return None
     return Outline(
@@ -284,9 +137,9 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
 
 
 def _package(source: bytes, captures: Captures) -> str:
-    """Dotted name of the first package or namespace, without blanks; "" if there is none."""
+    """Dotted name of the first package or namespace (PHP's have backslashes), without blanks; "" if there is none."""
     clauses = [source[node.start_byte : node.end_byte] for node in captures.get("package", ())]
     names = [found[1] for clause in clauses if (found := _PACKAGE.search(clause))]
     names += [source[node.start_byte : node.end_byte] for node in captures.get("namespace", ())]
-    dotted = ("".join(name.decode("utf-8", "replace").split()) for name in names)
+    dotted = ("".join(name.decode("utf-8", "replace").split()).replace("\\", ".") for name in names)
     return next((name for name in dotted if name), "")

@@ -1,0 +1,387 @@
+"""The grammars of tree-sitter that source texts are parsed by, and what is asked of the trees of each language.
+
+A grammar's module is imported when the first file of its language is parsed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import metadata
+from typing import Final
+
+import tree_sitter
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How the files of one language are parsed, and which nodes of the tree say what."""
+
+    module: str
+    """Importable name; that of its distribution has hyphens for the underscores."""
+    outline: str
+    """Query. ``comment`` and ``string`` are what they say, ``drop`` and ``package`` give no terms, ``namespace`` is the
+    name of a package alone; ``method``, ``type`` and ``field`` are declared names."""
+    branches: str
+    """Query: a ``function`` is what complexity is counted for, a ``branch`` one decision in its course."""
+    function: str = "language"
+    """What the module calls the grammar."""
+
+
+GRAMMARS: Final[dict[str, Grammar]] = {
+    "java": Grammar(
+        "tree_sitter_java",
+        outline="""
+        [(line_comment) (block_comment)] @comment
+        [(string_literal) (character_literal)] @string
+        (import_declaration) @drop
+        (package_declaration) @package
+        (method_declaration name: (identifier) @method)
+        (constructor_declaration name: (identifier) @method)
+        (compact_constructor_declaration name: (identifier) @method)
+        (annotation_type_element_declaration name: (identifier) @method)
+        (class_declaration name: (identifier) @type)
+        (interface_declaration name: (identifier) @type)
+        (enum_declaration name: (identifier) @type)
+        (record_declaration name: (identifier) @type)
+        (annotation_type_declaration name: (identifier) @type)
+        (field_declaration declarator: (variable_declarator name: (identifier) @field))
+        (constant_declaration declarator: (variable_declarator name: (identifier) @field))
+        (enum_constant name: (identifier) @field)
+        (record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @field)))
+        """,
+        branches="""
+        [(method_declaration body: (_)) (constructor_declaration) (compact_constructor_declaration)] @function
+        ["if" "for" "while" "case" "catch" "&&" "||" (ternary_expression)] @branch
+        """,
+    ),
+    "python": Grammar(
+        "tree_sitter_python",
+        outline="""
+        (comment) @comment
+        (expression_statement (string) @comment)
+        (string_content) @string
+        [(import_statement) (import_from_statement) (future_import_statement)] @drop
+        (function_definition name: (identifier) @method)
+        (class_definition name: (identifier) @type)
+        (class_definition body: (block (expression_statement (assignment left: (identifier) @field))))
+        (module (expression_statement (assignment left: (identifier) @field)))
+        (assignment left: (attribute object: (identifier) @self attribute: (identifier) @field) (#eq? @self "self"))
+        """,
+        branches="""
+        (function_definition) @function
+        ["if" "elif" "for" "while" "except" "case" "and" "or"] @branch
+        """,
+    ),
+    "javascript": Grammar(
+        "tree_sitter_javascript",
+        outline="""
+        (comment) @comment
+        [(string) (regex)] @string
+        (template_string (string_fragment) @string)
+        (import_statement) @drop
+        (method_definition name: (_) @method)
+        [(function_declaration name: (identifier) @method) (generator_function_declaration name: (identifier) @method)]
+        (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
+        (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
+        (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
+            right: [(arrow_function) (function_expression)])
+        (class_declaration name: (identifier) @type)
+        (field_definition property: (_) @field)
+        """,
+        branches="""
+        [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
+         (arrow_function) (method_definition)] @function
+        ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
+        """,
+    ),
+    "typescript": Grammar(
+        "tree_sitter_typescript",
+        function="language_typescript",
+        outline="""
+        (comment) @comment
+        [(string) (regex)] @string
+        (template_string (string_fragment) @string)
+        (import_statement) @drop
+        [(method_definition name: (_) @method) (method_signature name: (_) @method)
+         (abstract_method_signature name: (_) @method)]
+        [(function_declaration name: (identifier) @method) (generator_function_declaration name: (identifier) @method)
+         (function_signature name: (identifier) @method)]
+        (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
+        (public_field_definition name: (_) @method value: [(arrow_function) (function_expression)])
+        (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
+        (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
+            right: [(arrow_function) (function_expression)])
+        [(class_declaration name: (type_identifier) @type) (abstract_class_declaration name: (type_identifier) @type)
+         (interface_declaration name: (type_identifier) @type) (type_alias_declaration name: (type_identifier) @type)
+         (enum_declaration name: (identifier) @type)]
+        (public_field_definition name: (_) @field)
+        (interface_body (property_signature name: (_) @field))
+        (type_alias_declaration value: (object_type (property_signature name: (_) @field)))
+        [(enum_body name: (_) @field) (enum_assignment name: (_) @field)]
+        (internal_module name: [(identifier) (nested_identifier)] @namespace)
+        """,
+        branches="""
+        [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
+         (arrow_function) (method_definition)] @function
+        ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
+        """,
+    ),
+    "c": Grammar(
+        "tree_sitter_c",
+        outline="""
+        (comment) @comment
+        [(string_literal) (char_literal)] @string
+        (preproc_include) @drop
+        (function_declarator declarator: (identifier) @method)
+        [(struct_specifier name: (type_identifier) @type body: (_))
+         (union_specifier name: (type_identifier) @type body: (_))
+         (enum_specifier name: (type_identifier) @type body: (_))
+         (type_definition declarator: (type_identifier) @type)]
+        (field_declaration declarator: (field_identifier) @field)
+        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
+        (enumerator name: (identifier) @field)
+        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
+        """,
+        branches="""
+        (function_definition) @function
+        ["if" "for" "while" "case" (conditional_expression)] @branch
+        (binary_expression operator: ["&&" "||"] @branch)
+        """,
+    ),
+    "cpp": Grammar(
+        "tree_sitter_cpp",
+        outline="""
+        (comment) @comment
+        [(string_literal) (raw_string_literal) (char_literal)] @string
+        [(preproc_include) (using_declaration)] @drop
+        (function_declarator declarator: [(identifier) (field_identifier) (operator_name) (destructor_name)] @method)
+        (function_declarator declarator: (qualified_identifier
+            name: [(identifier) (operator_name) (destructor_name)] @method))
+        [(struct_specifier name: (type_identifier) @type body: (_))
+         (union_specifier name: (type_identifier) @type body: (_))
+         (class_specifier name: (type_identifier) @type body: (_))
+         (enum_specifier name: (type_identifier) @type body: (_))
+         (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
+        (field_declaration declarator: (field_identifier) @field)
+        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
+        (enumerator name: (identifier) @field)
+        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
+        """,
+        branches="""
+        (function_definition) @function
+        ["if" "for" "while" "case" "catch" (conditional_expression)] @branch
+        (binary_expression operator: ["&&" "||" "and" "or"] @branch)
+        """,
+    ),
+    "go": Grammar(
+        "tree_sitter_go",
+        outline="""
+        (comment) @comment
+        [(interpreted_string_literal) (raw_string_literal) (rune_literal)] @string
+        (import_declaration) @drop
+        (package_clause) @package
+        [(function_declaration name: (identifier) @method) (method_declaration name: (field_identifier) @method)
+         (method_elem name: (field_identifier) @method)]
+        [(type_spec name: (type_identifier) @type) (type_alias name: (type_identifier) @type)]
+        (field_declaration name: (field_identifier) @field)
+        (source_file [(var_declaration (var_spec name: (identifier) @field))
+                      (const_declaration (const_spec name: (identifier) @field))])
+        """,
+        branches="""
+        [(function_declaration body: (_)) (method_declaration) (func_literal)] @function
+        ["if" "for" "case" "&&" "||"] @branch
+        """,
+    ),
+    "csharp": Grammar(
+        "tree_sitter_c_sharp",
+        outline="""
+        (comment) @comment
+        [(string_literal) (verbatim_string_literal) (raw_string_literal) (character_literal)] @string
+        (interpolated_string_expression (string_content) @string)
+        (using_directive) @drop
+        (namespace_declaration name: (_) @namespace)
+        (file_scoped_namespace_declaration name: (_) @namespace)
+        [(method_declaration name: (identifier) @method) (constructor_declaration name: (identifier) @method)
+         (destructor_declaration name: (identifier) @method) (local_function_statement name: (identifier) @method)]
+        [(class_declaration name: (identifier) @type) (interface_declaration name: (identifier) @type)
+         (struct_declaration name: (identifier) @type) (enum_declaration name: (identifier) @type)
+         (record_declaration name: (identifier) @type) (delegate_declaration name: (identifier) @type)]
+        (field_declaration (variable_declaration (variable_declarator name: (identifier) @field)))
+        (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @field)))
+        (property_declaration name: (identifier) @field)
+        (enum_member_declaration name: (identifier) @field)
+        """,
+        branches="""
+        [(method_declaration body: (_)) (constructor_declaration) (destructor_declaration) (operator_declaration)
+         (conversion_operator_declaration) (local_function_statement) (accessor_declaration body: (_))] @function
+        ["if" "for" "foreach" "while" "case" "catch" "&&" "||" "??" (conditional_expression) (switch_expression_arm)]
+        @branch
+        """,
+    ),
+    "rust": Grammar(
+        "tree_sitter_rust",
+        outline="""
+        [(line_comment) (block_comment)] @comment
+        [(string_literal) (raw_string_literal) (char_literal)] @string
+        [(use_declaration) (extern_crate_declaration)] @drop
+        [(function_item name: (identifier) @method) (function_signature_item name: (identifier) @method)
+         (macro_definition name: (identifier) @method)]
+        [(struct_item name: (type_identifier) @type) (enum_item name: (type_identifier) @type)
+         (union_item name: (type_identifier) @type) (trait_item name: (type_identifier) @type)
+         (type_item name: (type_identifier) @type)]
+        [(field_declaration name: (field_identifier) @field) (enum_variant name: (identifier) @field)
+         (const_item name: (identifier) @field) (static_item name: (identifier) @field)]
+        """,
+        branches="""
+        (function_item) @function
+        [(if_expression) (for_expression) (while_expression) (match_arm) (try_expression)] @branch
+        (match_pattern "if" @branch)
+        [(binary_expression operator: ["&&" "||"] @branch) (let_chain "&&" @branch)]
+        """,
+    ),
+    "kotlin": Grammar(
+        "tree_sitter_kotlin",
+        outline="""
+        [(line_comment) (block_comment)] @comment
+        [(string_content) (character_literal)] @string
+        (import) @drop
+        (package_header) @package
+        (function_declaration name: (identifier) @method)
+        [(class_declaration name: (identifier) @type) (object_declaration name: (identifier) @type)
+         (companion_object name: (identifier) @type) (type_alias type: (identifier) @type)]
+        (class_parameter ["val" "var"] . (identifier) @field)
+        (class_body (property_declaration (variable_declaration (identifier) @field)))
+        (source_file (property_declaration (variable_declaration (identifier) @field)))
+        (enum_entry (identifier) @field)
+        """,
+        branches="""
+        [(function_declaration (function_body)) (anonymous_function) (secondary_constructor) (getter (function_body))
+         (setter (function_body))] @function
+        ["if" "for" "while" "catch" "&&" "||" "?:"] @branch
+        (when_entry condition: (_) @branch)
+        """,
+    ),
+    "scala": Grammar(
+        "tree_sitter_scala",
+        outline="""
+        [(comment) (block_comment)] @comment
+        [(string) (character_literal) (interpolated_string)] @string
+        (import_declaration) @drop
+        (package_clause !body) @package
+        (package_clause name: (package_identifier) @namespace body: (_))
+        [(function_definition name: (_) @method) (function_declaration name: (_) @method)]
+        [(class_definition name: (_) @type) (object_definition name: (_) @type) (trait_definition name: (_) @type)
+         (enum_definition name: (_) @type) (type_definition name: (_) @type)]
+        (class_parameter name: (_) @field)
+        (template_body [(val_definition pattern: (identifier) @field) (var_definition pattern: (identifier) @field)
+                        (val_declaration name: (identifier) @field) (var_declaration name: (identifier) @field)])
+        [(simple_enum_case name: (_) @field) (full_enum_case name: (_) @field)]
+        """,
+        branches="""
+        (function_definition) @function
+        ["if" "for" "while" (case_clause)] @branch
+        (infix_expression operator: (operator_identifier) @branch (#any-of? @branch "&&" "||"))
+        """,
+    ),
+    "php": Grammar(
+        "tree_sitter_php",
+        function="language_php",
+        outline="""
+        (comment) @comment
+        [(string_content) (nowdoc_string)] @string
+        (namespace_use_declaration) @drop
+        (namespace_definition name: (namespace_name) @namespace)
+        [(method_declaration name: (name) @method) (function_definition name: (name) @method)]
+        [(class_declaration name: (name) @type) (interface_declaration name: (name) @type)
+         (trait_declaration name: (name) @type) (enum_declaration name: (name) @type)]
+        (property_element name: (variable_name (name) @field))
+        (property_promotion_parameter name: (variable_name (name) @field))
+        (const_declaration (const_element . (name) @field))
+        (enum_case name: (name) @field)
+        """,
+        branches="""
+        [(function_definition) (method_declaration body: (_)) (anonymous_function) (arrow_function)] @function
+        ["if" "elseif" "for" "foreach" "while" "catch" "&&" "||" "and" "or" "xor" "??" (case_statement)
+         (conditional_expression) (match_conditional_expression)] @branch
+        """,
+    ),
+    "ruby": Grammar(
+        "tree_sitter_ruby",
+        outline="""
+        (comment) @comment
+        [(string_content) (heredoc_content) (character)] @string
+        (call !receiver method: (identifier) @import (#any-of? @import "require" "require_relative")) @drop
+        [(method name: (_) @method) (singleton_method name: (_) @method)]
+        [(class name: [(constant) @type (scope_resolution name: (constant) @type)])
+         (module name: [(constant) @type (scope_resolution name: (constant) @type)])]
+        (call !receiver method: (identifier) @attribute arguments: (argument_list (simple_symbol) @field)
+            (#any-of? @attribute "attr_accessor" "attr_reader" "attr_writer"))
+        [(assignment left: [(constant) (instance_variable) (class_variable)] @field)
+         (operator_assignment left: (instance_variable) @field)]
+        """,
+        branches="""
+        [(method) (singleton_method)] @function
+        ["if" "elsif" "unless" "for" "while" "until" "when" "rescue" "&&" "||" "and" "or" (conditional) (in_clause)]
+        @branch
+        """,
+    ),
+    "swift": Grammar(
+        "tree_sitter_swift",
+        outline="""
+        [(comment) (multiline_comment)] @comment
+        [(line_str_text) (multi_line_str_text) (str_escaped_char) (raw_str_part) (raw_str_end_part)] @string
+        (import_declaration) @drop
+        [(function_declaration name: (simple_identifier) @method)
+         (protocol_function_declaration name: (simple_identifier) @method)]
+        [(class_declaration name: (type_identifier) @type) (protocol_declaration name: (type_identifier) @type)
+         (typealias_declaration name: (type_identifier) @type)]
+        (class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @field)))
+        (enum_class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @field)))
+        (source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @field)))
+        (protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @field))
+        (enum_entry name: (simple_identifier) @field)
+        """,
+        branches="""
+        [(function_declaration) (init_declaration body: (_)) (deinit_declaration) (computed_getter) (computed_setter)]
+        @function
+        ["if" "guard" "for" "while" (switch_entry "case") (catch_block) (ternary_expression) "&&" "||" "??"] @branch
+        """,
+    ),
+}
+GRAMMARS["jsx"] = GRAMMARS["javascript"]
+GRAMMARS["tsx"] = replace(GRAMMARS["typescript"], function="language_tsx")
+"""By the name of the language, one of ``languages``."""
+
+
+def grammar_release(language: str) -> tuple[str, ...]:
+    """Distribution and release of the grammar of the language called so; nothing if it has none.
+
+    >>> grammar_release("groovy"), grammar_release("java")[0].startswith("tree-sitter-java")
+    ((), True)
+    """
+    if language not in GRAMMARS:
+        return ()
+    distribution = GRAMMARS[language].module.replace("_", "-")
+    return (distribution + metadata.version(distribution),)
+
+
+@cache
+def parser(language: str) -> tree_sitter.Parser:
+    """The one parser of the language called so, which must have a grammar."""
+    return tree_sitter.Parser(_language(language))
+
+
+@cache
+def query(language: str, text: str) -> tree_sitter.Query:
+    """A query over trees of the language called so. Raises tree_sitter.QueryError for one that the grammar rejects."""
+    return tree_sitter.Query(_language(language), text)
+
+
+@cache
+def _language(language: str) -> tree_sitter.Language:
+    grammar = GRAMMARS[language]
+    return tree_sitter.Language(getattr(importlib.import_module(grammar.module), grammar.function)())
