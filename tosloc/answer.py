@@ -86,4 +86,4 @@ def _reason(reason: Reason) -> Mapping[str, Any]:
 
 def _time(time: datetime | None) -> str | None:
     """In UTC, to the second, as RFC 3339 has it: 2014-01-15T07:30:17Z."""
-    return None if time is None else time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if time is None else time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.config import Config
 from tosloc.data.git import Repository, decode
+from tosloc.data.path_filter import Chosen
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext, VersionIndex
@@ -29,7 +30,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
-from tosloc.records import BugReport, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
+from tosloc.records import BoolArray, BugReport, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.fitting import Choice
@@ -123,31 +124,37 @@ class Localization:
     reranked: Reranked | None = None
     """Its answer, where it had one."""
 
-    def top(self, number: int) -> list[Hit]:
-        """The first files with their reasons."""
-        files = {path: file for file, path in enumerate(self.stage_one.context.version.text.snapshot.paths)}
-        paths, scores = self.ranking.paths[:number], self.ranking.scores[:number].tolist()
-        shares = np.exp(self.ranking.scores - self.ranking.scores.max(initial=-np.inf))
-        first = zip(paths, scores, (shares / shares.sum())[:number].tolist(), strict=True)
-        return [
-            Hit(rank, path, round(score, 6), round(share, 6), why=self._why(files[path], rank))
-            for rank, (path, score, share) in enumerate(first, start=1)
-        ]
-
-    def answer(self, number: int, repository: Path | None = None, seconds: float = 0.0) -> Answer:
-        """The answer with the first ``number`` files."""
+    def answer(
+        self, number: int, chosen: Chosen | None = None, repository: Path | None = None, seconds: float = 0.0
+    ) -> Answer:
+        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons."""
         context = self.stage_one.context
         snapshot = context.version.text.snapshot
+        kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
         return Answer(
             None if repository is None else str(repository),
             snapshot.commit,
             time_of_seconds(snapshot.committed_at),
             context.query.report,
-            Searched(len(snapshot)),
-            tuple(self.top(number)),
-            self.notes,
+            Searched(int(kept.sum()), 0 if chosen is None else chosen.hidden_tests),
+            tuple(self._hits(number, kept)),
+            self.notes if chosen is None else (*self.notes, *chosen.notes),
             seconds,
         )
+
+    def top(self, number: int) -> list[Hit]:
+        """The first files with their reasons, tests among them."""
+        return list(self.answer(number).hits)
+
+    def _hits(self, number: int, kept: BoolArray) -> Iterator[Hit]:
+        order = np.argsort(-self.scores, kind="stable")
+        shares = np.exp(np.where(kept, self.scores, -np.inf) - self.scores[kept].max(initial=-np.inf))
+        shares /= shares.sum()
+        places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
+        paths = self.stage_one.context.version.text.snapshot.paths
+        for rank, (place, file) in enumerate(places[:number], start=1):
+            score, share = float(self.scores[file]), float(shares[file])
+            yield Hit(rank, paths[file], round(score, 6), round(share, 6), why=self._why(file, place))
 
     def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
         first = self.stage_one

@@ -33,7 +33,7 @@ class Result:
     hits: list[Hit]
     notes: tuple[str, ...] = ()
 
-    def answer(self, number: int, repository: Path | None = None) -> Answer:
+    def answer(self, number: int, chosen: Any = None, repository: Path | None = None) -> Answer:
         when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
         report = BugReport("bug", "Context does not start", "", None)
         hits = tuple(self.hits[:number])

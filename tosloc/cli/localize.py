@@ -61,7 +61,7 @@ def localize(
         repository = None if repo is None else stack.enter_context(Repository(repo))
         with shown(progress) as callback:
             result = localizer.localize(question, repository, revision=commit, store_path=store, progress=callback)
-    answer = result.answer(top, None if repository is None else repository.path)
+    answer = result.answer(top, None, None if repository is None else repository.path)
     print_notes(answer.notes)
     if as_json:
         print_json(answer.as_dict())

@@ -1,0 +1,98 @@
+"""Which files an answer may name: those that globs include and exclude, without tests unless they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosloc.data.test_files import which_are_tests
+from tosloc.errors import ToslocError
+from tosloc.records import BoolArray
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The files of a version that an answer may name."""
+
+    kept: BoolArray
+    """(F,)"""
+    hidden_tests: int
+    """How many beside them are tests, which were not wanted."""
+    notes: tuple[str, ...] = ()
+    """What of this a reader should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFilter:
+    """Globs as ``.gitignore`` has them, from the root of the repository: ``*.py``, ``docs/``, ``/src/**/parser.c``.
+
+    A file is kept where one of ``include`` matches it (any, where there is none) and none of ``exclude`` does.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tests: bool = False
+    """Whether test files are wanted."""
+
+    def choose(self, paths: Sequence[str]) -> Chosen:
+        """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
+
+        Where all that is kept are tests, they are wanted.
+        """
+        kept = np.ones(len(paths), dtype=np.bool_)
+        if self.include:
+            kept &= _matched("include", self.include, paths)
+        if self.exclude:
+            kept &= ~_matched("exclude", self.exclude, paths)
+        if not kept.any() and len(paths):
+            raise ToslocError(f"none of the {len(paths):,} source files is left by --include and --exclude; widen them")
+        tests = kept & which_are_tests(paths)
+        if self.tests or not tests.any():
+            return Chosen(kept, 0)
+        if (tests == kept).all():
+            return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
+        return Chosen(kept & ~tests, int(tests.sum()), tuple(_languages_of_tests(paths, kept, tests)))
+
+
+def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
+    """(F,) whether any of the globs matches each path; each has to match one."""
+    matched = np.zeros(len(paths), dtype=np.bool_)
+    for glob in globs:
+        spec = _spec(option, glob)
+        found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
+        if not found.any():
+            raise ToslocError(
+                f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
+                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
+            )
+        matched |= found
+    return matched
+
+
+def _spec(option: str, glob: str) -> GitIgnoreSpec:
+    """What matches a glob. Raises ToslocError for one that would match nothing by its form."""
+    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
+
+    try:
+        spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+    except ValueError as error:
+        raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
+    if [pattern.include for pattern in spec.patterns] != [True]:
+        raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
+    return spec
+
+
+def _languages_of_tests(paths: Sequence[str], kept: BoolArray, tests: BoolArray) -> Iterator[str]:
+    """A sentence for each suffix whose files are all hidden."""
+    suffixes = [PurePosixPath(path).suffix.lower() for path in paths]
+    shown = {suffix for suffix, is_kept, is_test in zip(suffixes, kept, tests, strict=True) if is_kept and not is_test}
+    hidden = {suffix for suffix, is_test in zip(suffixes, tests, strict=True) if is_test}
+    if only := sorted(hidden - shown - {""}):
+        yield f"all {', '.join(only)} files are test files and hidden; --tests shows them"

@@ -1,0 +1,117 @@
+"""Which files of a repository are tests, by their paths: those that an answer leaves out unless it is asked for them.
+
+Projects name their tests by convention, and each language has its own. Where a convention also names product code
+(``django/test/client.py``, ``src/main/java/org/springframework/test``, ``numpy/testing``), a file counts as product:
+a test that is shown costs a line, a product file that is hidden costs the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from tosloc.records import BoolArray
+
+_JAVA: Final = re.compile(r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)")
+_JVM: Final = re.compile(rf"{_JAVA.pattern}|.*[a-z0-9_](?:Spec|Specs|Suite)")
+_PYTHON: Final = re.compile(r"test_.*|.+_test|conftest|tests")
+_SCRIPT: Final = re.compile(r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)")
+_RUBY: Final = re.compile(r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper")
+_OTHER: Final = re.compile(r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE")
+_NAMES: Final[dict[str, re.Pattern[str]]] = {
+    "java": _JAVA,
+    **dict.fromkeys("kt kts scala sc groovy".split(), _JVM),
+    **dict.fromkeys("py pyi pyw pyx".split(), _PYTHON),
+    **dict.fromkeys("js mjs cjs jsx ts mts cts tsx vue svelte coffee".split(), _SCRIPT),
+    **dict.fromkeys("rb rake".split(), _RUBY),
+    "go": re.compile(r".+_test"),
+    "rs": re.compile(r".+_tests?|tests"),  # test.rs, test_*.rs: what a program does that runs tests
+    "swift": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
+    "hs": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
+    "t": re.compile(r".*"),  # Perl's
+    **dict.fromkeys("sh bash zsh ps1 cmake mk".split(), re.compile(r"(?!)")),  # run_tests.sh
+}
+"""Suffix -> names, without it, of tests wherever they stand."""
+_FOLDERS: Final = re.compile(
+    r"""(?x)
+      (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
+      | (?:unit|integration|functional|regression)[-_ ]?tests? | __tests__ | __mocks__ | __fixtures__ | __snapshots__
+      | e2e )
+    | .*[.\-_ ][Tt]ests (?:[.\-_ ].*)?                            # org.eclipse.swt.tests.gtk, nd4j-tests, JUnit Tests
+    | [\w.]+\.(?:Unit|Integration|Functional|Acceptance|EndToEnd)?Tests?      # Newtonsoft.Json.Test
+    | [A-Z]\w*[A-Za-z0-9]Tests                                                # AppUITests
+    | (?:android|common|jvm|js|native|ios|desktop|acceptance)Test             # source sets of Kotlin and Android
+    """
+)
+"""Folders of tests in every language, wherever they stand."""
+_AT_THE_TOP: Final = frozenset("test testing spec specs".split())
+"""Folders of tests where they stand first in the path: further down, ``testing`` is what a library offers for tests."""
+_INNER: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys("java kt kts scala sc groovy".split(), frozenset(["test"])),
+    **dict.fromkeys("py pyi pyw pyx php".split(), frozenset[str]()),  # django/test, twig/src/Node/Expression/Test
+    **dict.fromkeys("rb rake js mjs cjs jsx ts mts cts tsx".split(), frozenset("test spec specs fixtures".split())),
+    "rs": frozenset(["benches"]),
+}
+"""Suffix -> folders of tests further down, in lower case."""
+_INNER_OF_OTHERS: Final = frozenset(["test", "fixtures"])
+_SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
+"""Below these folders Ruby's gems and Rails keep what they ship: lib/rack/test."""
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file is a test, or belongs to tests (helpers, fixtures), by the conventions of its language.
+
+    >>> [is_test_file(path) for path in ("src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts")]
+    [True, True, True, True]
+    >>> [is_test_file(path) for path in ("latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py")]
+    [False, False, False, False]
+    """
+    folder, stem, suffix = _parts(path)
+    return _is_test(folder, stem, suffix) or _in_tests(folder, suffix)
+
+
+def which_are_tests(paths: Sequence[str]) -> BoolArray:
+    """(F,) whether each file is a test."""
+    known: dict[tuple[str, str], bool] = {}
+
+    def tests() -> Iterable[bool]:
+        for path in paths:
+            folder, stem, suffix = _parts(path)
+            key = (folder, suffix)
+            if key not in known:
+                known[key] = _in_tests(folder, suffix)
+            yield known[key] or _is_test(folder, stem, suffix)
+
+    return np.fromiter(tests(), dtype=np.bool_, count=len(paths))
+
+
+def _parts(path: str) -> tuple[str, str, str]:
+    """Folder, name without suffix, and suffix in lower case without its dot."""
+    folder, _, name = path.rpartition("/")
+    stem, _, suffix = name.rpartition(".")
+    return (folder, stem, suffix.lower()) if stem else (folder, name, "")
+
+
+def _is_shipped(folder: str, suffix: str) -> bool:
+    """Whether a file lies where Maven and Gradle keep what is shipped, libraries for tests among it."""
+    return suffix in _NAMES and _NAMES[suffix] in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
+
+
+def _is_test(folder: str, stem: str, suffix: str) -> bool:
+    return _NAMES.get(suffix, _OTHER).fullmatch(stem) is not None and not _is_shipped(folder, suffix)
+
+
+def _in_tests(folder: str, suffix: str) -> bool:
+    """Whether one of a file's folders holds tests."""
+    if not folder or _is_shipped(folder, suffix):
+        return False
+    names = folder.split("/")
+    if names[0].lower() in _AT_THE_TOP or any(map(_FOLDERS.fullmatch, names)):
+        return True
+    if suffix in ("rb", "rake") and _SHIPPED.search(f"{folder}/"):
+        return False
+    inner = _INNER.get(suffix, _INNER_OF_OTHERS)
+    return any(name.lower() in inner for name in names[1:])
