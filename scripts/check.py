@@ -15,6 +15,7 @@ STEPS = {
     "types": ["mypy", "tosloc", "scripts"],
     "floors": ["pytest", "tests/test_floors.py", "tests/test_import_time.py"],
     "tests": ["pytest"],
+    "install": ["scripts.install_size"],
     "slow": ["pytest", "-m", "slow"],
     "faults": ["pytest", "-m", "faults"],
 }
@@ -32,7 +33,8 @@ def main() -> int:
             text=True,
         )
         verdict = "FAILED" if done.returncode else "ok"
-        print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s", flush=True)
+        shown = f"  {done.stdout.splitlines()[-1]}" if name == "install" and not done.returncode else ""
+        print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s{shown}", flush=True)
         if done.returncode:
             print(done.stdout, end="")
             return 1

@@ -223,3 +223,40 @@ def test_what_is_read_is_said_where_it_cannot_be(tmp_path: Path, content: bytes 
     with pytest.raises(ConfigError) as caught:
         read_toml(path, "settings")
     assert str(caught.value) == f"{path}: {sentence}"
+
+
+def test_a_shipped_configuration_is_known_by_its_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    swt = load_config(CONFIGS / "swt.toml")
+    assert load_config("swt") == load_config("swt.toml") == swt
+    (tmp_path / "my").mkdir()
+    for name in ("swt", "swt.toml"):
+        (tmp_path / "my" / "own.toml").write_text(f"extends = '{name}'\n[run]\nseed = 8")
+        own = load_config(tmp_path / "my" / "own.toml")
+        assert own == swt.model_copy(update={"run": own.run})
+        assert own.run.seed == 8
+
+
+@pytest.mark.parametrize("written", ["swt", "swt.toml"])
+def test_a_file_that_is_here_comes_before_a_shipped_one_and_a_folder_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "swt").mkdir()
+    assert load_config(written).data.zone == "America/New_York"
+    (tmp_path / "swt.toml").write_text("[data]\nzone = 'Europe/Oslo'")
+    assert load_config(written).data.zone == "Europe/Oslo"
+    (tmp_path / "own.toml").write_text(f"extends = '{written}'")
+    assert load_config("own").data.zone == "Europe/Oslo"
+
+
+@pytest.mark.parametrize("name", ["tomact", "configs/tomcat.toml"])
+def test_a_name_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load_config(name)
+    names = "birt, default, jdt, paper, second, smoke, swt, tomcat"
+    assert str(caught.value) == (
+        f"{Path(name)}: cannot read the configuration: No such file or directory; the configurations that TosLoc ships"
+        f" are {names}"
+    )

@@ -269,13 +269,37 @@ class Config(Section):
 def load_config(path: str | Path) -> Config:
     """Config of a TOML file and of those it extends; what a file leaves out keeps its default.
 
-    Raises ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
+    ``path``, and what a file extends, may be the name of a configuration that TosLoc ships, such as "tomcat". Raises
+    ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
     """
     merged: dict[str, Any] = {}
-    for file, values in reversed(list(_chain(Path(path)))):
+    for file, values in reversed(list(_chain(find_config(path)))):
         _check_alone(values, str(file))
         merged = _merge(merged, values)
     return Config.of(merged, str(path))
+
+
+def shipped_configs() -> Path:
+    """The folder of the configurations that TosLoc ships: in the package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def find_config(name: str | Path, folder: Path | None = None) -> Path:
+    """The file that a path (from ``folder``, by default the current one) or a name means.
+
+    A file at that path comes first, with or without ``.toml`` written; then a shipped configuration of that name. The
+    path itself where there is neither.
+    """
+    path = Path(name) if folder is None else folder / name
+    alone = os.path.basename(name) == str(name)
+    spelled = (name, f"{name}.toml") if alone and not str(name).endswith(".toml") else (name,)
+    for place in (path.parent, shipped_configs()) if alone else (path.parent,):
+        for candidate in (place / os.path.basename(one) for one in spelled):
+            if os.path.exists(candidate) and not os.path.isdir(candidate):
+                return candidate
+    return path
 
 
 def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,7 +324,7 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     seen: set[str] = set()
     current: Path | None = path
     while current is not None:
-        values = read_toml(current, "configuration", "not a configuration: it is no UTF-8 text")
+        values = _read_config(current)
         place = os.path.realpath(current)
         if place in seen:
             raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
@@ -309,7 +333,17 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         if extends is not None and not isinstance(extends, str):
             raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
         yield current, values
-        current = None if extends is None else current.parent / extends
+        current = None if extends is None else find_config(extends, current.parent)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        return read_toml(path, "configuration", "not a configuration: it is no UTF-8 text")
+    except ConfigError as error:
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise
+        names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
+        raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
 
 
 def read_toml(path: Path, what: str, no_text: str = "") -> dict[str, Any]:

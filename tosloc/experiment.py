@@ -38,7 +38,7 @@ from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import LabelledReports
 
-PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+PACKAGES: Final = ("numpy", "scipy", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 

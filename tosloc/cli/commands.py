@@ -23,7 +23,12 @@ from tosloc.cli.options import (
 from tosloc.errors import LearnedError, ToslocError
 
 ConfigArgument = Annotated[
-    Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default="the defaults")
+    Path | None,
+    typer.Argument(
+        metavar="CONFIG",
+        help="TOML file of settings, or the name of one that TosLoc ships, such as tomcat.",
+        show_default="the defaults",
+    ),
 ]
 ConfigOption = Annotated[
     Path | None,

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, zip_longest
 from xml.etree.ElementTree import Element
 
-import openpyxl
-
 from tosloc.data.report_file import (
     MOST_TAGS,
     LabelledReport,
@@ -50,6 +48,8 @@ def phpmyadmin_reports(file: ReportFile) -> Iterator[LabelledReport]:
 
 def _spreadsheet_rows(data: bytes, name: str) -> Iterator[_Row]:
     """Rows of the first sheet that has the columns of bug reports; ReportError when there is none or it is damaged."""
+    import openpyxl  # only where there is a spreadsheet
+
     found: list[str] = []
     try:
         _check_size(data, name)

@@ -2,4 +2,4 @@
 
 from tosloc.errors import require
 
-require("the laboratory", "lab", "torch", "matplotlib")
+require("the laboratory", "lab", "torch", "matplotlib", "sklearn")

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from tosloc.cli.options import JsonOption, OutOption, ProgressOption
+from tosloc.config import shipped_configs
 from tosloc.errors import ToslocError
 
-EXPECTED = Path("configs", "expected")
+EXPECTED = shipped_configs() / "expected"
 _DIFFERS = 1
 
 
@@ -51,7 +52,12 @@ def reproduce(
         int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
     ] = 0,
     expected: Annotated[
-        Path, typer.Option("--expected", help="Folder of TABLE.toml: the paper's numbers, and ours as stored.")
+        Path,
+        typer.Option(
+            "--expected",
+            help="Folder of TABLE.toml: the paper's numbers, and ours as stored.",
+            show_default="the shipped one",
+        ),
     ] = EXPECTED,
     update: Annotated[bool, typer.Option("--update", help="Write the measured numbers there.")] = False,
     docs: Annotated[

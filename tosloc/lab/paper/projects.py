@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tosloc.config import Config, load_config, read_toml
+from tosloc.config import Config, find_config, load_config, read_toml
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.lab.paper.toml import check_keys, text_of
 
@@ -65,9 +65,9 @@ def read_projects(path: Path) -> dict[str, Project]:
             raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
         check_keys(values, _KEYS, where)
         repo, reports = (_path(path, text_of(values, key, where)) for key in ("repo", "reports"))
-        config, store = (
-            _path(path, text_of(values, key, where)) if key in values else None for key in ("config", "store")
-        )
+        named, kept = (text_of(values, key, where) if key in values else None for key in ("config", "store"))
+        config = None if named is None else find_config(Path(named).expanduser(), path.absolute().parent)
+        store = None if kept is None else _path(path, kept)
         projects[name] = Project(name, repo, reports, config, store)
     return projects
 
@@ -108,6 +108,6 @@ def missing_file(wanted: Sequence[str]) -> ToslocError:
     repositories = ", ".join(repository for repository, _ in SOURCES.values())
     return ToslocError(
         f"name {asked} with --projects FILE, a TOML file that holds for each project "
-        '[tomcat] repo = "..." reports = "..." config = "configs/tomcat.toml" (paths relative to the file); the reports'
+        '[tomcat] repo = "..." reports = "..." config = "tomcat" (paths relative to the file); the reports'
         f" are published at {DATA} and the repositories at {repositories}"
     )

@@ -1,0 +1,101 @@
+"""What a plain installation weighs: builds the wheel, installs it into an empty environment, prints each package.
+
+Exit code 1 where it is heavier than ``BOUND``, or brings what only extras should.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+BOUND = 250.0
+"""MB of all packages without byte code, which is written when a module is first imported, or by pip at once.
+
+NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35.
+"""
+EXTRAS_ONLY = frozenset(
+    {"torch", "transformers", "accelerate", "peft", "gensim", "scikit-learn", "matplotlib", "jinja2"}
+)
+
+
+class Weight(NamedTuple):
+    """An installed package and its MB (1,000,000 bytes)."""
+
+    name: str
+    version: str
+    whole: float
+    """With byte code."""
+    bare: float
+    """Without."""
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of this checkout, built as ``pip install`` builds it."""
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """Install a wheel with all that it needs into a new environment; its Python."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel)
+    return python
+
+
+def weights(folder: Path) -> list[Weight]:
+    """What the packages of an environment weigh, heaviest first."""
+    [site] = folder.glob("lib/python*/site-packages")
+    return sorted(map(_weight, distributions(path=[str(site)])), key=lambda one: (-one.whole, one.name))
+
+
+def _weight(package: Distribution) -> Weight:
+    sizes = [(str(file), Path(file.locate()).stat().st_size) for file in package.files or ()]
+    whole = sum(size for _, size in sizes) / 1e6
+    bare = sum(size for name, size in sizes if not name.endswith(".pyc")) / 1e6
+    return Weight(package.metadata["Name"].lower(), package.version, whole, bare)
+
+
+def table(found: Sequence[Weight]) -> str:
+    """A line a package, and one for all."""
+    total = Weight("all", "", sum(one.whole for one in found), sum(one.bare for one in found))
+    lines = [f"{one.name:<24}{one.version:<12}{one.whole:8.1f}{one.bare:14.1f}" for one in found]
+    last = f"all: {total.whole:.1f} MB, {total.bare:.1f} MB without byte code"
+    return "\n".join([f"{'package':<24}{'version':<12}{'MB':>8}{'no byte code':>14}", *lines, last])
+
+
+def too_heavy(found: Sequence[Weight]) -> str:
+    """What is wrong with an installation, in a sentence; empty where nothing is."""
+    if stray := sorted(EXTRAS_ONLY & {one.name for one in found}):
+        return f"a plain installation brings {', '.join(stray)}, which only extras should"
+    bare = sum(one.bare for one in found)
+    return f"a plain installation has {bare:.0f} MB, more than {BOUND:.0f}" if bare > BOUND else ""
+
+
+def run(*command: str | Path) -> None:
+    """Run a command; its output only where it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}")
+
+
+def main() -> int:
+    """0 when an installation is light enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        install(build_wheel(Path(folder)), Path(folder, "environment"))
+        found = weights(Path(folder, "environment"))
+    print(table(found))
+    if wrong := too_heavy(found):
+        print(wrong, file=sys.stderr)
+    return 1 if too_heavy(found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""The wheel, installed into an empty environment and used outside the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+from zipfile import ZipFile
+
+import pytest
+
+from scripts import install_size
+from tests import toy
+
+pytestmark = pytest.mark.slow
+
+Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install_size.build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed") / "environment"
+    install_size.install(wheel, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=12, themes=6)
+
+
+@pytest.fixture
+def run(environment: Path, tmp_path: Path) -> Run:
+    """Runs the installed ``tosloc`` in an empty folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
+    settings: Any = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings)
+
+    return run
+
+
+def test_it_is_light(environment: Path) -> None:
+    found = install_size.weights(environment)
+    print(install_size.table(found))
+    assert install_size.too_heavy(found) == ""
+
+
+def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "tosloc", "configs"], cwd=install_size.ROOT, capture_output=True, text=True, check=True
+    )
+    wanted = {name if name.startswith("tosloc/") else f"tosloc/{name}" for name in listed.stdout.splitlines()}
+    with ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == wanted
+
+
+def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, project: toy.Toy, tmp_path: Path) -> None:
+    own = toy.SETTINGS.replace("[run]", '[stage_two]\nreranker = "encoder"\n[run]')
+    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{own}', encoding="utf-8")
+    given = ["--repo", project.git.path, "--reports", project.reports()]
+    report = tmp_path / "bug.md"
+    report.write_text("# openParser is slow\n\nThe parser hangs.\n", encoding="utf-8")
+    for command in (
+        ["index", "--repo", project.git.path, "--config", "smoke"],
+        ["train", "own", *given, "--out", "runs"],
+        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
+        ["evaluate", "runs", "ranked", "--split", "test"],
+        ["compare", "runs", "ranked", "--split", "test"],
+        ["localize", "--report", report, "--repo", project.git.path],
+        ["localize", "--report", report, "--checkpoint", "runs"],
+    ):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+    assert "ParserService.java" in done.stdout.split("2")[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["train", "tomcat"], "learning term vectors needs torch; run: pip install 'tosloc[encoder]'"),
+        (["train", "paper"], "the encoder reranker needs torch, transformers, accelerate; run: pip install"),
+        (["train", "tomact"], "the configurations that TosLoc ships are birt, default, "),
+        (["lab", "baselines"], "the laboratory needs torch, matplotlib, sklearn; run: pip install 'tosloc[lab]'"),
+    ],
+)
+def test_what_an_extra_brings_is_missed_in_a_sentence(
+    run: Run, project: toy.Toy, tmp_path: Path, command: list[str], sentence: str
+) -> None:
+    done = run(*command, "--repo", project.git.path, "--reports", project.reports(), "--out", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
