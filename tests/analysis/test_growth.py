@@ -171,6 +171,11 @@ def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -
     assert not root.has_error or language == "java"
 
 
+def test_names_are_compared_however_many_there_are() -> None:
+    text = "class A:\n    def f(self):\n" + "".join(f"        self.b{i} = (1)\n" for i in range(2000))
+    assert analyse(text, ".py").parsed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:

@@ -57,12 +57,13 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
     most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
     steps = reads = 0
+    parsed = False  # from then on queries read, names that they compare
 
     def read(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
         # within one step a scanner may read the rest of a line again from each of its characters: let the text end
-        return source[offset : offset + _READ_BYTES] if reads <= most_reads else b""
+        return source[offset : offset + _READ_BYTES] if reads <= most_reads or parsed else b""
 
     def too_much(_: int, __: bool) -> bool:
         nonlocal steps
@@ -75,6 +76,7 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     except (ValueError, RecursionError, MemoryError):
         parser.reset()  # else it goes on with this text
         return None
+    parsed = True
     return root if reads <= most_reads else None
 
 
