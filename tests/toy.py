@@ -75,7 +75,7 @@ def early_ones_keep_stage_ones_order(ranked: Path, out: Path, cases: Sequence[Ca
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
     """Small settings; one process."""
     values = {
-        "data": {"train": train, "validation": validation},
+        "data": {"train": train, "validation": validation, "suffixes": [".java"]},
         "run": {"jobs": 1},
         "stage_one": {**SMALL, **stage_one},
     }

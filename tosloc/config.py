@@ -60,7 +60,7 @@ class DataSettings(Section):
     """``[data]``: what is read and how it is split by time."""
 
     zone: str = "UTC"
-    suffixes: Words = (".java",)
+    suffixes: Words | Literal["auto"] = "auto"
     oldest: Annotated[float, Field(gt=0, le=1)] = 1.0
     train: Share = 0.8
     validation: Share = 0.1
@@ -74,13 +74,22 @@ class DataSettings(Section):
             raise ValueError(f"no time zone is called {_shown(zone)}; write one such as 'America/New_York'") from None
         return zone
 
-    @field_validator("suffixes")
+    @field_validator("suffixes", mode="before")
     @classmethod
-    def _dotted(cls, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    def _dotted(cls, suffixes: object) -> object:
+        if suffixes == "auto":
+            return suffixes
+        if not isinstance(suffixes, list | tuple):
+            raise ValueError(f"should be a list such as ['.java'], or 'auto', not {_shown(suffixes)}")
         for suffix in suffixes:
-            if not suffix.startswith(".") or len(suffix) < 2:
+            if not isinstance(suffix, str) or not suffix.startswith(".") or len(suffix) < 2:
                 raise ValueError(f"a suffix starts with a dot, such as '.java', not {_shown(suffix)}")
-        return suffixes
+        return tuple(suffixes)
+
+    @property
+    def named_suffixes(self) -> tuple[str, ...]:
+        """The suffixes that are named; empty where none is, which means every source language."""
+        return () if self.suffixes == "auto" else self.suffixes
 
     @model_validator(mode="after")
     def _room_for_test(self) -> Self:

@@ -18,6 +18,7 @@ import tosloc
 from tosloc.analysis.build import BuildReport
 from tosloc.analysis.facts import ANALYSER
 from tosloc.analysis.report_attributes import attributes_of
+from tosloc.analysis.report_languages import settled
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.data.datasets import Dataset, load_dataset
@@ -88,7 +89,8 @@ class ExperimentContext:
 
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        indexed = IndexedRepository(repo, store_path, config.data.suffixes, config.run.jobs)
+        config = settled(config, reports)
+        indexed = IndexedRepository(repo, store_path, config.data.named_suffixes, config.run.jobs)
         try:
             dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
             dataset = dataset.oldest(config.data.oldest)
@@ -256,7 +258,7 @@ def index(
     progress: Progress = silent,
 ) -> BuildReport:
     """Make the facts of one version's files."""
-    suffixes = config.data.suffixes if config is not None else ()
+    suffixes = config.data.named_suffixes if config is not None else ()
     jobs = config.run.jobs if config is not None else -1
     with Repository(repo_path) as repo:
         indexed = IndexedRepository(repo, store_path, suffixes, jobs)

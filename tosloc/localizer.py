@@ -230,7 +230,7 @@ class Localizer:
         """
         if repo is not None:
             # shipped weights serve any language, a learned checkpoint the files that it learned on
-            suffixes = () if self.provenance_.get("shipped") else self.config.data.suffixes
+            suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
             indexed = IndexedRepository(repo, store_path, suffixes, self.config.run.jobs)
             try:
                 self.open(indexed, revision, progress)

@@ -77,7 +77,7 @@ def train(
         watch.took("features of train and validation")
         if default == "shipped":
             default = shipped_stage_one() if config.stage_one.shipped and is_shipped() else None
-        localizer = Localizer(config)
+        localizer = Localizer(experiment.config)
         localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
         watch.took("fit and choice")
         training = _Training(experiment, localizer, tables.read, folder, watch, progress)

@@ -194,7 +194,7 @@ ENTITY = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passw
         (json.dumps(LINE).encode() + b"\n" + json.dumps(LINE | {"opened": "soon"}).encode(), "line 2"),
         (json.dumps(LINE | {"fixed": "A.java"}).encode(), "line 1"),
         (json.dumps(LINE | {"fix_commit": "f" * 40}).encode(), "is it the right one?"),
-        (json.dumps(LINE | {"fixed": ["A.py"]}).encode(), "no listed file ends with .java"),
+        (json.dumps(LINE | {"fixed": ["A.md"]}).encode(), "name its source suffixes"),
     ],
 )
 def test_files_of_reports(

@@ -201,7 +201,8 @@ def test_train_calls_the_experiment_and_prints_validation(
     ) -> Any:
         called.update(options, config=config, repo=repo, reports=reports, out=out, store=store, progress=progress)
         write_split(out / "validation")
-        return types.SimpleNamespace(provenance_={"splits": {"validation": 2}}, choice_=None)
+        settled = Config.of({"data": {"suffixes": [".js", ".mjs"]}}, "settled")
+        return types.SimpleNamespace(provenance_={"splits": {"validation": 2}}, choice_=None, config=settled)
 
     experiment("train", train)
     (tmp_path / "my.toml").write_text("[run]\nseed = 9")
@@ -213,7 +214,10 @@ def test_train_calls_the_experiment_and_prints_validation(
     assert called == paths | {"carry": True, "keep_features": False}
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].split() == ["all", "reports", "validation", "[95", "%]"]
-    assert printed.err == f"tosloc: for the test reports, run: tosloc evaluate {out} --split test\n"
+    assert printed.err.splitlines() == [
+        "tosloc: the files searched are .js .mjs, as the reports' fixed files are",
+        f"tosloc: for the test reports, run: tosloc evaluate {out} --split test",
+    ]
 
 
 def test_rank_and_index_call_the_experiment(

@@ -36,6 +36,16 @@ ConfigOption = Annotated[
 ]
 
 
+SuffixOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suffix",
+        help="Suffix of source files, such as .py; may be given several times.",
+        show_default="the configuration's, or of the languages of the fixed files",
+    ),
+]
+
+
 def train(
     repo: RepositoryOption,
     reports: ReportsOption,
@@ -49,6 +59,7 @@ def train(
         bool,
         typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for tosloc lab pool."),
     ] = False,
+    suffix: SuffixOption = None,
     stage_two: Annotated[
         bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
     ] = True,
@@ -73,10 +84,14 @@ def train(
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
+    if suffix:
+        settings = Config.of(settings.as_dict() | {"data": settings.data.model_dump() | _suffixes(suffix)}, "--suffix")
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     if stage_one is not None and not settings.stage_two.enabled:
         raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
+    if stage_one is not None and suffix:
+        raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
     with shown(progress) as callback:
         if stage_one is not None:
             learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
@@ -86,6 +101,9 @@ def train(
             )
     if learned.choice_ is not None and learned.choice_.note:
         print(f"tosloc: {learned.choice_.note}", file=sys.stderr)
+    if settings.data.suffixes == "auto" and stage_one is None:
+        found = " ".join(learned.config.data.named_suffixes)
+        print(f"tosloc: the files searched are {found}, as the reports' fixed files are", file=sys.stderr)
     if learned.provenance_["splits"]["validation"]:
         print_split(out, "validation")
     else:
@@ -165,7 +183,7 @@ def data(
     repo: RepositoryOption,
     reports: ReportsOption,
     zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
-    suffix: Annotated[list[str] | None, typer.Option("--suffix", help="Suffix of source files.")] = None,
+    suffix: SuffixOption = None,
     as_json: JsonOption = False,
     ever_fixed: Annotated[
         Path | None,
@@ -174,15 +192,19 @@ def data(
     progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold."""
+    from tosloc.analysis.report_languages import settled
     from tosloc.cli.printing import print_json, print_rows
     from tosloc.cli.progress import shown
+    from tosloc.config import Config
     from tosloc.data.datasets import describe, load_dataset
     from tosloc.data.git import Repository
     from tosloc.files import write_text
 
+    asked = Config.of({"data": {"zone": zone, **_suffixes(suffix)}}, "the options")
     with Repository(repo) as repository, shown(progress) as callback:
+        settings = settled(asked, reports).data
         dataset = load_dataset(
-            repository, reports, zone=zone, suffixes=frozenset(suffix or [".java"]), progress=callback
+            repository, reports, zone=zone, suffixes=frozenset(settings.named_suffixes), progress=callback
         )
     if ever_fixed is not None:
         paths = sorted({path for case in dataset.cases for path in case.fixed})
@@ -192,6 +214,11 @@ def data(
         print_json(rows)
     else:
         print_rows(rows)
+
+
+def _suffixes(named: list[str] | None) -> dict[str, list[str]]:
+    """The setting that the option makes; with the dot, where it was left out."""
+    return {"suffixes": [name if name.startswith(".") else f".{name}" for name in named]} if named else {}
 
 
 def _check_folder(out: Path) -> None:

@@ -74,7 +74,8 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     if not reports:
         raise ReportError(f"{name}: holds no report")
     if not any(report.listed for report in reports):
-        raise ReportError(f"{name}: no listed file ends with {', '.join(sorted(ends))}; name its source suffixes")
+        which = f"ends with {', '.join(sorted(ends))}" if len(ends) <= 10 else "is of a language that TosLoc knows"
+        raise ReportError(f"{name}: no listed file {which}; name its source suffixes")
     return reports
 
 

@@ -84,7 +84,7 @@ def bundle_training(
     Raises ToslocError when the folder keeps no feature tables.
     """
     tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
-    suffixes = frozenset(localizer.config.data.suffixes) or SOURCE_SUFFIXES
+    suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         # the tables' numbers of paths are those of the history, whatever has been read since

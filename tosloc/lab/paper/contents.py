@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tosloc.analysis.report_languages import settled
 from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
 from tosloc.experiment import fingerprint
@@ -70,8 +71,8 @@ def is_stored(project: Project, out: Path) -> bool:
 
 
 def _key(project: Project) -> str:
-    data = project.settings.data
-    return key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.suffixes))
+    data = settled(project.settings, project.reports).data
+    return key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.named_suffixes))
 
 
 def _stored(path: Path, key: str) -> dict[str, Any] | None:
@@ -83,10 +84,10 @@ def _stored(path: Path, key: str) -> dict[str, Any] | None:
 
 
 def _counted(project: Project, progress: Progress) -> dict[str, Any]:
-    data, progress = project.settings.data, named(progress, project)
+    data, progress = settled(project.settings, project.reports).data, named(progress, project)
     with Repository(project.repo) as repo:
         dataset = load_dataset(
-            repo, project.reports, zone=data.zone, suffixes=frozenset(data.suffixes), progress=progress
+            repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes), progress=progress
         )
     rows = {str(row["part"]): row for row in describe(dataset)}
     whole, test = rows["all"], rows["test"]

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.analysis.report_languages import settled
 from tosloc.analysis.traces import without_frames
 from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.data.datasets import load_dataset
@@ -133,8 +134,8 @@ def lengths(
     project: Project, out: Path, unit: str, count: Counter, versions: int = 0, progress: Progress = silent
 ) -> Lengths:
     """Lengths of a project's files and reports, of all before-fix versions or of so many, spread over time."""
-    data, progress = project.settings.data, named(progress, project)
-    suffixes = frozenset(data.suffixes)
+    data, progress = settled(project.settings, project.reports).data, named(progress, project)
+    suffixes = frozenset(data.named_suffixes)
     with Repository(project.repo) as repo:
         cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress).cases
         names = spread(list(dict.fromkeys(case.version for case in cases)), versions)
