@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.facts import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
 from tosloc.errors import CheckpointError
@@ -113,12 +113,12 @@ def _digest(path: Path) -> str:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error
 
 
-def weights_record(stage: StageOne, choice: Choice | None = None) -> dict[str, Any]:
-    """What weights.json holds of stage one."""
+def weights_record(stage: StageOne, choice: Choice | None = None, *, lizard: bool = False) -> dict[str, Any]:
+    """What weights.json holds of stage one, learned with or without lizard's complexity."""
     return {
         "schema": _SCHEMA,
         "tosloc": tosloc.__version__,
-        "analyser": ANALYSER,
+        "analyser": analyser(lizard),
         "digests": DIGESTS_FILE,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "mix": stage.ranker.weight_ if stage.ranker is not None else None,

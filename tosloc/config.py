@@ -155,6 +155,11 @@ class StageOneSettings(Section):
             raise ValueError("a feature stands in the list twice")
         return features
 
+    @property
+    def lizard(self) -> bool:
+        """Whether complexity is lizard's number, as in the paper, and not that of the syntax tree."""
+        return self.method == "paper"
+
 
 class TrainingSettings(Section):
     """``[stage_two.training]``: how the encoder reranker learns."""

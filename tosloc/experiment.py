@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import tosloc
 from tosloc.analysis.build import BuildReport
-from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.facts import analyser
 from tosloc.analysis.report_attributes import attributes_of
 from tosloc.analysis.report_languages import settled
 from tosloc.candidates import LabelledCandidates
@@ -39,7 +39,7 @@ from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import LabelledReports
 
-PACKAGES: Final = ("numpy", "scipy", "lizard", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+PACKAGES: Final = ("numpy", "scipy", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 
@@ -90,7 +90,9 @@ class ExperimentContext:
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
         config = settled(config, reports)
-        indexed = IndexedRepository(repo, store_path, config.data.named_suffixes, config.run.jobs)
+        indexed = IndexedRepository(
+            repo, store_path, config.data.named_suffixes, config.run.jobs, lizard=config.stage_one.lizard
+        )
         try:
             dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
             dataset = dataset.oldest(config.data.oldest)
@@ -143,17 +145,20 @@ class ExperimentContext:
 
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
-        made = Extraction(folder, self.repo.path, self.indexed.store_path, self.indexed.suffixes, names)
+        indexed = self.indexed
+        made = Extraction(folder, self.repo.path, indexed.store_path, indexed.suffixes, names, lizard=indexed.lizard)
         made.write_history(self.history_index, self.repo.path_names)
         return made
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
         two = self.config.stage_two
-        packages = (*PACKAGES, *(RERANKER_PACKAGES[two.reranker] if two.enabled else ()))
+        packages = [*PACKAGES, *(RERANKER_PACKAGES[two.reranker] if two.enabled else ())]
+        if self.indexed.lizard:
+            packages.append("lizard")
         return {
             "tosloc": tosloc.__version__,
-            "analyser": ANALYSER,
+            "analyser": analyser(self.indexed.lizard),
             "python": platform.python_version(),
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
@@ -260,8 +265,9 @@ def index(
     """Make the facts of one version's files."""
     suffixes = config.data.named_suffixes if config is not None else ()
     jobs = config.run.jobs if config is not None else -1
+    lizard = config is not None and config.stage_one.lizard
     with Repository(repo_path) as repo:
-        indexed = IndexedRepository(repo, store_path, suffixes, jobs)
+        indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
         try:
             return indexed.index([indexed.sources(revision)], progress)
         finally:

@@ -231,7 +231,9 @@ class Localizer:
         if repo is not None:
             # shipped weights serve any language, a learned checkpoint the files that it learned on
             suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
-            indexed = IndexedRepository(repo, store_path, suffixes, self.config.run.jobs)
+            indexed = IndexedRepository(
+                repo, store_path, suffixes, self.config.run.jobs, lizard=self.config.stage_one.lizard
+            )
             try:
                 self.open(indexed, revision, progress)
             finally:
@@ -276,7 +278,7 @@ class Localizer:
         checkpoint.write_stage_one(folder, stage)
         if self.reports_ is not None:
             checkpoint.write_known_reports(folder / checkpoint.REPORTS_FILE, *self.reports_)
-        record = checkpoint.weights_record(stage, self.choice_)
+        record = checkpoint.weights_record(stage, self.choice_, lizard=self.config.stage_one.lizard)
         if self.version_ is not None:
             _write_version(folder / checkpoint.VERSION_FILE, self.version_)
         if self.reranker_ is not None:

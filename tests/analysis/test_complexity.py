@@ -1,142 +1,219 @@
-"""Complexity is lizard's, number for number."""
+"""Decisions counted in the syntax tree, language by language."""
 
 from __future__ import annotations
 
-import lizard
 import pytest
 
-from tosloc.analysis import complexity as module
-from tosloc.analysis.complexity import Complexity, complexity_of, keyword_complexity
+from tosloc.analysis.complexity import Complexity
+from tosloc.analysis.facts import analyse
+from tosloc.analysis.grammars import GRAMMARS
+from tosloc.analysis.languages import language_named, language_of
 
-JAVA = """
-package a;
-@interface Note { int value() default 1; }
-public class Shop<T extends Comparable<? super T>> {
-    private final int x = ~1 + ~ 2;
-    // #lizard forgives
-    int skipped(int a) { if (a > 0) { return 1; } return 2; }
-    int open(int a, String b) throws E {
-        for (int i = 0; i < a && b != null || i > 3; i++) { a = a > 1 ? 2 : 3; } return a; }
-    void lambda() { run(() -> { if (x) { go(); } }); new Thread() { public void run() { while (true) { } } }.start(); }
-    enum Kind { A { int f() { return 1; } }, B;
-        int f() { switch (this) { case A: return 1; case B: return 2; } return 0; } }
-    record Pair(int a, String b) { Pair { if (a < 0) { throw new X(); } } int sum() { return a; } }
-    String text() { return "if (a && b) {" + '"' + "\\" }"; }
-    /* if (commented) { */
-    void tail() { try { go(); } catch (E e) { } finally { } }
-}
-"""
-C = """
-#include <a.h> // system
-#include "b.h"
-#if defined(A) && \\
-    B
-#elif C
+CASES = [
+    (
+        ".java",
+        """class Shop<T extends Base & Other<? super T>> {
+            static { if (outside) { } }
+            abstract void no();
+            Shop() { }
+            int open(int a, String b) {
+                for (int i = 0; i < a && b != null || i > 3; i++) { a = a > 1 ? 2 : 3; }
+                for (String c : d) { do { } while (x); }
+                Runnable r = () -> { if (b) { } };
+                try { } catch (A | B e) { } finally { }
+                switch (a) { case 1: case 2: default: }
+                return switch (a) { case 3, 4 -> 1; default -> 2; }; // if else
+            } }""",
+        (13, 2),
+    ),
+    (
+        ".py",
+        """if outside: pass
+def f(x):
+    if x and y or not z: pass
+    elif x: pass
+    else: pass
+    while x: pass
+    for i in x: pass
+    try: pass
+    except A: pass
+    except (B, C): pass
+    finally: pass
+    match x:
+        case 1: pass
+        case _: pass
+    return [a if b else c for a in d if e] + "if and"
+class A:
+    async def g(self):
+        def inner(): return 1 or 2
+""",
+        (17, 3),
+    ),
+    (
+        ".js",
+        """if (outside) {}
+function f(a) { for (;;) {} for (const b of a) {} while (1) {} do {} while (2); if (a && b || c) {} else if (d) {}
+  switch (a) { case 1: case 2: break; default: } try {} catch (e) {} finally {} return a ? b ?? c : d?.e }
+const g = () => { if (x) {} }, h = function () {};
+class A { m() {} get p() { return 1 } }""",
+        (19, 5),
+    ),
+    (
+        ".ts",
+        """abstract class A { abstract m(): void; n(a?: number): number { return a && b ? 1 : 2; } }
+type C = A extends B ? 1 : 2;
+const g = (x?: string) => { if (x) {} };
+declare function no(): void;""",
+        (5, 2),
+    ),
+    (
+        ".tsx",
+        "function F(p) { return <A b={p.c ? 1 : 2}>{p.d && <B/>} if for</A>; }",
+        (3, 1),
+    ),
+    (
+        ".c",
+        """#if defined(A) && B
 #endif
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
-typedef int (*handler)(int&& x);
-static int f(int a) { if (a && ~a) { return a ? 1 : 2; } return 0; }
-A::~A() { for (;;) { } }
-"""
+int no(int a);
+static int f(int a) { if (a && ~a) { return a ? 1 : 2; } else if (a || b) { }
+  for (;;) { while (1) { do { } while (2); } } switch (a) { case 1: case 2: default: ; } }""",
+        (11, 1),
+    ),
+    (
+        ".cpp",
+        """struct A { A(A&& other); int f(int&& x) { try { } catch (...) { }
+  for (auto& y : z) { } return x and y or z; } };
+A::~A() { auto g = [&](int a) { if (a) { } }; }""",
+        (7, 2),
+    ),
+    (
+        ".go",
+        """package a
+func f(a int) { if a > 1 && b { } else if c { }; for { }; for range x { }; switch a { case 1, 2: default: }
+  select { case <-c: default: }; g := func() { if a { } } }
+func (t *T) M() bool { return a || b }""",
+        (12, 3),
+    ),
+    (
+        ".cs",
+        """class A { A() { } ~A() { } int P { get { return a ?? 1; } set; } abstract void No();
+  int F(int? a) { foreach (var b in c) { } for (;;) { } while (x) { } if (a && b || d) { } else if (e) { }
+    switch (a) { case 1: case 2: break; default: break; } try { } catch (E e) when (f) { } return a > 1 ? 1 : 2; }
+  static A operator +(A a, A b) { int Local() { return 1; } return a switch { 1 => b, _ => a }; } }""",
+        (20, 6),
+    ),
+    (
+        ".rs",
+        """impl T for A { fn f(a: i32) -> Option<i32> {
+  if a > 3 && b { } else if let Some(x) = y { } while t || u { } for i in 0..3 { } loop { break; }
+  match a { 1 => 2, 2 | 3 => 4, _ if z => 5, _ => 6 }; g()?; let c = |x| if x { 1 } else { 2 }; None } }
+trait No { fn q(&self); }
+fn main() { }""",
+        (15, 2),
+    ),
+    (
+        ".kt",
+        """class A { val p: Int get() { return 1 }
+  constructor(a: Int) : this() { }
+  abstract fun no()
+  fun f(a: Int?) = when (a) { 1, 2 -> 3; is B -> 4; else -> 5 }
+  fun g() { if (a && b || c) { } else if (d) { }
+    for (i in 1..2) { }
+    while (x) { }
+    do { } while (x)
+    try { } catch (e: E) { }
+    val h = x ?: y } }""",
+        (16, 4),
+    ),
+    (
+        ".scala",
+        """object A { def no(): Unit
+  def f(x: Int) = if (x > 1 && x < 9 || y) 1 else x match { case 2 => 3; case _ if z => 4 }
+  def g = { for (i <- 1 to 2 if i > 1) yield i; while (t) { }; do { } while (u)
+    try { } catch { case e: E => 1 } } }""",
+        (13, 2),
+    ),
+    (
+        ".php",
+        """<?php
+function f($a) { foreach ($a as $b) { if ($b and $a || $c && $d xor $e) { } elseif ($z) { } else if ($q) { } }
+  for (;;) { } while (1) { } do { } while (2); switch ($a) { case 1: case 2: default: } try { } catch (E $e) { }
+  $a ?? $b; $a ? 1 : 2; $x = match ($a) { 1 => 2, 3, 4 => 5, default => 3 }; $g = fn($x) => $x; $h = function () { }; }
+enum No: string { case A = 'a'; }
+abstract class B { abstract function q(); }""",
+        (21, 3),
+    ),
+    (
+        ".rb",
+        """class A
+  def f(a)
+    return 1 if a && b || c and d or e
+    if a then 1 elsif b then 2 else 3 end
+    a.each { |c| c unless d }
+    while x do end
+    until y do end
+    for i in z do end
+    case v
+    when 1, 2 then 3
+    else 4
+    end
+    case w
+    in 1 then 2
+    end
+    begin
+    rescue E => e
+    ensure
+    end
+    a ? :b : :c
+    "if and"
+  end
+  def self.g; end
+end""",
+        (17, 2),
+    ),
+    (
+        ".swift",
+        """class A { init(a: Int) { } deinit { } var p: Int { get { return 1 } set { } }
+  func f(a: Int) -> Int { guard a > 1 else { return 2 }; if a > 3 && b || c { } else if d { }
+    for i in x where i > 1 { }
+    while t { }
+    repeat { } while u
+    switch v { case 1, 2: break; case 3 where x: break; default: break }
+    do { try z() } catch E.a { } catch { }
+    return a > 3 ? 4 : b ?? 5 } }
+protocol No { func q() }""",
+        (19, 5),
+    ),
+]  # fmt: skip
 
 
-def default(text: str, suffix: str) -> tuple[int, int]:
-    functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
-    return sum(function.cyclomatic_complexity for function in functions), len(functions)
+@pytest.mark.parametrize(("suffix", "text", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_decisions_of_functions(suffix: str, text: str, expected: tuple[int, int]) -> None:
+    facts = analyse(text, suffix)
+    assert (facts.complexity, facts.functions) == expected
+    assert facts.counted
 
 
-@pytest.mark.parametrize(
-    ("text", "suffix"),
-    [
-        (JAVA, ".java"),
-        (JAVA.replace("forgives", "forgive global"), ".java"),
-        (JAVA.replace("/* if", "/* GENERATED CODE if"), ".java"),
-        (JAVA[: len(JAVA) // 2], ".java"),
-        (JAVA[::-1], ".java"),
-        (C, ".c"),
-        (C, ".cpp"),
-        ("", ".java"),
-        (
-            "def f(x):\n    return 1 if x and y else 2\n\n\nclass A:\n"
-            "    def g(self):\n        for i in x:\n            pass\n",
-            ".py",
-        ),
-        ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
-        ("func (a *A) F() { if a != nil && b { for {} } }\n", ".go"),
-        ("fun main(a: Int) { when (a) { 1 -> x() else -> y() } }\n", ".kt"),
-        ("def f(x: Int) = if (x > 1 && x < 9) 1 else x match { case 2 => 3 case _ => 4 }\n", ".scala"),
-        ("class A { int F(int? a) { foreach (var b in c) { } return a ?? 1; } }\n", ".cs"),
-        ("func f(a: Int) -> Int { guard a > 1 else { return 2 }; return a > 3 ? 4 : 5 }\n", ".swift"),
-        ("fn f(a: i32) -> i32 { match a { 1 => 2, _ => if a > 3 || a < 0 { 4 } else { 5 } } }\n", ".rs"),
-        ("<?php function f($a) { foreach ($a as $b) { if ($b and $a) { } } }\n", ".php"),
-        ("def f(a)\n  return 1 if a && b\n  a.each { |c| c unless d }\nend\n", ".rb"),
-        ("function f(a) if a and b then while c do end elseif d then end end\n", ".lua"),
-        ("const f = <T>(a?: T): number => a ? 1 : 2;\nclass A { g() { for (;;) { } } }\n", ".ts"),
-        (
-            "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n",
-            ".py",
-        ),
-        (
-            "namespace a { namespace { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; } }",
-            ".cpp",
-        ),
-        ("def f[T: list[int]](a: T, *b):\n  async def g(): return [c for c in b if c]\n  return g\n", ".py"),
-        ("f(X) -> Y = fun(A) -> if A > 1 -> 2; true -> fun(B) -> B end end end, Y(X).\n", ".erl"),
-        (
-            "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n",
-            ".go",
-        ),
-    ],
-)
-def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:
-    measured = complexity_of(text, suffix)
-    assert (measured.total, measured.functions) == default(text, suffix)
-    assert measured.counted
+def test_every_grammar_counts() -> None:
+    assert {language_of(case[0]) for case in CASES} | {"jsx"} == GRAMMARS.keys()
+    assert all(language_named(language).lizard for language in GRAMMARS)
 
 
-def test_known_numbers() -> None:
-    assert complexity_of(
-        "class A { int f(int a) { return a > 0 && a < 9 ? 1 : 2; } void g() { } }", ".java"
-    ) == Complexity(4, 2, True)
+def test_without_a_grammar_keywords_are_counted() -> None:
+    facts = analyse("function f(a) if a and b then while c do end elseif d then end end", ".lua")
+    assert (facts.complexity, facts.functions, facts.counted) == (4, 1, False)
 
 
-def test_a_failing_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "void f() { if (a && b) { } for (;;) { } }"
-
-    def fail(*_: object) -> object:
-        raise IndexError
-
-    monkeypatch.setattr(lizard, "get_reader_for", fail)
-    assert complexity_of(text, ".java") == keyword_complexity(text)
-    assert not complexity_of(text, ".java").counted
-    assert complexity_of(text, ".java").total >= 3
+def test_by_lizard_where_it_is_asked() -> None:
+    text = "class A { int f(Map<?, ?> a) { if (a) { } return b ? 1 : 2; } }"
+    assert Complexity(3, 1, True) == Complexity(*_counted(text, lizard=False))
+    assert Complexity(3, 1, True) == Complexity(*_counted(text, lizard=True))
+    assert _counted("#if A && B\n#endif\nint f() { return 1; }", suffix=".c", lizard=True)[0] == 1
+    assert not _counted("x = 1", suffix=".sh", lizard=True)[2]
 
 
-def test_a_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert not complexity_of(JAVA, ".java").counted
-    assert not complexity_of("x = 1\n", ".py").counted
-
-
-def test_functions_inside_each_other_take_time_by_their_number() -> None:
-    """lizard's own names double with each level: of 40 levels it never came back."""
-    nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))
-    assert complexity_of(nested + " " * 300 + "pass\n", ".py") == Complexity(300, 300, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "suffix"),
-    [
-        ('\\"' * 20_000, ".ts"),
-        ("/* " * 20_000, ".rs"),
-        ("x = [" + "/[" * 20_000, ".js"),
-        ("<? extends A" + ", ? extends A" * 30 + " & B>", ".java"),
-        ("<" + "?" * 20_000, ".cs"),
-        ('\\"""' * 10_000, ".py"),
-        ("<? " + "/* " * 20_000 + " ?> */", ".php"),
-        ("{" * 20_000, ".ts"),
-        ("#" * 20_000, ".swift"),
-    ],
-)
-def test_what_lizard_would_never_finish_is_counted_by_keywords(text: str, suffix: str) -> None:
-    assert complexity_of(text, suffix) == keyword_complexity(text)
+def _counted(text: str, *, suffix: str = ".java", lizard: bool) -> tuple[int, int, bool]:
+    facts = analyse(text, suffix, lizard=lizard)
+    return facts.complexity, facts.functions, facts.counted

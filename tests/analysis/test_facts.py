@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tosloc.analysis.facts import ANALYSER, FIELDS, Facts, analyse, analyser_of
+from tosloc.analysis.facts import FIELDS, Facts, analyse, analyser, analyser_of
 from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
 
 SHOP = """/*
@@ -326,8 +326,9 @@ def test_languages_and_suffixes() -> None:
     assert {".java", ".kt", ".scala", ".py", ".h", ".tsx", ".rs", ".sh"} <= SOURCE_SUFFIXES
     assert not {".md", ".xml", ".properties", ".txt"} & SOURCE_SUFFIXES
     assert SOURCE_SUFFIXES <= LANGUAGES.keys()
-    assert ANALYSER in analyser_of("java")
-    assert "lizard" in ANALYSER
+    assert analyser() in analyser_of("java")
+    assert "lizard" not in analyser_of("java")
+    assert "lizard" in analyser_of("java", lizard=True)
     assert analyser_of("java") != analyser_of("python")
     prose = analyse("if this and that while those?", ".md")
     assert (prose.complexity, prose.functions) == (0, 0)

@@ -126,9 +126,21 @@ def test_a_new_analyser_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     blobs = list(FACTS)
     with FactStore(tmp_path / "facts.db") as store:
         store.put(rows(blobs))
-    monkeypatch.setattr(module, "analyser_of", lambda language: "facts99")
+    monkeypatch.setattr(module, "analyser_of", lambda language, lizard: "facts99")
     with FactStore(tmp_path / "facts.db") as store:
         assert store.missing(blobs, "java") == blobs
+
+
+def test_one_file_holds_facts_with_lizards_number_beside_those_without(tmp_path: Path) -> None:
+    text = "def f(a):\n    try:\n        a()\n    finally:\n        b()\n"
+    for lizard, numbers in ((False, [1]), (True, [2])):
+        with FactStore(tmp_path / "facts.db", lizard=lizard) as store:
+            assert store.missing(["a"], "python") == ["a"]
+            store.put([("a", "python", analyse(text, ".py", lizard=lizard))])
+            assert store.load(["a"], "python").complexity.tolist() == numbers
+    with FactStore(tmp_path / "facts.db") as store:
+        assert store.missing(["a"], "python") == []
+        assert store.load(["a"], "python").complexity.tolist() == [1]
 
 
 def test_tables_go_through_numpy_files(tmp_path: Path) -> None:
@@ -213,7 +225,7 @@ def test_facts_of_another_analyser_are_not_taken_for_these(tmp_path: Path, monke
     with FactStore(tmp_path / "facts.db") as store:
         store.put(rows(list(FACTS)))
         store._database.execute("UPDATE makers SET analyser = 'facts99'")
-    monkeypatch.setattr(module, "analyser_of", lambda language: "facts99")
+    monkeypatch.setattr(module, "analyser_of", lambda language, lizard: "facts99")
     with FactStore(tmp_path / "facts.db") as store, pytest.raises(DamagedFacts):
         store.load(list(FACTS))
 

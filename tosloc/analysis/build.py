@@ -58,7 +58,7 @@ class BuildReport:
     missing: int
     """Are not in the repository, or damaged there."""
     fallback: int
-    """Of the added ones, those that a parser or lizard could not read, or has no grammar for."""
+    """Of the added ones, those that no parser could read, or has no grammar for (or lizard could not)."""
 
 
 def build(
@@ -92,7 +92,7 @@ def build(
     added = missing = fallback = 0
     done = known
     progress("analysing", done, total)
-    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs))) as results:
+    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), store.lizard)) as results:
         for result in results:
             present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
             missing += len(result) - len(present)
@@ -129,11 +129,11 @@ def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
     return batches
 
 
-def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
+def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. What was in flight when a worker died is done again, blob by blob."""
     if jobs == 1 or len(batches) < 2:
         for batch in batches:
-            yield _analyse_batch(path, batch)
+            yield _analyse_batch(path, batch, lizard)
         return
     left = dict(enumerate(batches))
     while left:
@@ -142,7 +142,7 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Generator[_Result, 
         def calls(started: list[int] = started) -> Iterator[object]:
             for number, batch in tuple(left.items()):
                 started.append(number)
-                yield delayed(_analyse_numbered)(path, number, batch)
+                yield delayed(_analyse_numbered)(path, number, batch, lizard)
 
         try:
             # joblib balances long batches by itself: at most two wait for each worker
@@ -154,11 +154,11 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int) -> Generator[_Result, 
         except (BrokenLoky, BrokenProcessPool):
             for number in started:
                 if number in left:
-                    yield _one_by_one(path, left.pop(number))
+                    yield _one_by_one(path, left.pop(number), lizard)
 
 
-def _analyse_numbered(path: str, number: int, batch: _Batch) -> tuple[int, _Result]:
-    return number, _analyse_batch(path, batch)
+def _analyse_numbered(path: str, number: int, batch: _Batch, lizard: bool) -> tuple[int, _Result]:
+    return number, _analyse_batch(path, batch, lizard)
 
 
 @lru_cache(maxsize=1)
@@ -167,21 +167,25 @@ def _repository(path: str) -> Repository:
     return Repository(path)
 
 
-def _analyse_batch(path: str, batch: _Batch) -> _Result:
+def _analyse_batch(path: str, batch: _Batch, lizard: bool) -> _Result:
     contents = _repository(path).texts([task.blob for task in batch])
     return [
-        _Analysed(task.blob, task.language, None if data is None else pack_facts(analyse(decode(data), task.suffix)))
+        _Analysed(
+            task.blob,
+            task.language,
+            None if data is None else pack_facts(analyse(decode(data), task.suffix, lizard=lizard)),
+        )
         for task, (_, data) in zip(batch, contents, strict=True)
     ]
 
 
-def _one_by_one(path: str, batch: _Batch) -> _Result:
+def _one_by_one(path: str, batch: _Batch, lizard: bool) -> _Result:
     """The batch, each blob in a process that may die; one that does is analysed without a parser."""
     result: _Result = []
     with Worker() as worker:
         for task in batch:
             try:
-                result += worker.call(_analyse_batch, path, (task,))
+                result += worker.call(_analyse_batch, path, (task,), lizard)
             except BrokenProcessPool:
                 text = decode(next(data for _, data in _repository(path).texts([task.blob])) or b"")
                 result.append(_Analysed(task.blob, task.language, pack_facts(analyse(text, task.suffix, parse=False))))

@@ -1,6 +1,6 @@
 """What stage one needs to know of a source text: its terms by field and by 50-line chunk, its types, its complexity.
 
-Facts are a pure function of text, language and ``ANALYSER``, so they are made once for a blob and kept.
+Facts are a pure function of text, language and the analyser's version, so they are made once for a blob and kept.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import metadata
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from tosloc.analysis.complexity import LIZARD, complexity_of, keyword_complexity
+from tosloc.analysis.complexity import Complexity, keyword_complexity
 from tosloc.analysis.grammars import grammar_release
 from tosloc.analysis.languages import language_named, language_of
 from tosloc.analysis.outline import Outline, Span
@@ -29,10 +30,8 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 """Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
 TEXT_FIELDS: Final = FIELDS[:3]
 
-FACTS_VERSION: Final = 1
+FACTS_VERSION: Final = 2
 """Goes up when what is computed here changes."""
-ANALYSER: Final = f"facts{FACTS_VERSION}+{LIZARD}"
-"""Version of the facts, with lizard's release."""
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
@@ -47,9 +46,15 @@ _MARKUP = re.compile(
 
 
 @cache
-def analyser_of(language: str) -> str:
-    """The version of the facts of the language called so, for store keys: ``ANALYSER`` and its grammar's release."""
-    return "+".join((ANALYSER, *grammar_release(language)))
+def analyser(lizard: bool = False) -> str:
+    """Version of the facts; with lizard's release where complexity is its number, which changes between releases."""
+    return f"facts{FACTS_VERSION}" + (f"+lizard{metadata.version('lizard')}" if lizard else "")
+
+
+@cache
+def analyser_of(language: str, lizard: bool = False) -> str:
+    """Version of the facts of the language called so, for store keys: with the release of its grammar."""
+    return "+".join((analyser(lizard), *grammar_release(language)))
 
 
 @dataclass(slots=True)
@@ -81,7 +86,7 @@ class Facts:
     parsed: bool = True
     """False if the lexer had to stand in for a parser."""
     counted: bool = True
-    """False if keywords were counted because lizard failed or does not know the language."""
+    """False if keywords were counted for the complexity, where there is no grammar or no program."""
 
 
 class _Section(NamedTuple):
@@ -105,11 +110,12 @@ class _Numbering(dict[str, int]):
         return number
 
 
-def analyse(text: str, path_suffix: str, *, parse: bool = True) -> Facts:
+def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = False) -> Facts:
     """Facts of a file with this ``text`` whose path ends in ``path_suffix`` (with its dot, such as ".java").
 
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
-    expressions alone, for a text that brings a parser down.
+    expressions alone, for a text that brings a parser down. With ``lizard`` complexity is lizard's number, else that of
+    the syntax tree.
     """
     language = language_named(language_of(path_suffix))
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -119,9 +125,17 @@ def analyse(text: str, path_suffix: str, *, parse: bool = True) -> Facts:
     facts.lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     _count_terms(facts, source, outline)
     if language.lizard is not None:
-        measured = complexity_of(text, language.lizard) if parse else keyword_complexity(text)
+        by_lizard = language.lizard if lizard and parse else None
+        measured = outline.complexity if by_lizard is None else _lizard_complexity(text, by_lizard)
+        measured = measured or keyword_complexity(text)
         facts.complexity, facts.functions, facts.counted = measured.total, measured.functions, measured.counted
     return facts
+
+
+def _lizard_complexity(text: str, suffix: str) -> Complexity:
+    from tosloc.analysis.lizard_complexity import lizard_complexity  # lizard takes long to import
+
+    return lizard_complexity(text, suffix)
 
 
 def _chunk_count(lines: int) -> int:

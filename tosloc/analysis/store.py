@@ -1,7 +1,8 @@
 """The facts store: one SQLite file that keeps the facts of every blob once, and hands a version's worth out as arrays.
 
-Rows are keyed by blob, language and analyser. Writers may be several processes at once; a crash loses at most the batch
-in flight. What ``load`` returns does not depend on the order in which rows were written.
+Rows are keyed by blob, language and analyser; those of other analysers may stand beside them. Writers may be several
+processes at once; a crash loses at most the batch in flight. What ``load`` returns does not depend on the order in
+which rows were written.
 
 Every row has a checksum of what is in it and of what it was made of, and so has every batch of terms, whose numbers the
 rows hold; both are compared when they are read. Stores of earlier versions get theirs when they are first opened; an
@@ -68,8 +69,10 @@ class FactStore:
     store, is damaged, or was written by a newer TosLoc, and when the disk is full; the file stays consistent.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, lizard: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
+        self.lizard: Final = lizard
+        """Whether complexity is lizard's number: other facts, which one file may hold beside those without."""
         self._terms: dict[int, str] = {}
         self._last_term = 0  # highest number in _terms
         self._numbers: dict[str, int] = {}
@@ -128,7 +131,7 @@ class FactStore:
             for blob, language, facts in packed:
                 numbers = [fresh[term] if term in fresh else self._numbers[term] for term in facts.terms]
                 row = facts.with_numbers(blob, np.array(numbers, dtype=np.int32))
-                kept = checksum(_maker_checksum(language), stored_values(row))
+                kept = checksum(self._maker_checksum(language), stored_values(row))
                 added += self._database.execute(
                     f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO facts (maker, {_COLUMNS}, checksum)"
                     f" VALUES (?{', ?' * len(row)}, ?)",
@@ -184,7 +187,7 @@ class FactStore:
         self, blobs: Sequence[str], language: str, damaged: list[tuple[str, str]]
     ) -> Iterator[tuple[tuple[str, str], FactRow]]:
         """(blob, language) -> row of those that are here; ``damaged`` gets those that are not what was written."""
-        maker = _maker_checksum(language)
+        maker = self._maker_checksum(language)
         for *values, kept in self._rows(f"{_VALUES}, checksum", blobs, language):
             if kept is not None and _sum_of(maker, values) == kept:
                 yield (values[0], language), FactRow.of(values)
@@ -325,7 +328,8 @@ class FactStore:
     def _maker(self, language: str) -> int | None:
         if language not in self._makers:
             row = self._database.execute(
-                "SELECT id FROM makers WHERE language = ? AND analyser = ?", (language, analyser_of(language))
+                "SELECT id FROM makers WHERE language = ? AND analyser = ?",
+                (language, analyser_of(language, self.lizard)),
             ).fetchone()
             if row is None:
                 return None
@@ -337,11 +341,15 @@ class FactStore:
         found = self._maker(language)
         if found is None:
             self._database.execute(
-                "INSERT INTO makers (language, analyser) VALUES (?, ?)", (language, analyser_of(language))
+                "INSERT INTO makers (language, analyser) VALUES (?, ?)", (language, analyser_of(language, self.lizard))
             )
             found = self._maker(language)
             assert found is not None
         return found
+
+    def _maker_checksum(self, language: str) -> int:
+        """Of a language and its present analyser."""
+        return _crc(language, analyser_of(language, self.lizard))
 
     def _intern(self, terms: Iterable[str]) -> dict[str, int]:
         """Numbers of those terms that this object has not seen, given now to new ones. Within a transaction."""
@@ -406,11 +414,6 @@ def _checksum_of_terms(rows: Sequence[tuple[int, str]]) -> int:
 
 def _crc(language: str, analyser: str) -> int:
     return zlib.crc32(f"{language}\n{analyser}".encode())
-
-
-def _maker_checksum(language: str) -> int:
-    """Of a language and its present analyser."""
-    return _crc(language, analyser_of(language))
 
 
 def _files(number: int) -> str:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import tree_sitter
 
 from tosloc.analysis import grammars
+from tosloc.analysis.complexity import tree_complexity
 from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named
 from tosloc.analysis.lexer import lex
@@ -126,7 +127,8 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
     root = syntax_tree(source, language)
     if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
         return None
-    captures = captures_of(root, language, GRAMMARS[language].outline)
+    grammar = GRAMMARS[language]
+    captures = captures_of(root, language, grammar.outline + grammar.branches)
     if captures is None:
         return None
     return Outline(
@@ -135,6 +137,10 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
         types=names_of(source, captures, "type"),
         fields=names_of(source, captures, "field"),
         package=_package(source, captures),
+        complexity=tree_complexity(
+            [(node.start_byte, node.end_byte) for node in captures.get("function", ())],
+            [node.start_byte for node in captures.get("branch", ())],
+        ),
     )
 
 

@@ -87,17 +87,25 @@ class IndexedRepository:
     """A repository, its facts store and which files count as source."""
 
     def __init__(
-        self, repo: Repository, store_path: Path | None = None, suffixes: Iterable[str] = (), jobs: int = -1
+        self,
+        repo: Repository,
+        store_path: Path | None = None,
+        suffixes: Iterable[str] = (),
+        jobs: int = -1,
+        *,
+        lizard: bool = False,
     ) -> None:
         self.repo = repo
         self.store_path = store_path or default_store(repo)
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
+        self.lizard = lizard
+        """Whether complexity is lizard's number, and not that of the syntax tree."""
 
     @cached_property
     def store(self) -> FactStore:
         """The facts, opened (and made, if absent) when first asked for: wrong input leaves nothing behind."""
-        return FactStore(self.store_path)
+        return FactStore(self.store_path, lizard=self.lizard)
 
     def close(self) -> None:
         """Close the store; the repository belongs to the caller."""

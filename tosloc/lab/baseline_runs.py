@@ -12,6 +12,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.files import write_text
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
+from tosloc.index.repository import IndexedRepository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.settings import Profile, Settings, load_settings
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
@@ -165,10 +167,12 @@ class BaselineContexts:
         self._table = PathTable(names.names)
 
     def _complexities_of(self, snapshots: Sequence[Snapshot]) -> dict[str, int]:
-        indexed = self.experiment.indexed
-        indexed.index(snapshots, self.progress)
-        blobs = blobs_of(snapshots, indexed.suffixes)
-        table = indexed.corpus(snapshots).table
+        """By lizard, whatever stage one counts."""
+        ours = self.experiment.indexed
+        with closing(IndexedRepository(ours.repo, ours.store_path, ours.suffixes, ours.jobs, lizard=True)) as indexed:
+            indexed.index(snapshots, self.progress)
+            table = indexed.corpus(snapshots).table
+        blobs = blobs_of(snapshots, ours.suffixes)
         return {
             blob: int(number)
             for blob, number in zip(table.blobs, table.complexity.tolist(), strict=True)

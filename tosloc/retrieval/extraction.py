@@ -16,7 +16,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from tosloc.analysis.facts import ANALYSER
+from tosloc.analysis.facts import analyser
 from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
@@ -57,10 +57,17 @@ class Extraction:
     """The feature tables of one project, kept in a folder."""
 
     def __init__(
-        self, folder: Path, repo_path: Path, store_path: Path, suffixes: frozenset[str], names: Sequence[str]
+        self,
+        folder: Path,
+        repo_path: Path,
+        store_path: Path,
+        suffixes: frozenset[str],
+        names: Sequence[str],
+        *,
+        lizard: bool = False,
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
-        self.suffixes, self.names = suffixes, tuple(names)
+        self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
         self.term_bounds: TermBounds = NO_BOUNDS
         self.history_digest = ""
 
@@ -78,7 +85,7 @@ class Extraction:
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
         words = [(t.report.summary, t.report.description) for t in tasks]
-        version = f"{FEATURES_VERSION}+{ANALYSER}+{sorted(PRIOR_WEIGHTS.items())}"
+        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}"
         made_of: list[object] = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
         if self.term_bounds != NO_BOUNDS:
             made_of.append([self.term_bounds.least, self.term_bounds.most])
@@ -126,16 +133,17 @@ class _Worker:
 
 
 @lru_cache(maxsize=1)
-def _worker(repo_path: Path, store_path: Path, history_path: Path, digest: str) -> _Worker:
+def _worker(repo_path: Path, store_path: Path, lizard: bool, history_path: Path, digest: str) -> _Worker:
     history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
-    return _Worker(repo, FactStore(store_path), history, PathTable(paths))
+    return _Worker(repo, FactStore(store_path, lizard=lizard), history, PathTable(paths))
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
-    worker = _worker(extraction.repo_path, extraction.store_path, extraction.history_path, extraction.history_digest)
+    places = (extraction.repo_path, extraction.store_path, extraction.lizard, extraction.history_path)
+    worker = _worker(*places, extraction.history_digest)
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
     corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None

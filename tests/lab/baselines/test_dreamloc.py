@@ -16,7 +16,7 @@ import torch
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, project
-from tosloc.analysis.complexity import complexity_of
+from tosloc.analysis.lizard_complexity import lizard_complexity
 from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
@@ -119,7 +119,7 @@ def test_a_file_that_was_ever_fixed_stands_half_above_the_others() -> None:
 
 def test_complexity_is_the_sum_over_functions() -> None:
     text = "class A { void f(int a) { if (a > 1 && a < 3) {} } void g(int a) { if (a>1) {} if (a>2) {} if (a>3) {} } }"
-    assert complexity_of(text, ".java").total == 7
+    assert lizard_complexity(text, ".java").total == 7
 
 
 FRUIT = {
