@@ -100,7 +100,8 @@ class ExperimentContext:
             versions = list(dict.fromkeys(case.version for case in dataset.cases))
             if facts:
                 indexed.index([indexed.snapshot(version) for version in versions], progress)
-            history = indexed.history(list(dict.fromkeys(case.fix_commit for case in dataset.cases)), progress)
+            tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
+            history = indexed.history(list(tips), progress)
             history_index = indexed.build_history(history, dataset.cases, config.history.max_files)
         except BaseException:
             indexed.close()
@@ -168,7 +169,7 @@ class ExperimentContext:
                 "sha256": fingerprint(self.reports),
                 "cases": len(self.dataset.cases),
             },
-            "newest fix": self.dataset.cases[-1].fix_commit,
+            "newest fix": self.dataset.cases[-1].fix_commit or self.dataset.cases[-1].version,
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
 

@@ -58,11 +58,11 @@ class Case:
 
     report: BugReport
     fix_commit: str
-    """Full id of the fixing commit."""
+    """Full id of the fixing commit; "" where the data names the version alone."""
     version: str
-    """Full id of the before-fix version, the fix's first parent."""
+    """Full id of the before-fix version: the fix's first parent, unless the data names it."""
     fixed_at: int
-    """Committer time of the fix, seconds since 1970, UTC."""
+    """Committer time of the fix, seconds since 1970, UTC; of the version where the fix is not known."""
     listed: tuple[str, ...]
     """Source files that the data lists as fixed, sorted."""
     fixed: tuple[str, ...]

@@ -27,6 +27,8 @@ import numpy as np
 from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import Facts, analyser_of
+from tosloc.analysis.function_rows import pack_functions, unpack_functions
+from tosloc.analysis.functions import FunctionFacts, functions_analyser_of
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning
 
 SCHEMA: Final = 1
@@ -58,6 +60,12 @@ _UPGRADE: Final = """
 ALTER TABLE facts ADD COLUMN checksum INTEGER;
 CREATE TABLE term_batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
+_FUNCTIONS_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS functions (
+    id INTEGER PRIMARY KEY, blob TEXT NOT NULL, maker INTEGER NOT NULL REFERENCES makers (id),
+    payload BLOB NOT NULL, checksum INTEGER NOT NULL, UNIQUE (blob, maker))
+"""
+"""Made when the first functions are written; earlier versions take no notice of it."""
 _LONGEST: Final = 1 << 28
 """Bytes of a row or value; a damaged length is not believed beyond it."""
 
@@ -76,7 +84,7 @@ class FactStore:
         self._terms: dict[int, str] = {}
         self._last_term = 0  # highest number in _terms
         self._numbers: dict[str, int] = {}
-        self._makers: dict[str, int] = {}
+        self._makers: dict[tuple[str, str], int] = {}
         self.absent: set[str] = set()
         """Blobs that the last ``load`` or ``check`` found no facts of."""
         self.unreadable: set[str] = set()
@@ -182,6 +190,41 @@ class FactStore:
             found = {blob for (blob, _), _ in self._sound_rows(wanted, language, damaged)}
         self._check_none(damaged)
         self.absent = set(wanted) - found
+
+    def functions(self, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], FunctionFacts]:
+        """(blob, language) -> its functions by the present analyser, of those that are here and whole.
+
+        The others are to be made: a row that is not what was written is as good as none.
+        """
+        by_language: dict[str, list[str]] = {}
+        for blob, language in dict.fromkeys(wanted):
+            by_language.setdefault(language, []).append(blob)
+        found: dict[tuple[str, str], FunctionFacts] = {}
+        with self._explained():
+            if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'functions'").fetchone():
+                return found
+            for language, blobs in by_language.items():
+                analyser = functions_analyser_of(language)
+                maker = self._maker(language, analyser)
+                query = "SELECT blob, payload, checksum FROM functions WHERE maker = ? AND blob IN"
+                for blob, payload, kept in [] if maker is None else self._select(query, blobs, maker):
+                    with suppress(TypeError, ValueError, zlib.error):  # TypeError: no bytes
+                        if _sum_of_functions(language, analyser, blob, payload) == kept:
+                            found[blob, language] = unpack_functions(payload)
+        return found
+
+    def put_functions(self, batch: Iterable[tuple[str, str, FunctionFacts]]) -> None:
+        """Write the functions of (blob, language, facts) in one transaction, over those that are there."""
+        packed = [(blob, language, pack_functions(facts)) for blob, language, facts in batch]
+        with self._explained(), self._transaction():
+            self._database.execute(_FUNCTIONS_TABLE)
+            for blob, language, payload in packed:
+                analyser = functions_analyser_of(language)
+                row = (blob, self._own_maker(language, analyser), payload)
+                self._database.execute(
+                    "INSERT OR REPLACE INTO functions (blob, maker, payload, checksum) VALUES (?, ?, ?, ?)",
+                    (*row, _sum_of_functions(language, analyser, blob, payload)),
+                )
 
     def _sound_rows(
         self, blobs: Sequence[str], language: str, damaged: list[tuple[str, str]]
@@ -325,25 +368,25 @@ class FactStore:
     def _damaged(self, reason: str) -> StoreError:
         return StoreError(f"{self.path}: the facts store is damaged ({reason}); delete it and index again")
 
-    def _maker(self, language: str) -> int | None:
-        if language not in self._makers:
-            row = self._database.execute(
-                "SELECT id FROM makers WHERE language = ? AND analyser = ?",
-                (language, analyser_of(language, self.lizard)),
-            ).fetchone()
+    def _maker(self, language: str, analyser: str | None = None) -> int | None:
+        """Number of an analyser of the language, of facts unless another is named."""
+        key = (language, analyser or analyser_of(language, self.lizard))
+        if key not in self._makers:
+            row = self._database.execute("SELECT id FROM makers WHERE language = ? AND analyser = ?", key).fetchone()
             if row is None:
                 return None
-            self._makers[language] = row[0]
-        return self._makers[language]
+            self._makers[key] = row[0]
+        return self._makers[key]
 
-    def _own_maker(self, language: str) -> int:
-        """Number of the language's present analyser, given now if it has none. Within a transaction."""
-        found = self._maker(language)
+    def _own_maker(self, language: str, analyser: str | None = None) -> int:
+        """The same, given now if it has none. Within a transaction."""
+        found = self._maker(language, analyser)
         if found is None:
             self._database.execute(
-                "INSERT INTO makers (language, analyser) VALUES (?, ?)", (language, analyser_of(language, self.lizard))
+                "INSERT INTO makers (language, analyser) VALUES (?, ?)",
+                (language, analyser or analyser_of(language, self.lizard)),
             )
-            found = self._maker(language)
+            found = self._maker(language, analyser)
             assert found is not None
         return found
 
@@ -414,6 +457,11 @@ def _checksum_of_terms(rows: Sequence[tuple[int, str]]) -> int:
 
 def _crc(language: str, analyser: str) -> int:
     return zlib.crc32(f"{language}\n{analyser}".encode())
+
+
+def _sum_of_functions(language: str, analyser: str, blob: str, payload: bytes) -> int:
+    """Of a blob's functions, its name and what made them."""
+    return zlib.crc32(payload, zlib.crc32(blob.encode(), _crc(language, analyser)))
 
 
 def _files(number: int) -> str:

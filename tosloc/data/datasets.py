@@ -36,9 +36,9 @@ class Dataset:
     """Labelled bugs of one repository, in the order of their fixes."""
 
     cases: tuple[Case, ...]
-    """Ordered by time of the fix, then the fix's id, then the report's."""
+    """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
     unresolved: tuple[Unresolved, ...]
-    """Reports whose fix was not found, or has no parent; in the order of the file."""
+    """Reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
     labelled: Mapping[str, LabelledReport]
     """Report id -> what the file says of it, published ranks and status included."""
     files: Mapping[str, int]
@@ -103,29 +103,36 @@ def load_dataset(
 ) -> Dataset:
     """The cases of a file of labelled reports (see ``read_reports``), resolved in ``repository``.
 
-    The version of a case is the first parent of its fix; its ground truth are the listed files that this version has.
+    The version of a case is the first parent of its fix, or the one that the report names; its ground truth are the
+    listed files that this version has.
     A listed class name (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports are
     never lost: what cannot be resolved is in ``unresolved``. Raises ReportError when the file cannot be read, or none
     of its reports belongs to this repository.
     """
     reports = read_reports(path, zone, suffixes=suffixes)
-    fixes, unresolved = _fixes(repository, reports)
-    if not fixes:
-        raise ReportError(f"{path}: no fix of its {len(reports)} reports is in {repository.path}; is it the right one?")
+    fixes, unresolved = _fixes(repository, [report for report in reports if report.version is None])
+    versions, more_unresolved = _versions(repository, [report for report in reports if report.version is not None])
+    if not fixes and not versions:
+        what = "fix" if any(report.version is None for report in reports) else "version"
+        raise ReportError(
+            f"{path}: no {what} of its {len(reports)} reports is in {repository.path}; is it the right one?"
+        )
     cases: list[Case] = []
     files: dict[str, int] = {}
     listed_files = _ListedFiles(repository.path_names)
-    ordered = sorted(fixes, key=lambda fix: (fix[1].committed_at, fix[1].id, fix[0].report.id))
-    for number, (labelled, fix) in enumerate(ordered, start=1):  # neighbours in time: their versions share most
-        snapshot = repository.snapshot(fix.parents[0], suffixes)
+    found = [(report, fix, fix.id, fix.parents[0]) for report, fix in fixes]
+    found += [(report, version, "", version.id) for report, version in versions]
+    ordered = sorted(found, key=lambda one: (one[1].committed_at, one[1].id, one[0].report.id))
+    for number, (labelled, commit, fix, version) in enumerate(ordered, start=1):
+        snapshot = repository.snapshot(version, suffixes)  # neighbours in time: their versions share most
         listed, fixed = listed_files.resolve(labelled.listed, snapshot)
         report = labelled.report
-        cases.append(Case(report, fix.id, snapshot.commit, fix.committed_at, listed, fixed))
+        cases.append(Case(report, fix, snapshot.commit, commit.committed_at, listed, fixed))
         files[report.id] = len(snapshot)
         progress("reading versions", number, len(ordered))
     return Dataset(
         tuple(sorted(cases, key=fix_order)),
-        tuple(unresolved),
+        tuple(_in_file_order((*unresolved, *more_unresolved), reports)),
         {report.report.id: report for report in reports},
         files,
     )
@@ -157,8 +164,26 @@ def _fixes(
             fixes.append((report, infos[fix]))
         else:
             unresolved.append(Unresolved(report, f"its fix {fix} has no parent, so no version is before it"))
+    return fixes, unresolved
+
+
+def _versions(
+    repository: Repository, reports: Sequence[LabelledReport]
+) -> tuple[list[tuple[LabelledReport, CommitInfo]], list[Unresolved]]:
+    """Reports with the version that they name, and the others with the reason."""
+    resolved = repository.resolve_many(report.version for report in reports if report.version)
+    known = {name: commit for name, commit in resolved.items() if commit is not None}
+    infos = {info.id: info for info in repository.commits(dict.fromkeys(known.values()))}
+    named = [(report, report.version or "") for report in reports]
+    return (
+        [(report, infos[known[name]]) for report, name in named if name in known],
+        [Unresolved(report, f"no commit {name} in the repository") for report, name in named if name not in known],
+    )
+
+
+def _in_file_order(unresolved: Iterable[Unresolved], reports: Sequence[LabelledReport]) -> list[Unresolved]:
     order = {report.report.id: number for number, report in enumerate(reports)}
-    return fixes, sorted(unresolved, key=lambda item: order[item.report.report.id])
+    return sorted(unresolved, key=lambda item: order[item.report.report.id])
 
 
 def _confirmed(repository: Repository, report: LabelledReport) -> str | None:

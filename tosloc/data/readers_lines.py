@@ -1,12 +1,32 @@
-"""Our own format: one JSON object a line, ``{id, summary, description, opened, fix_commit, fixed}``."""
+"""Our own format: one JSON object a line, ``{id, summary, description, opened, fix_commit, fixed}``.
+
+In place of ``fix_commit`` it may name the ``version`` to search. What the fix changed within files may follow:
+``functions`` ({path: [qualified name]}), ``methods`` ([{path, name, start}], lines after the fix) and ``changed_lines``
+([[path, first, last]]).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from tosloc.data.report_file import LabelledReport, ReportFile, json_of, source_files, text_field, time_of
+from tosloc.data.report_file import (
+    ChangedFunction,
+    Json,
+    LabelledReport,
+    ReportFile,
+    clean,
+    json_of,
+    source_files,
+    text_field,
+    time_of,
+)
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
+
+
+MOST_LINES: Final = 1 << 31
+"""No file has a line of such a number."""
 
 
 def line_reports(file: ReportFile) -> Iterator[LabelledReport]:
@@ -27,6 +47,9 @@ def line_reports(file: ReportFile) -> Iterator[LabelledReport]:
         fixed = record["fixed"]
         if not isinstance(fixed, list) or not all(isinstance(path, str) for path in fixed):
             raise ReportError(f"{where}: 'fixed' must be a list of paths")
+        fix, version = text_field(record, "fix_commit", where), text_field(record, "version", where)
+        if fix and version:
+            raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
         yield LabelledReport(
             BugReport(
                 text_field(record, "id", where),
@@ -34,7 +57,54 @@ def line_reports(file: ReportFile) -> Iterator[LabelledReport]:
                 text_field(record, "description", where),
                 time_of(record["opened"], file.zone, where),
             ),
-            text_field(record, "fix_commit", where) or None,
+            fix or None,
             source_files(fixed, file.suffixes),
             text_field(record, "status", where),
+            version=version or None,
+            functions=tuple(dict.fromkeys((*_functions(record, where), *_methods(record, where)))),
+            changed_lines=tuple(_changed_lines(record, where)),
         )
+
+
+def _functions(record: Json, where: str) -> Iterator[ChangedFunction]:
+    by_path = record.get("functions")
+    if by_path is None:
+        return
+    if not isinstance(by_path, dict):
+        raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
+    for path, names in by_path.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
+        yield from (ChangedFunction(clean(path), clean(name)) for name in names if name)
+
+
+def _methods(record: Json, where: str) -> Iterator[ChangedFunction]:
+    methods = record.get("methods")
+    if methods is None:
+        return
+    if not isinstance(methods, list):
+        raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+    for method in methods:
+        match method:
+            case {"path": str(path), "name": str(name), "start": int(start)} if _is_line(start):
+                yield ChangedFunction(clean(path), clean(name), start)
+            case _:
+                raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+
+
+def _changed_lines(record: Json, where: str) -> Iterator[tuple[str, int, int]]:
+    changed = record.get("changed_lines")
+    if changed is None:
+        return
+    if not isinstance(changed, list):
+        raise ReportError(f"{where}: 'changed_lines' must be a list of [path, first, last]")
+    for one in changed:
+        match one:
+            case [str(path), int(first), int(last)] if _is_line(first) and _is_line(last) and first <= last:
+                yield clean(path), first, last
+            case _:
+                raise ReportError(f"{where}: 'changed_lines' must be a list of [path, first, last]")
+
+
+def _is_line(number: int) -> bool:
+    return not isinstance(number, bool) and 1 <= number < MOST_LINES

@@ -36,6 +36,16 @@ MOST_TAGS: Final = 2_000_000
 """Tags of its XML, or of the XML inside a spreadsheet: five times those of the largest published one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedFunction:
+    """A function that a fix changed, as data names it."""
+
+    path: str
+    name: str
+    start: int = 0
+    """Its first line after the fix; 0 where the data gives none, and then the name is the qualified one before it."""
+
+
 @dataclass(frozen=True)
 class LabelledReport:
     """A bug report with its answer, as a file of reports lists it: nothing is checked against a repository yet."""
@@ -53,6 +63,12 @@ class LabelledReport:
     """When the tracker says that the bug was fixed; only formats without commits have it."""
     bug: str = ""
     """The tracker's number: the report's id without the ``#2`` of a repeated one."""
+    version: str | None = None
+    """The commit to search, where the data names that in place of the fix."""
+    functions: tuple[ChangedFunction, ...] = ()
+    """Truth of the function level; each once."""
+    changed_lines: tuple[tuple[str, int, int], ...] = ()
+    """(path, first line, last line) of what the fix changed, in ``version``."""
 
     def __post_init__(self) -> None:
         if not self.bug:

@@ -1,0 +1,458 @@
+"""The functions, methods and classes of a source text, with the terms of each: facts of their own, made when asked for.
+
+A function's text is its comment (that which ends right above it), its decorators, annotations or attributes, and its
+body; a nested function is part of the one around it. A class is what is left of it without its methods. Lines are from
+the first decorator, annotation or attribute to the end; a comment above is not among them, since a change of it is
+no change of the function. Functions without a name are part of what is around them, unless they are assigned to one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tree_sitter
+from scipy.sparse import csr_array
+
+from tosloc.analysis.grammars import grammar_release, query
+from tosloc.analysis.languages import language_of
+from tosloc.analysis.syntax import Captures, syntax_tree
+from tosloc.analysis.text import identifier_terms, words
+from tosloc.records import IntArray, LongArray
+
+KINDS: Final = ("function", "method", "class")
+FUNCTIONS_VERSION: Final = 1
+"""Goes up when what is computed here changes."""
+
+MAX_FUNCTIONS: Final = 10_000
+"""Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
+MAX_DEPTH: Final = 8
+"""Definitions that stand deeper are part of what is around them."""
+
+_JAVASCRIPT: Final = """
+    [(function_declaration) (generator_function_declaration) (method_definition)] @function
+    [(class_declaration) (class name: (_))] @class
+    (variable_declarator value: [(arrow_function) (function_expression) (generator_function)]) @function
+    (assignment_expression right: [(arrow_function) (function_expression) (generator_function)]) @function
+    (pair value: [(arrow_function) (function_expression) (generator_function)]) @function
+    (variable_declarator name: (identifier) value: (class)) @class
+    [(variable_declarator name: (identifier) value: (object)) (assignment_expression right: (object))] @scope
+    [(export_statement) (lexical_declaration) (variable_declaration)] @around
+    (decorator) @above
+"""
+_TYPESCRIPT: Final = (
+    _JAVASCRIPT
+    + """
+    [(abstract_class_declaration) (interface_declaration) (enum_declaration)] @class
+    (public_field_definition value: [(arrow_function) (function_expression)]) @function
+"""
+)
+_C: Final = """
+    (function_definition) @function
+    [(struct_specifier name: (_) body: (_)) (union_specifier name: (_) body: (_))
+     (enum_specifier name: (_) body: (_))] @class
+    (preproc_function_def) @function
+"""
+_QUERIES: Final = {
+    "java": """
+        [(method_declaration) (constructor_declaration) (compact_constructor_declaration)
+         (annotation_type_element_declaration)] @function
+        (variable_declarator value: (lambda_expression)) @function
+        [(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)
+         (annotation_type_declaration)] @class
+    """,
+    "python": """
+        (function_definition) @function
+        (class_definition) @class
+        (assignment left: (identifier) right: (lambda)) @function
+        (decorated_definition) @around
+        (expression_statement (string) @comment)
+    """,
+    "javascript": _JAVASCRIPT + "(field_definition value: [(arrow_function) (function_expression)]) @function",
+    "jsx": _JAVASCRIPT + "(field_definition value: [(arrow_function) (function_expression)]) @function",
+    "typescript": _TYPESCRIPT,
+    "tsx": _TYPESCRIPT,
+    "c": _C,
+    "cpp": _C + "(class_specifier name: (_) body: (_)) @class (template_declaration) @around",
+    "go": """
+        [(function_declaration) (method_declaration)] @function
+        (var_spec value: (expression_list (func_literal))) @function
+        (short_var_declaration left: (expression_list . (identifier) .) right: (expression_list (func_literal)))
+            @function
+        (type_spec type: [(struct_type) (interface_type)]) @class
+        [(type_declaration) (var_declaration)] @around
+    """,
+    "csharp": """
+        [(method_declaration) (constructor_declaration) (destructor_declaration) (operator_declaration)
+         (conversion_operator_declaration) (indexer_declaration) (local_function_statement)
+         (property_declaration)] @function
+        [(class_declaration) (interface_declaration) (struct_declaration) (enum_declaration)
+         (record_declaration)] @class
+    """,
+    "rust": """
+        [(function_item) (macro_definition)] @function
+        (let_declaration pattern: (identifier) value: (closure_expression)) @function
+        [(struct_item) (enum_item) (union_item) (trait_item)] @class
+        (impl_item) @scope
+        (attribute_item) @above
+    """,
+    "kotlin": """
+        [(function_declaration) (secondary_constructor)] @function
+        (property_declaration (variable_declaration) [(lambda_literal) (anonymous_function)]) @function
+        [(class_declaration) (object_declaration) (companion_object)] @class
+    """,
+    "scala": """
+        [(function_definition) (function_declaration)] @function
+        (val_definition pattern: (identifier) value: (lambda_expression)) @function
+        [(class_definition) (object_definition) (trait_definition) (enum_definition)] @class
+    """,
+    "php": """
+        [(function_definition) (method_declaration)] @function
+        (assignment_expression left: (variable_name) right: [(anonymous_function) (arrow_function)]) @function
+        [(class_declaration) (interface_declaration) (trait_declaration) (enum_declaration)] @class
+    """,
+    "ruby": """
+        [(method) (singleton_method)] @function
+        (assignment left: [(identifier) (constant)] right: (lambda)) @function
+        [(class) (module)] @class
+    """,
+    "swift": """
+        [(function_declaration) (init_declaration) (deinit_declaration) (subscript_declaration)
+         (protocol_function_declaration)] @function
+        (property_declaration value: (lambda_literal)) @function
+        [(class_declaration) (protocol_declaration)] @class
+    """,
+}
+"""Language -> what is a function, a class, only a scope of names, a node around a definition, or stands above one."""
+_COMMENTS: Final = {
+    "java": ("line_comment", "block_comment"),
+    "rust": ("line_comment", "block_comment"),
+    "kotlin": ("line_comment", "block_comment"),
+    "scala": ("comment", "block_comment"),
+    "swift": ("comment", "multiline_comment"),
+}
+"""Node types of comments, where they are not ``comment`` alone."""
+_NAMELESS: Final = {
+    "init_declaration": "init",
+    "deinit_declaration": "deinit",
+    "subscript_declaration": "subscript",
+    "secondary_constructor": "constructor",
+    "companion_object": "Companion",
+    "indexer_declaration": "this",
+}
+_NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
+"""Fields of nodes that hold the name of what they define; the first that a node has."""
+_DECLARATORS: Final = frozenset(
+    "function_declarator pointer_declarator reference_declarator parenthesized_declarator attributed_declarator"
+    " array_declarator".split()
+)
+_DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
+"""Parts of what a function of JavaScript is assigned to that are no names of a class."""
+_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*,?\s*\)$")
+_MAX_NAME: Final = 200
+_MAX_RUBBLE: Final = 2_000
+"""A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
+_MAX_ABOVE: Final = 500
+"""Comments and attributes above one definition."""
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
+
+    names: tuple[str, ...] = ()
+    """(N,) qualified names, ``Class.method``; overloads have the same."""
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(N,) places in ``KINDS``."""
+    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(N,) first lines, from 1."""
+    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(N,) last lines."""
+    terms: tuple[str, ...] = ()
+    """(T,) distinct terms, sorted."""
+    offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
+    places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(Q,) places in ``terms``, ascending in a function."""
+    code: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often the term stands in the function's code and strings, at most 255."""
+    comments: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often it stands in its comments and documentation, at most 255."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class _Definition(NamedTuple):
+    """A function or class, in bytes of the source."""
+
+    begin: int
+    """Where its text begins: that of the comment above it."""
+    start: int
+    """Where it begins itself, with decorators, annotations or attributes."""
+    end: int
+    name: str
+    kind: int
+    """Place in ``KINDS``."""
+    parent: int
+    """Number of the definition around it; -1 if there is none."""
+
+
+def functions_of(text: str, suffix: str) -> FunctionFacts:
+    """Functions and classes of a file with this ``text`` whose path ends in ``suffix`` (with its dot).
+
+    None of a language without a grammar and of what is no program; nothing in a text raises.
+
+    >>> facts = functions_of("class A:\\n    @property\\n    def size(self):\\n        return self.items", ".py")
+    >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
+    (('A', 'A.size'), [1, 2], [4, 4])
+    """
+    language = language_of(suffix)
+    if language not in _QUERIES:
+        return FunctionFacts()
+    source = text.encode("utf-8", "replace")
+    captures = _captures(source, language)
+    comments = _spans(source, captures, "comment")
+    return _facts(source, _definitions(source, captures, comments), comments)
+
+
+@cache
+def functions_analyser_of(language: str) -> str:
+    """The version of the function facts of the language called so, for store keys."""
+    return "+".join((f"functions{FUNCTIONS_VERSION}", *grammar_release(language)))
+
+
+@cache
+def _query_of(language: str) -> str:
+    comments = " ".join(f"({kind})" for kind in _COMMENTS.get(language, ("comment",)))
+    return f"{_QUERIES[language]} [{comments}] @comment"
+
+
+def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
+    """Beginnings and ends of the nodes captured as ``name``, without a line break at the end."""
+    return sorted(
+        {(node.start_byte, node.end_byte - source.endswith(b"\n", 0, node.end_byte)) for node in captures.get(name, ())}
+    )
+
+
+# Definitions
+
+
+def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]) -> list[_Definition]:
+    """The named functions and classes, in the order of their beginnings; one lies inside another or outside it."""
+    comments_by_end = {end: start for start, end in comments}
+    above_by_end = {end: start for start, end in _spans(source, captures, "above")}
+    definitions: list[_Definition] = []
+    scopes: list[tuple[int, str, int, bool]] = []
+    """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
+    wrapped: tuple[int, int] | None = None
+    last_end = 0
+    for start, end, role, node in _nodes(captures):
+        if role == "around":
+            if wrapped is None or wrapped[1] <= start:
+                wrapped = (start, end)
+            continue
+        if wrapped is not None:
+            if end <= wrapped[1] <= end + 2:  # a semicolon and a line break
+                start, end = wrapped
+            wrapped = None
+        while scopes and scopes[-1][0] <= start:
+            scopes.pop()
+        _, outer, parent, in_class = scopes[-1] if scopes else (0, "", -1, False)
+        name = _name_of(node)
+        if not name or len(scopes) == MAX_DEPTH:
+            continue
+        qualified = f"{outer}.{name}" if outer else name
+        if role == "scope":
+            scopes.append((end, qualified, parent, True))
+            continue
+        start = _attached(source, start, above_by_end)
+        begin = max(_attached(source, start, comments_by_end), definitions[parent].begin if parent >= 0 else 0)
+        begin = max(begin, min(last_end, start))
+        kind = 2 if role == "class" else int(in_class or "." in name)
+        definitions.append(_Definition(begin, start, end, qualified, kind, parent))
+        scopes.append((end, qualified, len(definitions) - 1, kind == 2))
+        last_end = end if parent < 0 else last_end
+        if len(definitions) == MAX_FUNCTIONS:
+            break
+    return definitions
+
+
+def _nodes(captures: Captures) -> Iterator[tuple[int, int, str, tree_sitter.Node]]:
+    """Beginning, end and role of each node that defines something or is around what does; outer ones first."""
+    found: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
+    for role in ("class", "function", "scope", "around"):
+        for node in captures.get(role, ()):
+            found.setdefault((node.start_byte, -node.end_byte), (role, node))
+    for start, minus_end in sorted(found):
+        role, node = found[start, minus_end]
+        yield start, -minus_end, role, node
+
+
+def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
+    """Where the spans begin that end right above ``start``, with no blank line between; ``start`` without any."""
+    for _ in range(_MAX_ABOVE):
+        end = start
+        while end > 0 and source[end - 1] in b" \t\r\n":
+            end -= 1
+        if end not in by_end or source.count(b"\n", end, start) > 1:
+            break
+        start = by_end[end]
+    return start
+
+
+def _captures(source: bytes, language: str) -> Captures:
+    """What the language's query finds; nothing in what is no program."""
+    root = syntax_tree(source, language)
+    if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
+        return {}
+    try:
+        return tree_sitter.QueryCursor(query(language, _query_of(language))).captures(root)
+    except (ValueError, RecursionError, MemoryError):
+        return {}
+
+
+def _name_of(node: tree_sitter.Node) -> str:
+    """Dotted name of a definition's node; "" if it has none."""
+    if node.type in _NAMELESS:
+        return _NAMELESS[node.type]
+    if node.type in ("operator_declaration", "conversion_operator_declaration"):
+        found = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "" if found is None else f"operator {_text(found)}"
+    found = next((child for name in _NAME_FIELDS if (child := node.child_by_field_name(name)) is not None), None)
+    if found is None and node.type == "property_declaration":  # Kotlin's has no fields
+        found = next(iter(node.named_children), None)
+    for _ in range(16):
+        if found is None or found.type not in _DECLARATORS:
+            break
+        found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
+    if found is None:
+        return ""
+    name = _dotted(_text(found.child_by_field_name("type") or found if found.type == "operator_cast" else found))
+    if found.type == "operator_cast":
+        return f"operator {name}"
+    receiver = node.child_by_field_name("receiver")
+    owner = None if receiver is None else _RECEIVER.search(_text(receiver))
+    return name if owner is None else f"{owner[1]}.{name}"
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"")[: 4 * _MAX_NAME].decode("utf-8", "replace")
+
+
+def _dotted(written: str) -> str:
+    """A name as it is written in the source, with dots between its parts, without arguments and quotation marks.
+
+    >>> _dotted("Foo.prototype.main"), _dotted("a::List<T>::operator<"), _dotted("'on click'"), _dotted("$x")
+    ('Foo.main', 'a.List.operator<', 'on click', 'x')
+    """
+    before, operator, after = written.partition("operator")
+    if operator and (before[-1:].isalnum() or after[:1].isalnum()):
+        before, operator, after = written, "", ""
+    while (shorter := _BRACKETS.sub("", before)) != before:
+        before = shorter
+    parts = [" ".join(part.strip(" \t\r\n'\"`$#&*:").split()) for part in before.replace("::", ".").split(".")]
+    kept = [part for part in parts if part and part not in _DROPPED]
+    if operator:
+        kept.append("".join(f"operator{after}".split()))
+    return ".".join(kept)[:_MAX_NAME]
+
+
+# Terms
+
+
+def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
+    """The definitions with their lines and the terms of their texts.
+
+    S stretches of the source, each in one definition and either comment or not; I identifiers, T terms, N functions.
+    """
+    N = len(definitions)
+    if not N:
+        return FunctionFacts()
+    identifiers: dict[str, int] = {}
+    tokens: list[list[int]] = []
+    holders: list[tuple[list[int], bool]] = []
+    for start, end, innermost, is_comment in _stretches(definitions, comments):
+        found = words(source[start:end].decode("utf-8", "replace"))
+        if found:
+            tokens.append([identifiers.setdefault(word, len(identifiers)) for word in found])
+            holders.append((list(_held_by(definitions, innermost)), is_comment))
+    expanded = [identifier_terms(identifier) for identifier in identifiers]
+    terms = sorted({term for some in expanded for term in some})
+    number_of = {term: number for number, term in enumerate(terms)}
+    terms_IT = _counts([[number_of[term] for term in some] for some in expanded], len(terms))
+    terms_ST = _counts(tokens, len(identifiers)) @ terms_IT
+    by_kind = []
+    for wanted in (False, True):
+        rows: list[list[int]] = [[] for _ in range(N)]
+        for stretch, (numbers, is_comment) in enumerate(holders):
+            if is_comment == wanted:
+                for number in numbers:
+                    rows[number].append(stretch)
+        by_kind.append(_counts(rows, len(tokens)) @ terms_ST)
+    code_NT, comments_NT = by_kind
+    both_NT = csr_array(code_NT + comments_NT)  # the pairs that either has
+    both_NT.sort_indices()
+    lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
+    starts = np.array([one.start for one in definitions])
+    last = np.array([max(one.end - 1, one.start) for one in definitions])
+    rows_Q = np.repeat(np.arange(N), np.diff(both_NT.indptr))
+    return FunctionFacts(
+        names=tuple(one.name for one in definitions),
+        kinds=np.array([one.kind for one in definitions], dtype=np.uint8),
+        starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
+        ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
+        terms=tuple(terms),
+        offsets=both_NT.indptr.astype(np.int64),
+        places=both_NT.indices.astype(np.int32),
+        code=_bytes(code_NT, rows_Q, both_NT.indices),
+        comments=_bytes(comments_NT, rows_Q, both_NT.indices),
+    )
+
+
+def _bytes(counts: csr_array, rows: LongArray, columns: LongArray) -> npt.NDArray[np.uint8]:
+    """Values at places of a sparse matrix, at most 255."""
+    values = np.asarray(counts[rows, columns]).reshape(-1) if len(rows) else np.zeros(0)
+    return np.minimum(values, 255).astype(np.uint8)
+
+
+def _counts(rows: Sequence[Sequence[int]], width: int) -> csr_array:
+    """Sparse matrix that holds in row r how often each number occurs in ``rows[r]``."""
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter((column for row in rows for column in row), dtype=np.int64, count=int(starts[-1]))
+    return csr_array((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(rows), width))
+
+
+def _stretches(
+    definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, int, bool]]:
+    """Beginning, end, innermost definition, and whether it is comment, of the pieces of the source that one holds."""
+    places = {place for one in definitions for place in (one.begin, one.end)}
+    cuts = sorted(places.union(*comments) if comments else places)
+    opened: list[int] = []
+    following = comment = 0
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        while opened and definitions[opened[-1]].end <= start:
+            opened.pop()
+        while following < len(definitions) and definitions[following].begin <= start:
+            opened.append(following)
+            following += 1
+        while comment < len(comments) and comments[comment][1] <= start:
+            comment += 1
+        if opened:
+            yield start, end, opened[-1], comment < len(comments) and comments[comment][0] <= start
+
+
+def _held_by(definitions: Sequence[_Definition], innermost: int) -> Iterator[int]:
+    """The definitions whose text a piece in ``innermost`` is: that one, and the functions right around it."""
+    yield innermost
+    parent = definitions[innermost].parent
+    while parent >= 0 and definitions[parent].kind != 2:
+        yield parent
+        parent = definitions[parent].parent
