@@ -265,7 +265,7 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
         while scopes and scopes[-1][0] <= start:
             scopes.pop()
         _, outer, parent, in_class = scopes[-1] if scopes else (0, "", -1, False)
-        name = _name_of(node)
+        name = _name_of(source, node)
         if not name or len(scopes) == MAX_DEPTH:
             continue
         qualified = f"{outer}.{name}" if outer else name
@@ -318,13 +318,13 @@ def _captures(source: bytes, language: str) -> Captures:
         return {}
 
 
-def _name_of(node: tree_sitter.Node) -> str:
+def _name_of(source: bytes, node: tree_sitter.Node) -> str:
     """Dotted name of a definition's node; "" if it has none."""
     if node.type in _NAMELESS:
         return _NAMELESS[node.type]
     if node.type in ("operator_declaration", "conversion_operator_declaration"):
         found = node.child_by_field_name("operator") or node.child_by_field_name("type")
-        return "" if found is None else f"operator {_text(found)}"
+        return "" if found is None else f"operator {_text(source, found)}"
     found = next((child for name in _NAME_FIELDS if (child := node.child_by_field_name(name)) is not None), None)
     if found is None and node.type == "property_declaration":  # Kotlin's has no fields
         found = next(iter(node.named_children), None)
@@ -334,16 +334,17 @@ def _name_of(node: tree_sitter.Node) -> str:
         found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
     if found is None:
         return ""
-    name = _dotted(_text(found.child_by_field_name("type") or found if found.type == "operator_cast" else found))
+    name = _dotted(_text(source, found.child_by_field_name("type") or found if found.type == "operator_cast" else found))
     if found.type == "operator_cast":
         return f"operator {name}"
     receiver = node.child_by_field_name("receiver")
-    owner = None if receiver is None else _RECEIVER.search(_text(receiver))
+    owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
 
 
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"")[: 4 * _MAX_NAME].decode("utf-8", "replace")
+def _text(source: bytes, node: tree_sitter.Node) -> str:
+    # not node.text: of a tree that was parsed piece by piece it puts the whole source together, each time
+    return source[node.start_byte : min(node.end_byte, node.start_byte + 4 * _MAX_NAME)].decode("utf-8", "replace")
 
 
 def _dotted(written: str) -> str:

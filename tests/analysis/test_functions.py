@@ -1,0 +1,584 @@
+"""Functions and classes of source texts: names, lines and terms, in each language, and in texts that are no programs."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from tests.analysis.test_growth import UNITS, grown
+from tosloc.analysis.function_rows import pack_functions, unpack_functions
+from tosloc.analysis.functions import KINDS, MAX_FUNCTIONS, FunctionFacts, functions_of
+from tosloc.analysis.grammars import GRAMMARS
+from tosloc.analysis.languages import language_named, language_of
+from tosloc.analysis.store import FactStore
+
+
+def outline(text, suffix):
+    """(name, kind, first line, last line) of each definition."""
+    facts = functions_of(text, suffix)
+    kinds = [KINDS[kind] for kind in facts.kinds]
+    return list(zip(facts.names, kinds, facts.starts.tolist(), facts.ends.tolist(), strict=True))
+
+
+def counts(text, suffix, name):
+    """term -> (in code, in comments) of the first definition of a name."""
+    facts = functions_of(text, suffix)
+    pairs = slice(*facts.offsets[facts.names.index(name) :][:2].tolist())
+    columns = (facts.places[pairs], facts.code[pairs], facts.comments[pairs])
+    return {facts.terms[place]: (int(code), int(comments)) for place, code, comments in zip(*columns, strict=True)}
+
+
+PYTHON = '''\
+import os
+
+# What draw is for
+@cached
+@retry(times=3)
+def draw(canvas):
+    """Draw a shape."""
+    def inner():
+        return "colour"
+    return inner
+
+
+class Shape(Base):
+    """A closed figure."""
+    sides = 3
+
+    class Corner:
+        @property
+        def angle(self):
+            return 1
+        @angle.setter
+        def angle(self, value):
+            pass
+
+    async def area(self): pass
+
+
+double = lambda x: 2 * x
+if True:
+    def conditional(): pass
+'''
+JAVA = """\
+package a;
+
+/** A queue of jobs. */
+@Deprecated
+public class Queue<T> extends Base {
+    /** Takes the next one. */
+    @Override
+    public T take() {
+        return new Object() { void hidden() {} };
+    }
+    public T take(int timeout) { return null; }
+    Runnable stopper = () -> stop();
+    Queue() {}
+    enum State { OPEN { void close() {} } }
+    record Entry(int x) { Entry {} }
+    @interface Marker { int value(); }
+}
+"""
+JAVASCRIPT = """\
+Queue.prototype.take = function () { return 1; };
+exports.open = () => 1;
+module.exports = { close: function() {}, again() {} };
+const Timer = class { start() {} };
+const handlers = { click: () => 2 };
+export class View extends Base {
+  state = {};
+  render = () => {};
+  get size() { return 1; }
+  set size(value) {}
+}
+function* numbers() { [1].map(function () {}); }
+export default function () {}
+"""
+TYPESCRIPT = """\
+@Component({})
+export class View {
+  @Input() value = 1;
+  handler = (event: Event): void => {};
+  @Listener()
+  draw(): void;
+  draw(colour?: string): void {}
+}
+abstract class Base { abstract area(): number }
+interface Shape { area(): number }
+namespace inner { export function helper() {} }
+enum Colour { red }
+export const load = async (path: string) => 1;
+"""
+C = """\
+static int *find(int key) { return 0; }
+struct node { int key; };
+#define MAX(a, b) \\
+    ((a) > (b) ? (a) : (b))
+int prototype(void);
+"""
+CPP = """\
+namespace outer::inner {
+// A list
+template <class T>
+class List : Base {
+    List();
+    ~List() {}
+    T* at(int place) const { auto f = [](int x) { return x; }; }
+    operator bool() { return true; }
+};
+}
+template <> int* List<int>::at(int place) { return 0; }
+void outer::inner::clear() {}
+bool List::operator==(const List& other) {}
+int (*choose(int))(int) {}
+"""
+GO = """\
+package p
+
+// Server serves.
+type Server struct { port int }
+
+// Serve does it.
+func (s *Server) Serve() {}
+func (list List[T]) Len() int { return 0 }
+func main() { stop := func() {} }
+var hook = func() {}
+"""
+CSHARP = """\
+namespace N.M {
+    [Serializable]
+    class Queue<T> : Base {
+        public Queue() {}
+        int Size { get { return 1; } set { } }
+        int this[int place] { get { return 1; } }
+        public static Queue operator +(Queue a, Queue b) { return a; }
+        void Take() { int Local(int x) { return x; } }
+        void Take(int timeout) {}
+    }
+    record Entry(int X);
+}
+"""
+RUST = """\
+/// Finds it.
+#[inline]
+#[must_use]
+fn find() { let inner = |x| x; }
+impl<T> Trait for Queue<T> { fn take(&self) {} }
+pub struct Queue { size: usize }
+trait Trait { fn needed(&self); fn given(&self) {} }
+mod tests { fn helper() {} }
+macro_rules! twice { () => {} }
+"""
+KOTLIN = """\
+package a
+
+/** A queue. */
+@Ann
+class Queue(val size: Int) {
+    companion object {
+        fun empty() {}
+    }
+    constructor(text: String) : this(1) { }
+    fun String.extended() = 1
+    val twice = { x: Int -> 2 * x }
+}
+object Single {
+    fun only() {}
+}
+val made = fun(x: Int): Int { return x }
+"""
+SCALA = """\
+/** A queue. */
+@ann class Queue(size: Int) {
+  def take(n: Int): Int = { def inner = 1; n }
+  def take(): Int = 1
+  val twice = (x: Int) => 2 * x
+}
+object Single { def only = 1 }
+trait Shape { def area: Int }
+"""
+PHP = """\
+<?php
+namespace N;
+/** A queue. */
+#[Attribute]
+class Queue {
+    public function take() { }
+}
+function open() {}
+$close = function($x) { return 1; };
+$again = fn($x) => $x;
+interface Shape { function area(); }
+"""
+RUBY = """\
+module Jobs
+  # A queue
+  class Queue < Base
+    def take; end
+    def self.open; end
+    def empty?; end
+  end
+  STOP = ->(x) { x }
+end
+class Jobs::Other
+  def ==(other); end
+end
+"""
+SWIFT = """\
+/// A queue
+@objc
+class Queue: Base {
+  @IBAction func take(count: Int) { }
+  init() {}
+  deinit { }
+  let twice = { (x: Int) in 2 * x }
+}
+extension Outer.Inner { func extended() {} }
+protocol Shape { func area() }
+"""
+LANGUAGES = {
+    "python": (
+        ".py",
+        PYTHON,
+        [
+            ("draw", "function", 4, 10),
+            ("draw.inner", "function", 8, 9),
+            ("Shape", "class", 13, 25),
+            ("Shape.Corner", "class", 17, 23),
+            ("Shape.Corner.angle", "method", 18, 20),
+            ("Shape.Corner.angle", "method", 21, 23),
+            ("Shape.area", "method", 25, 25),
+            ("double", "function", 28, 28),
+            ("conditional", "function", 30, 30),
+        ],
+    ),
+    "java": (
+        ".java",
+        JAVA,
+        [
+            ("Queue", "class", 4, 17),
+            ("Queue.take", "method", 7, 10),
+            ("Queue.take.hidden", "function", 9, 9),
+            ("Queue.take", "method", 11, 11),
+            ("Queue.stopper", "method", 12, 12),
+            ("Queue.Queue", "method", 13, 13),
+            ("Queue.State", "class", 14, 14),
+            ("Queue.State.close", "method", 14, 14),
+            ("Queue.Entry", "class", 15, 15),
+            ("Queue.Entry.Entry", "method", 15, 15),
+            ("Queue.Marker", "class", 16, 16),
+            ("Queue.Marker.value", "method", 16, 16),
+        ],
+    ),
+    "javascript": (
+        ".js",
+        JAVASCRIPT,
+        [
+            ("Queue.take", "method", 1, 1),
+            ("open", "function", 2, 2),
+            ("close", "function", 3, 3),
+            ("again", "function", 3, 3),
+            ("Timer", "class", 4, 4),
+            ("Timer.start", "method", 4, 4),
+            ("handlers.click", "method", 5, 5),
+            ("View", "class", 6, 11),
+            ("View.render", "method", 8, 8),
+            ("View.size", "method", 9, 9),
+            ("View.size", "method", 10, 10),
+            ("numbers", "function", 12, 12),
+        ],
+    ),
+    "typescript": (
+        ".ts",
+        TYPESCRIPT,
+        [
+            ("View", "class", 1, 8),
+            ("View.handler", "method", 4, 4),
+            ("View.draw", "method", 7, 7),
+            ("Base", "class", 9, 9),
+            ("Shape", "class", 10, 10),
+            ("helper", "function", 11, 11),
+            ("Colour", "class", 12, 12),
+            ("load", "function", 13, 13),
+        ],
+    ),
+    "c": (".c", C, [("find", "function", 1, 1), ("node", "class", 2, 2), ("MAX", "function", 3, 4)]),
+    "cpp": (
+        ".cc",
+        CPP,
+        [
+            ("List", "class", 3, 9),
+            ("List.~List", "method", 6, 6),
+            ("List.at", "method", 7, 7),
+            ("List.operator bool", "method", 8, 8),
+            ("List.at", "method", 11, 11),
+            ("outer.inner.clear", "method", 12, 12),
+            ("List.operator==", "method", 13, 13),
+            ("choose", "function", 14, 14),
+        ],
+    ),
+    "go": (
+        ".go",
+        GO,
+        [
+            ("Server", "class", 4, 4),
+            ("Server.Serve", "method", 7, 7),
+            ("List.Len", "method", 8, 8),
+            ("main", "function", 9, 9),
+            ("main.stop", "function", 9, 9),
+            ("hook", "function", 10, 10),
+        ],
+    ),
+    "csharp": (
+        ".cs",
+        CSHARP,
+        [
+            ("Queue", "class", 2, 10),
+            ("Queue.Queue", "method", 4, 4),
+            ("Queue.Size", "method", 5, 5),
+            ("Queue.this", "method", 6, 6),
+            ("Queue.operator +", "method", 7, 7),
+            ("Queue.Take", "method", 8, 8),
+            ("Queue.Take.Local", "function", 8, 8),
+            ("Queue.Take", "method", 9, 9),
+            ("Entry", "class", 11, 11),
+        ],
+    ),
+    "rust": (
+        ".rs",
+        RUST,
+        [
+            ("find", "function", 2, 4),
+            ("find.inner", "function", 4, 4),
+            ("Queue.take", "method", 5, 5),
+            ("Queue", "class", 6, 6),
+            ("Trait", "class", 7, 7),
+            ("Trait.given", "method", 7, 7),
+            ("helper", "function", 8, 8),
+            ("twice", "function", 9, 9),
+        ],
+    ),
+    "kotlin": (
+        ".kt",
+        KOTLIN,
+        [
+            ("Queue", "class", 4, 12),
+            ("Queue.Companion", "class", 6, 8),
+            ("Queue.Companion.empty", "method", 7, 7),
+            ("Queue.constructor", "method", 9, 9),
+            ("Queue.extended", "method", 10, 10),
+            ("Queue.twice", "method", 11, 11),
+            ("Single", "class", 13, 15),
+            ("Single.only", "method", 14, 14),
+            ("made", "function", 16, 16),
+        ],
+    ),
+    "scala": (
+        ".scala",
+        SCALA,
+        [
+            ("Queue", "class", 2, 6),
+            ("Queue.take", "method", 3, 3),
+            ("Queue.take.inner", "function", 3, 3),
+            ("Queue.take", "method", 4, 4),
+            ("Queue.twice", "method", 5, 5),
+            ("Single", "class", 7, 7),
+            ("Single.only", "method", 7, 7),
+            ("Shape", "class", 8, 8),
+            ("Shape.area", "method", 8, 8),
+        ],
+    ),
+    "php": (
+        ".php",
+        PHP,
+        [
+            ("Queue", "class", 4, 7),
+            ("Queue.take", "method", 6, 6),
+            ("open", "function", 8, 8),
+            ("close", "function", 9, 9),
+            ("again", "function", 10, 10),
+            ("Shape", "class", 11, 11),
+            ("Shape.area", "method", 11, 11),
+        ],
+    ),
+    "ruby": (
+        ".rb",
+        RUBY,
+        [
+            ("Jobs", "class", 1, 9),
+            ("Jobs.Queue", "class", 3, 7),
+            ("Jobs.Queue.take", "method", 4, 4),
+            ("Jobs.Queue.open", "method", 5, 5),
+            ("Jobs.Queue.empty?", "method", 6, 6),
+            ("Jobs.STOP", "method", 8, 8),
+            ("Jobs.Other", "class", 10, 12),
+            ("Jobs.Other.==", "method", 11, 11),
+        ],
+    ),
+    "swift": (
+        ".swift",
+        SWIFT,
+        [
+            ("Queue", "class", 2, 8),
+            ("Queue.take", "method", 4, 4),
+            ("Queue.init", "method", 5, 5),
+            ("Queue.deinit", "method", 6, 6),
+            ("Queue.twice", "method", 7, 7),
+            ("Outer.Inner", "class", 9, 9),
+            ("Outer.Inner.extended", "method", 9, 9),
+            ("Shape", "class", 10, 10),
+            ("Shape.area", "method", 10, 10),
+        ],
+    ),
+}
+"""Language -> suffix, text, its definitions."""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_language_has_its_definitions_with_their_lines(language):
+    suffix, text, expected = LANGUAGES[language]
+    assert language_of(suffix) == language
+    assert outline(text, suffix) == expected
+
+
+def test_markup_in_code_is_read_by_the_grammars_that_know_it():
+    component = "export const App = () => <div onClick={() => 1}/>;\n"
+    assert outline(component, ".tsx") == outline(component, ".jsx") == [("App", "function", 1, 1)]
+
+
+def test_every_grammar_has_its_definitions():
+    """A language with a grammar but without a query of definitions would have no functions."""
+    texts = {language: text for language, (_, text, _) in LANGUAGES.items()}
+    texts |= {"jsx": JAVASCRIPT, "tsx": TYPESCRIPT}
+    for language in GRAMMARS:
+        assert len(functions_of(texts[language], language_named(language).suffixes[0]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_broken_source_keeps_what_is_whole(language):
+    suffix, text, expected = LANGUAGES[language]
+    broken = text + "\n}}} def ( class {{{ '\n"
+    assert len(set(outline(broken, suffix)) & set(expected)) >= len(expected) // 2
+    assert functions_of(text[: len(text) // 2], suffix) is not None
+
+
+@pytest.mark.parametrize("text", ["", "\0\0\0", "\ud800def f(): pass", "\ufeffdef f(): pass", "def f(): pass\r\n" * 3])
+def test_odd_texts_do_no_harm(text):
+    for suffix in (".py", ".java", ".unheard-of", ".sql"):
+        functions_of(text, suffix)
+
+
+def test_a_language_without_a_grammar_has_no_functions():
+    assert outline("create function f() begin end", ".sql") == []
+
+
+def test_a_functions_text_is_its_comment_its_decorators_and_its_body():
+    terms = counts(PYTHON, ".py", "draw")
+    assert terms["draw"] == (1, 2)  # the name; the comment above and the documentation
+    assert terms["retri"] == (1, 0)
+    assert terms["colour"] == (1, 0)  # a nested function is part of the one around it
+    assert "import" not in terms
+
+
+def test_a_class_is_what_is_left_of_it_without_its_methods():
+    terms = counts(PYTHON, ".py", "Shape")
+    assert terms["figur"] == (0, 1)
+    assert terms["side"] == (1, 0)
+    assert not {"angl", "area", "corner"} & set(terms)
+
+
+def test_a_comment_belongs_to_what_follows_it_at_once():
+    text = "/* far */\n\n/* near */\n// nearer\nint f() { return a; }\n\nint unrelated;\n/* last */\n"
+    terms = counts(text, ".c", "f")
+    assert terms["near"] == terms["nearer"] == (0, 1)
+    assert not {"far", "unrel", "last"} & set(terms)
+
+
+def test_counts_end_at_255():
+    assert counts("def f():\n" + "    call()\n" * 300, ".py", "f")["call"] == (255, 0)
+
+
+def test_more_functions_than_a_file_has_are_left_out():
+    begin = time.process_time()
+    facts = functions_of("def f(): pass\n" * 20_000, ".py")
+    assert len(facts) == MAX_FUNCTIONS
+    assert time.process_time() - begin < 5
+
+
+def test_deep_nesting_is_bounded():
+    depth = 300
+    nested = "".join("    " * level + f"def level{level}():\n" for level in range(depth)) + "    " * depth + "deepest()\n"
+    facts = functions_of(nested, ".py")
+    assert len(facts) == 8
+    assert "deepest" in counts(nested, ".py", facts.names[-1])
+    assert max(map(len, facts.names)) < 100
+    braces = "function f() {" * 3_000 + "}" * 3_000
+    assert len(functions_of(braces, ".js")) <= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [suffix for suffix, _, _ in LANGUAGES.values()])
+def test_time_grows_with_the_length_whatever_a_text_holds(suffix):
+    for unit in UNITS:
+        assert grown(lambda text: functions_of(text, suffix), unit) == 0.0, unit
+
+
+def equal(one, other):
+    return all(np.array_equal(getattr(one, part.name), getattr(other, part.name)) for part in fields(FunctionFacts))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_packed_and_unpacked_they_are_the_same(language):
+    suffix, text, _ = LANGUAGES[language]
+    facts = functions_of(text, suffix)
+    assert equal(unpack_functions(pack_functions(facts)), facts)
+
+
+def test_none_are_packed_too():
+    assert equal(unpack_functions(pack_functions(FunctionFacts())), FunctionFacts())
+
+
+def test_bytes_that_were_not_packed_are_refused():
+    whole = zlib.decompress(pack_functions(functions_of(PYTHON, ".py")))
+    for place in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        try:
+            unpack_functions(zlib.compress(bytes(damaged)))
+        except (ValueError, zlib.error):
+            continue
+    for wrong in (b"", b"abc", zlib.compress(b""), zlib.compress(whole[:-1]), zlib.compress(whole + b"x")):
+        with pytest.raises((ValueError, zlib.error)):
+            unpack_functions(wrong)
+
+
+def test_the_store_keeps_them(tmp_path):
+    facts = {("aa", "python"): functions_of(PYTHON, ".py"), ("aa", "java"): functions_of(JAVA, ".java")}
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        assert store.functions(facts) == {}
+        store.put_functions([(*key, value) for key, value in facts.items()])
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        found = store.functions([*facts, ("bb", "python")])
+        assert found.keys() == facts.keys()
+        assert all(equal(found[key], facts[key]) for key in facts)
+        assert store.missing(["aa"], "python") == ["aa"]  # of the facts there are none
+
+
+def test_a_damaged_row_is_as_good_as_none(tmp_path):
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        store.put_functions([(name, "python", functions_of(PYTHON, ".py")) for name in ("aa", "bb", "cc", "dd")])
+    database = sqlite3.connect(tmp_path / "facts.sqlite")
+    with database:
+        database.execute("UPDATE functions SET checksum = checksum + 1 WHERE blob = 'aa'")
+        database.execute("UPDATE functions SET payload = 'text' WHERE blob = 'bb'")
+        database.execute("UPDATE functions SET blob = 'ee' WHERE blob = 'cc'")
+    database.close()
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        assert store.functions([(name, "python") for name in ("aa", "bb", "cc", "dd", "ee")]).keys() == {("dd", "python")}
+        store.put_functions([("aa", "python", functions_of(PYTHON, ".py"))])
+        assert ("aa", "python") in store.functions([("aa", "python")])

@@ -1,0 +1,210 @@
+"""Which functions of the first files a report is about: a few weighted signs, the same for every project.
+
+A function's score is ``text + .2 own + .4 named + .2 of_class + .4 frame + .3 size - .4 class + .2 place + .2 gap``;
+docs/method.md, section 8, has the formula, what it was chosen on and what each part is worth.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tosloc.analysis.functions import KINDS, FunctionFacts
+from tosloc.analysis.text import identifier_terms, words
+from tosloc.index.context import QueryContext
+from tosloc.index.query import Query
+from tosloc.records import FloatArray, Function, LongArray
+
+FUNCTION_DEPTH: Final = 50
+"""Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
+
+K1, B, COMMENTS = 1.2, 0.4, 0.5
+"""BM25's constants, and what a word of a comment counts."""
+CLASS: Final = KINDS.index("class")
+
+_CALLED = re.compile(r"([^\W\d]\w{0,200})\s?\(")
+_QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")
+_DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w{0,200}(?:(?:\.|::|#|->)[^\W\d]\w{0,200}){1,20}")
+_SEPARATOR = re.compile(r"\.|::|#|->")
+_CONSTRUCTORS: Final = frozenset({"<init>", "__init__", "constructor", "init"})
+_NO_NAMES: Final = frozenset({"<module>", "<anonymous>", "<lambda>"})
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionWeights:
+    """What each sign adds to a function's score. All lie within 0 and 1, but place and gap, which are below."""
+
+    text: float = 1.0
+    """BM25 of its text, over the highest."""
+    own: float = 0.2
+    """Words of the report in its own name, by rarity, over the highest."""
+    named: float = 0.4
+    """The report writes its name as code; less for a name that many functions have."""
+    of_class: float = 0.2
+    """The report writes the name of its class."""
+    frame: float = 0.4
+    """It stands in a stack frame."""
+    size: float = 0.3
+    """Its length: ln(1 + terms) / 10."""
+    is_class: float = -0.4
+    """It is a class."""
+    place: float = 0.2
+    """-ln of its file's rank."""
+    gap: float = 0.2
+    """How far its file's score is below the first one's, in standard deviations of the first 50 scores."""
+
+
+WEIGHTS: Final = FunctionWeights()
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What a report writes that may be names."""
+
+    mentioned: frozenset[str]
+    as_code: frozenset[str]
+    """Called, quoted, dotted, or written as no word is."""
+
+    @classmethod
+    def of(cls, query: Query) -> _Words:
+        text = f"{query.report.summary}\n{query.prose}"
+        mentioned = frozenset(query.mentions)
+        code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
+        code.update(_CALLED.findall(text))
+        code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
+        code.update(name for dotted in _DOTTED.findall(text) for name in _SEPARATOR.split(dotted))
+        return cls(mentioned, frozenset(code))
+
+
+def score_functions(
+    context: QueryContext,
+    files: Sequence[int],
+    scores: FloatArray,
+    facts: Sequence[FunctionFacts],
+    weights: FunctionWeights = WEIGHTS,
+) -> list[tuple[Function, ...]]:
+    """The functions and classes of some of the first files, for each file those with the highest scores first.
+
+    ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
+    files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
+    report, the version and the ranking, which knows no more of the history than what was known at the opening.
+    """
+    counts = [len(one) for one in facts]
+    if not sum(counts):
+        return [()] * len(files)
+    query = context.query
+    text, own, lengths = _text_scores(context, facts)
+    written = _Words.of(query)
+    simple = [name.rpartition(".")[2] for one in facts for name in one.names]
+    outer = [name.rpartition(".")[0].rpartition(".")[2] for one in facts for name in one.names]
+    # overloads are one name
+    shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
+    named = np.array([1 / (1 + math.log(shared[name])) if name in written.as_code else 0.0 for name in simple])
+    is_class = np.concatenate([one.kinds for one in facts]) == CLASS
+    of_class = np.array([name in written.mentioned for name in outer]) & ~is_class
+    rank = np.repeat(np.arange(1, len(files) + 1), counts)
+    values = (
+        weights.text * text
+        + weights.own * own
+        + weights.named * named
+        + weights.of_class * of_class
+        + weights.frame * _in_frames(context, files, facts)
+        + weights.size * np.log1p(lengths) / 10
+        + weights.is_class * is_class
+        - weights.place * np.log(rank)
+        + weights.gap * np.repeat(_gaps(scores, files), counts)
+    )
+    ends = np.cumsum(counts).tolist()
+    return [
+        _functions(one, values[end - size : end]) for one, size, end in zip(facts, counts, ends, strict=True)
+    ]
+
+
+def _functions(facts: FunctionFacts, values: FloatArray) -> tuple[Function, ...]:
+    order = np.argsort(-values, kind="stable").tolist()
+    starts, ends = facts.starts.tolist(), facts.ends.tolist()
+    return tuple(Function(facts.names[n], starts[n], ends[n], round(float(values[n]), 6)) for n in order)
+
+
+def _gaps(scores: FloatArray, files: Sequence[int]) -> FloatArray:
+    """(files,) scores below the highest, in standard deviations of the ``FUNCTION_DEPTH`` highest."""
+    highest = np.sort(scores)[::-1][:FUNCTION_DEPTH]
+    spread = float(highest.std())
+    own: FloatArray = scores[np.array(files, dtype=np.int64)]
+    return (own - own.max()) / spread if spread > 0 else np.zeros(len(own))
+
+
+def _text_scores(context: QueryContext, facts: Sequence[FunctionFacts]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
+    query, view = context.query, context.version.text
+    numbers = view.corpus.term_ids
+    known = [term for term in query.weights if term in numbers]
+    idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64))
+    weight = {term: query.weights[term] * rarity for term, rarity in zip(known, idf.tolist(), strict=True)}
+    frequencies = [one.code + COMMENTS * one.comments for one in facts]
+    rows = [_rows(one) for one in facts]
+    lengths = [
+        np.bincount(row, weights=one.code.astype(np.float64) + one.comments, minlength=len(one))
+        for row, one in zip(rows, facts, strict=True)
+    ]
+    average = max(float(np.concatenate(lengths).mean()), 1e-9)
+    texts: list[FloatArray] = []
+    for one, frequency, row, length in zip(facts, frequencies, rows, lengths, strict=True):
+        of_terms = np.array([weight.get(term, 0.0) for term in one.terms], dtype=np.float64)
+        of_pairs = of_terms[one.places] if len(one.places) else np.zeros(0)
+        met = np.flatnonzero(of_pairs)
+        tf = frequency[met]
+        norm = K1 * (1 - B + B * length[row[met]] / average)
+        texts.append(
+            np.bincount(row[met], weights=of_pairs[met] * tf * (K1 + 1) / (tf + norm), minlength=len(one))
+        )
+    own = np.array(
+        [
+            sum(weight.get(term, 0.0) for term in dict.fromkeys(identifier_terms(name.rpartition(".")[2])))
+            for one in facts
+            for name in one.names
+        ]
+    )
+    return _over_highest(np.concatenate(texts)), _over_highest(own), np.concatenate(lengths)
+
+
+def _rows(facts: FunctionFacts) -> LongArray:
+    """(Q,) the function of each pair."""
+    rows: LongArray = np.repeat(np.arange(len(facts)), np.diff(facts.offsets))
+    return rows
+
+
+def _over_highest(values: FloatArray) -> FloatArray:
+    highest = float(values.max(initial=0.0))
+    return values / highest if highest > 0 else values
+
+
+def _in_frames(context: QueryContext, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
+    """(N,) 1 for a function that a stack frame names in its file, or whose lines hold that of a frame without a name."""
+    paths = context.version.paths
+    starts = np.cumsum([0, *map(len, facts)])
+    found = np.zeros(int(starts[-1]))
+    if not context.query.frames:
+        return found
+    place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
+    for frame in context.query.frames:
+        rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+        for place in (place_of[row] for row in rows if row in place_of):
+            one = facts[place]
+            for number, name in enumerate(one.names):
+                if one.kinds[number] != CLASS and _is_frame_of(frame.method, frame.line, name, one, number):
+                    found[starts[place] + number] = 1.0
+    return found
+
+
+def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number: int) -> bool:
+    outer, _, simple = name.rpartition(".")
+    if method and method not in _NO_NAMES and "lambda" not in method:
+        return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
+    return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
