@@ -1,4 +1,4 @@
-"""Functions and classes of source texts: names, lines and terms, in each language, and in texts that are no programs."""
+"""Functions and classes of source texts: names, lines and terms, in each language and in what is no program."""
 
 from __future__ import annotations
 
@@ -512,7 +512,8 @@ def test_more_functions_than_a_file_has_are_left_out():
 
 def test_deep_nesting_is_bounded():
     depth = 300
-    nested = "".join("    " * level + f"def level{level}():\n" for level in range(depth)) + "    " * depth + "deepest()\n"
+    nested = "".join("    " * level + f"def level{level}():\n" for level in range(depth))
+    nested += "    " * depth + "deepest()\n"
     facts = functions_of(nested, ".py")
     assert len(facts) == 8
     assert "deepest" in counts(nested, ".py", facts.names[-1])
@@ -579,6 +580,7 @@ def test_a_damaged_row_is_as_good_as_none(tmp_path):
         database.execute("UPDATE functions SET blob = 'ee' WHERE blob = 'cc'")
     database.close()
     with FactStore(tmp_path / "facts.sqlite") as store:
-        assert store.functions([(name, "python") for name in ("aa", "bb", "cc", "dd", "ee")]).keys() == {("dd", "python")}
+        found = store.functions([(name, "python") for name in ("aa", "bb", "cc", "dd", "ee")])
+        assert found.keys() == {("dd", "python")}
         store.put_functions([("aa", "python", functions_of(PYTHON, ".py"))])
         assert ("aa", "python") in store.functions([("aa", "python")])

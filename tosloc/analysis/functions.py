@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -334,9 +335,9 @@ def _name_of(source: bytes, node: tree_sitter.Node) -> str:
         found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
     if found is None:
         return ""
-    name = _dotted(_text(source, found.child_by_field_name("type") or found if found.type == "operator_cast" else found))
-    if found.type == "operator_cast":
-        return f"operator {name}"
+    if found.type == "operator_cast":  # to a type
+        return f"operator {_text(source, found.child_by_field_name('type') or found)}"
+    name = _dotted(_text(source, found))
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
@@ -417,7 +418,7 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
     )
 
 
-def _bytes(counts: csr_array, rows: LongArray, columns: LongArray) -> npt.NDArray[np.uint8]:
+def _bytes(counts: csr_array, rows: LongArray, columns: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
     """Values at places of a sparse matrix, at most 255."""
     values = np.asarray(counts[rows, columns]).reshape(-1) if len(rows) else np.zeros(0)
     return np.minimum(values, 255).astype(np.uint8)
@@ -438,7 +439,7 @@ def _stretches(
     cuts = sorted(places.union(*comments) if comments else places)
     opened: list[int] = []
     following = comment = 0
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         while opened and definitions[opened[-1]].end <= start:
             opened.pop()
         while following < len(definitions) and definitions[following].begin <= start:

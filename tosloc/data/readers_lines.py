@@ -24,7 +24,6 @@ from tosloc.data.report_file import (
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
-
 MOST_LINES: Final = 1 << 31
 """No file has a line of such a number."""
 

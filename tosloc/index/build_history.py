@@ -74,7 +74,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
 
 
 def build_history(history: History, cases: Iterable[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
-    """Commit messages and fixed reports; without cases of known fixes the commits that fix bugs stand in for reports."""
+    """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
     known = None if cases is None else [case for case in cases if case.fix_commit]
     if known is None or (cases and not known):
         reports = commit_documents(history, max_files, fix_commits(history).tolist())

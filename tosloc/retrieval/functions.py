@@ -121,9 +121,7 @@ def score_functions(
         + weights.gap * np.repeat(_gaps(scores, files), counts)
     )
     ends = np.cumsum(counts).tolist()
-    return [
-        _functions(one, values[end - size : end]) for one, size, end in zip(facts, counts, ends, strict=True)
-    ]
+    return [_functions(one, values[end - size : end]) for one, size, end in zip(facts, counts, ends, strict=True)]
 
 
 def _functions(facts: FunctionFacts, values: FloatArray) -> tuple[Function, ...]:
@@ -161,9 +159,8 @@ def _text_scores(context: QueryContext, facts: Sequence[FunctionFacts]) -> tuple
         met = np.flatnonzero(of_pairs)
         tf = frequency[met]
         norm = K1 * (1 - B + B * length[row[met]] / average)
-        texts.append(
-            np.bincount(row[met], weights=of_pairs[met] * tf * (K1 + 1) / (tf + norm), minlength=len(one))
-        )
+        met_values: FloatArray = of_pairs[met] * tf * (K1 + 1) / (tf + norm)
+        texts.append(np.bincount(row[met], weights=met_values, minlength=len(one)).astype(np.float64))
     own = np.array(
         [
             sum(weight.get(term, 0.0) for term in dict.fromkeys(identifier_terms(name.rpartition(".")[2])))
@@ -186,7 +183,7 @@ def _over_highest(values: FloatArray) -> FloatArray:
 
 
 def _in_frames(context: QueryContext, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
-    """(N,) 1 for a function that a stack frame names in its file, or whose lines hold that of a frame without a name."""
+    """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a frame without a name."""
     paths = context.version.paths
     starts = np.cumsum([0, *map(len, facts)])
     found = np.zeros(int(starts[-1]))

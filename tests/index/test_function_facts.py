@@ -1,0 +1,35 @@
+"""Functions of a version's files, by way of the store."""
+
+from __future__ import annotations
+
+from tosloc.analysis.store import FactStore
+from tosloc.data.git import Repository
+from tosloc.errors import StoreError
+from tosloc.index.function_facts import functions_of_files
+
+SHAPES, STORE = "def area(): pass\n", "class Store {\n  void open() {}\n}\n"
+
+
+def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
+    repository.commit({"a.py": SHAPES, "b.java": STORE, "c.txt": "none"})
+    with Repository(repository.path) as repo:
+        blobs = dict(zip(("a.py", "b.java"), repo.snapshot("HEAD", frozenset({".py", ".java"})).blobs, strict=True))
+        files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
+        first = functions_of_files(repo, tmp_path / "facts.sqlite", files)
+        assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
+        monkeypatch.setattr("tosloc.index.function_facts.functions_of", None)  # nothing is left to be made
+        again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
+        assert [one.names for one in again] == [one.names for one in first[:3]]
+
+
+def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, monkeypatch):
+    repository.commit({"a.py": SHAPES})
+
+    def full(*_):
+        raise StoreError("full")
+
+    monkeypatch.setattr(FactStore, "put_functions", full)
+    with Repository(repository.path) as repo:
+        [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
+        [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])
+    assert found.names == ("area",)
