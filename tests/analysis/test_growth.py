@@ -171,6 +171,12 @@ def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -
     assert not root.has_error or language == "java"
 
 
+@pytest.mark.parametrize("text", [b"var g\n@", b"var g\n@a(1"])
+def test_an_annotation_may_end_a_text(text: bytes) -> None:
+    """The scanner of Kotlin's grammar goes on looking for the end of its line."""
+    assert syntax_tree(text, "kotlin") is not None
+
+
 def test_names_are_compared_however_many_there_are() -> None:
     text = "class A:\n    def f(self):\n" + "".join(f"        self.b{i} = (1)\n" for i in range(2000))
     assert analyse(text, ".py").parsed

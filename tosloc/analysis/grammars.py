@@ -27,6 +27,8 @@ class Grammar:
     """Query: a ``function`` is what complexity is counted for, a ``branch`` one decision in its course."""
     function: str = "language"
     """What the module calls the grammar."""
+    end: bytes = b""
+    """What a text must end with. A scanner that looks for the end of a line, and not of the text, looks for ever."""
 
 
 GRAMMARS: Final[dict[str, Grammar]] = {
@@ -245,6 +247,7 @@ GRAMMARS: Final[dict[str, Grammar]] = {
     ),
     "kotlin": Grammar(
         "tree_sitter_kotlin",
+        end=b"\n",
         outline="""
         [(line_comment) (block_comment)] @comment
         [(string_content) (character_literal)] @string

@@ -55,6 +55,8 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     """Root of the syntax tree of ``source``; None if the parser fails or works on it out of all proportion."""
     if _repeats_an_opening(source):
         return None
+    if not source.endswith(GRAMMARS[language].end):
+        source += GRAMMARS[language].end
     most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
     most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
     steps = reads = 0
