@@ -14,7 +14,7 @@ from typing import Any
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
 from tosloc.evaluation import read_run
-from tosloc.records import Case
+from tosloc.records import Case, Hit
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -210,3 +210,8 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     toy.records = [record | {"fix_commit": marks[record["fix_commit"]]} for record in toy.records]
     toy.reports()
     return toy
+
+
+def pointers(hit: Hit) -> list[tuple[str, str | None, tuple[int, int] | None]]:
+    """What the reasons of a hit point to."""
+    return [(reason.kind, reason.commit, reason.lines) for reason in hit.why]

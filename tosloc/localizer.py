@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -34,6 +34,7 @@ from tosloc.records import BoolArray, BugReport, FloatArray, Hit, Names, Progres
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.fitting import Choice
+from tosloc.retrieval.reasons import Sources
 from tosloc.retrieval.stage_one import StageOne
 
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
@@ -50,6 +51,8 @@ class OpenVersion:
     notes: tuple[str, ...] = ()
     reranking: RerankingContext | None = None
     """What a reranker reads; None where stage one is alone."""
+    sources: Sources = field(default_factory=Sources)
+    """What reasons read of the repository; nothing of a version that a checkpoint carries."""
 
     @classmethod
     def of(
@@ -123,6 +126,8 @@ class Localization:
     """Where one was asked."""
     reranked: Reranked | None = None
     """Its answer, where it had one."""
+    sources: Sources = field(default_factory=Sources)
+    """What reasons may read beside the facts."""
 
     def answer(
         self, number: int, chosen: Chosen | None = None, repository: Path | None = None, seconds: float = 0.0
@@ -152,24 +157,22 @@ class Localization:
         shares /= shares.sum()
         places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
         paths = self.stage_one.context.version.text.snapshot.paths
-        for rank, (place, file) in enumerate(places[:number], start=1):
-            score, share = float(self.scores[file]), float(shares[file])
-            yield Hit(rank, paths[file], round(score, 6), round(share, 6), why=self._why(file, place))
+        shown = [file for _, file in places[:number]]
+        said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
+        reasons = self.stage_one.explainer.why(shown, self.sources, said)
+        for rank, (file, why) in enumerate(zip(shown, reasons, strict=True), start=1):
+            yield Hit(rank, paths[file], round(float(self.scores[file]), 6), round(float(shares[file]), 6), why=why)
 
-    def _why(self, file: int, rank: int) -> tuple[Reason, ...]:
-        first = self.stage_one
-        why = tuple(first.explainer.why(file))
+    def _moved(self, file: int, place: int) -> Reason | None:
+        """What the reranker says of a file that it has lifted to this place."""
         if self.reranker is None or self.reranked is None:
-            return why
-        before = int(np.flatnonzero(first.order == file)[0]) + 1
-        if before == rank:
-            return why
-        text = f"{self.reranker.says}: {'up' if rank < before else 'down'} from place {before}"
-        if rank < before:
-            matches = self.reranked.matches(before - 1)
-            words = ", ".join(first.explainer.as_answered(asked, found) for asked, found in matches)
-            text += f" ({words})" if words else ""
-        return (Reason("terms", text), *why)
+            return None
+        before = int(np.flatnonzero(self.stage_one.order == file)[0]) + 1
+        matches = self.reranked.matches(before - 1) if place < before else ()
+        if not matches:
+            return None
+        words = ", ".join(self.stage_one.explainer.as_answered(asked, found) for asked, found in matches)
+        return Reason("terms", f"{self.reranker.says}: up from place {before} ({words})")
 
 
 class Localizer:
@@ -213,6 +216,7 @@ class Localizer:
         version = OpenVersion.of(snapshot, indexed.corpus([snapshot]), history, past.paths.names, tuple(notes))
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(indexed.repo, vectors_path(indexed.store_path))
+        version.sources = Sources(indexed.repo.subjects)
         self.version_ = version
         return self
 
@@ -260,7 +264,7 @@ class Localizer:
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
-        return Localization(ranking, first, scores, notes, reranker, reranked)
+        return Localization(ranking, first, scores, notes, reranker, reranked, version.sources)
 
     def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""

@@ -1,77 +1,161 @@
-"""Reasons: what is said of a file, and how much of its score each reason carries."""
+"""Reasons: what is said for a file, in which order, and that it is true."""
 
 from __future__ import annotations
 
 import pytest
 
+from tosloc.records import Reason
 from tosloc.retrieval import features
-from tosloc.retrieval.explainer import Explainer
+from tosloc.retrieval.explainer import SHOWN, Explainer
+from tosloc.retrieval.reasons import Sources
 
-PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java")
+PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
+EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 
 
 @pytest.fixture
-def context(make_context):
-    files = {
-        PATHS[0]: {"code": "leaf", "comment": "grow"},
-        PATHS[1]: {"code": "tree grow grow", "method": "grow", "type": "tree"},
-        PATHS[2]: {"code": "tree"},
-    }
-    return make_context(
-        files,
-        "Growing Tree",
-        "The tree grows. at src.Tree.grow(Tree.java:3)",
-        commits=[(9, "tree grow", PATHS[1:]), (3, "leaf", PATHS[:1])],
-        reports=[(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
-        complexity={PATHS[1]: 5},
-    )
+def make(make_context):
+    """Function (summary, description, commits, reports) -> context of 33 files."""
+
+    def made(summary="Growing Tree", description="", commits=(), reports=()):
+        files = {
+            PATHS[0]: {"code": "leaf file", "comment": "grow"},
+            PATHS[1]: {"code": "tree grow grow treehous file", "method": "grow", "type": "tree"},
+            PATHS[2]: {"code": "tree file"},
+            **{path: {"code": "file"} for path in PATHS[3:]},
+        }
+        return make_context(files, summary, description, commits, reports)
+
+    return made
 
 
-def told(context, weights, file):
+def why(context, weights, file, **more) -> tuple[Reason, ...]:
     columns = features.columns(context, features.ALL)
-    return {reason.kind: reason.text for reason in Explainer(context, columns, weights).why(file)}
+    order = sorted(range(context.files), key=lambda one: -float(columns["bm25f"][one]))
+    [reasons] = Explainer(context, columns, weights, lambda: order).why([file], **more)
+    return reasons
+
+
+FRAMES = "The tree grows. at src.Tree.grow(Tree.java:3)"
+PAST = {
+    "commits": [(9, "tree grow", PATHS[1:3]), (3, "leaf", PATHS[:1])],
+    "reports": [(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
+}
+
+
+def test_the_report_itself_comes_first_then_the_past_then_words(make):
+    reasons = why(make("Growing Tree", FRAMES, **PAST), EVERYTHING, 1)
+    assert [reason.kind for reason in reasons] == ["frame", "fix", "words"]
+    assert reasons[0] == Reason("frame", "stack frame Tree.grow, line 3 in the report's version", lines=(3, 3))
+    assert reasons[1] == Reason("fix", "earlier fix c0 of bug d0, 1972-08-18; it says Growing, Tree", "c0", "d0")
+    assert reasons[2] == Reason("words", "words Growing, Tree")
+    assert len(reasons) <= SHOWN
 
 
 @pytest.mark.parametrize(
-    ("feature", "text"),
+    ("summary", "text"),
     [
-        ("code", "words Growing, tree"),
-        ("path", "path words tree"),
-        ("mention", "named in the report: Tree"),
-        ("rare_frame", "stack frame Tree.grow:3"),
-        ("near_reports", "earlier report d0, 1972-08-18: "),
-        ("near_commits", "commit d0, 1972-09-18: "),
-        ("near_package", "commits like the report in its folder src/"),
-        ("recency", "changed 9 days before the report"),
-        ("co_change", "changes together with TreeTest.java"),
-        ("twin", "its test, or what it tests, leads"),
-        ("complexity", "cyclomatic complexity 5"),
-        ("history", "fixed once before"),
+        ("Growing fails in Tree", "the report says Tree, the file's name"),
+        ("Growing fails in src/Tree.java", "the report names src/Tree.java"),
+        ("Tree.java:12 is wrong", "the report names Tree.java"),
+        ("see other/src/Tree.java", "the report names other/src/Tree.java"),
+        ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
     ],
 )
-def test_what_is_said(context, feature, text):
-    (name, said), *_ = told(context, {feature: 2.0}, 1).items()
-    assert name == feature
-    assert said.lower().startswith(text.lower())
+def test_names_are_told_as_they_are_written(make, summary, text):
+    assert [reason.text for reason in why(make(summary), EVERYTHING, 1) if reason.kind == "name"] == [text]
 
 
-def test_features_that_say_the_same_are_joined_and_four_are_shown(context):
-    weights = {"code": 1.0, "summary": 2.0, "path": 3.0, "recency": 0.5, "twin": 0.4, "mention": 9.0, "test": -5.0}
-    got = told(context, weights, 1)
-    assert len(got) == 4
+@pytest.mark.parametrize("summary", ["Trees grow", "mytree.java", "a tree", "src/Tree.javac", "not.Tree.here"])
+def test_what_only_looks_like_a_name_is_none(make, summary):
+    assert [reason for reason in why(make(summary), {"bm25f": 1.0}, 1) if reason.kind == "name"] in (
+        [],
+        [Reason("name", "the report says Tree, the file's name")] if "Tree." in f"{summary}." else [],
+    )
 
 
-def test_only_what_lifts_is_told(context):
-    assert told(context, {"test": -1.0, "popularity": -1.0, "mention": 1.0}, 0) == {}
+def test_a_name_of_many_files_says_nothing(make_context):
+    files = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {"src/load_all.py": {"code": "load"}}
+    context = make_context(files, "load_all and __init__ fail")
+    assert [reason.kind for reason in why(context, EVERYTHING, 0) if reason.kind == "name"] == []
+    assert why(context, EVERYTHING, 7)[0] == Reason("name", "the report names load_all")
 
 
-def test_every_feature_but_the_negative_ones_can_speak():
+def test_a_frame_that_fits_several_files_says_so(make_context):
+    context = make_context({"a/Pool.java": {}, "b/Pool.java": {}}, "x", "at Pool.get(Pool.java:7)")
+    assert why(context, EVERYTHING, 1)[0].text == (
+        "stack frame Pool.get, line 7 in the report's version (one of 2 files so called)"
+    )
+
+
+def test_a_commit_is_told_by_what_it_says_of_itself(make):
+    sources = Sources(
+        lambda commits: {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"},
+        lambda commit: f"https://host/{commit}",
+    )
+    reasons = why(make(**PAST), EVERYTHING, 1, sources=sources)
+    [fix] = [reason for reason in reasons if reason.kind == "fix"]
+    assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
+    assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
+    reasons = why(make(commits=PAST["commits"]), EVERYTHING, 1, sources=sources)
+    [commit] = [reason for reason in reasons if reason.commit]
+    assert (commit.kind, commit.issue) == ("commit", "52974")
+
+
+def test_subjects_are_asked_for_once_and_only_for_what_is_shown(make):
+    asked = []
+    context = make(**PAST)
+    columns = features.columns(context, features.ALL)
+    explainer = Explainer(context, columns, EVERYTHING, lambda: list(range(context.files)))
+    explainer.why([0, 1, 2], Sources(lambda commits: asked.append(tuple(commits)) or {}))
+    assert len(asked) == 1
+    assert set(asked[0]) <= {"c0", "c1"}
+
+
+def test_changes_that_share_nothing_with_the_report_are_not_told(make):
+    past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
+    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "path"]
+
+
+def test_words_that_most_files_hold_are_told_only_where_there_is_nothing_else(make):
+    assert why(make("file"), {"bm25f": 1.0}, 5) == (Reason("words", "words file"),)
+    [words] = why(make("file tree"), {"bm25f": 1.0}, 1)
+    assert words.text == "words tree"
+
+
+def test_words_are_those_of_the_file_not_their_neighbours_in_the_report(make):
+    """TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"."""
+    assert why(make("TreeHouse"), {"bm25f": 1.0}, 2) == (Reason("words", "words Tree"),)
+
+
+def test_without_anything_to_point_to_that_is_said(make):
+    weights = {"recency": 1.0, "length": 1.0, "co_change": 1.0, "near_package": 1.0, "complexity": 1.0}
+    context = make("Growing Tree", commits=[(1, "tree", PATHS[5:6])])
+    assert why(context, weights, 5) == (
+        Reason("activity", "no word in common; ranked by how often and how lately it changed"),
+    )
+
+
+def test_a_test_and_what_it_tests(make):
+    got = why(make("Growing"), {"twin": 1.0}, 2)
+    assert got == (Reason("test", "what it tests, src/Tree.java is number 1 of all files"),)
+
+
+def test_what_a_reranker_says_comes_after_what_can_be_checked(make):
+    said = Reason("terms", "read again")
+    context = make("Growing Tree", **PAST)
+    assert [reason.kind for reason in why(context, EVERYTHING, 1, terms={1: said})] == ["name", "fix", "words"]
+    assert why(context, {"recency": 1.0}, 5, terms={5: said}) == (said,)
+
+
+def test_only_what_lifts_is_told(make):
+    context = make("Growing", FRAMES)
+    assert [reason.kind for reason in why(context, {"test": -1.0, "popularity": -1.0, "code": -1.0}, 1)] == ["activity"]
+
+
+def test_age_size_folder_and_company_never_speak():
     silent = {name for name, feature in features.FEATURES.items() if feature.reason is None}
-    assert silent == {"popularity", "test"}
-
-
-def test_every_reason_of_every_file_can_be_said(context):
-    for file in range(3):
-        for name in features.ALL:
-            for text in told(context, {name: 1.0}, file).values():
-                assert text
+    assert silent == {
+        *("popularity", "test", "history", "complexity", "length", "recency", "activity", "year"),
+        *("near_package", "folder_reports", "folder_share", "name_documents", "co_change"),
+    }

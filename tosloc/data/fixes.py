@@ -68,6 +68,9 @@ _BUG_ID = re.compile(
     """
 )
 
+_REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
+"""What names an issue or a pull request to a reader, though not always the bug that is fixed."""
+
 
 def fix_commits(history: History) -> IntArray:
     """Numbers, rising, of the commits whose message says that they fix a bug; merges are not among them."""
@@ -104,3 +107,19 @@ def bug_ids(message: str) -> tuple[str, ...]:
         text = next(group for group in match.groups() if group)
         found |= dict.fromkeys([text] if match["jira"] else re.findall(r"\d+", text))
     return tuple(found)
+
+
+def issue_named(subject: str) -> str | None:
+    """The first bug or issue that a commit's first line names: with the # or the project that is written there.
+
+    >>> [issue_named(text) for text in ("Fix bug 52974: NPE", "Escape names (#4944)", "Issue #12", "JDK-80: x", "Tidy")]
+    ['52974', '#4944', '#12', 'JDK-80', None]
+    """
+    match = _BUG_ID.search(subject.strip()) or _REFERENCE.search(subject)
+    if match is None:
+        return None
+    name = next(name for name, group in match.groupdict().items() if group)
+    number = re.match(r"\d+|[A-Z][A-Z0-9]+-\d+", match[name])
+    assert number is not None
+    hashed = match.string[: match.start(name)].endswith("#")
+    return f"#{number[0]}" if hashed else number[0]

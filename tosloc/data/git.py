@@ -229,6 +229,16 @@ class Repository:
             for info in parsed
         ]
 
+    def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
+        """First line of the message of each commit that is there and says something."""
+        found: dict[str, str] = {}
+        for commit_id, item in self.objects(commit_ids):
+            if item is not None and item.type == b"commit" and item.content is not None:
+                lines = self._parsed(item).message.strip().splitlines()
+                if lines:
+                    found[commit_id] = lines[0].strip()
+        return found
+
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""

@@ -1,4 +1,4 @@
-"""One new bug report, as people have it: text, Markdown, or what GitHub, Bugzilla and Jira print as JSON."""
+"""New bug reports, as people have them: text, Markdown, or what GitHub, GitLab, Bugzilla and Jira print as JSON."""
 
 from __future__ import annotations
 
@@ -6,37 +6,57 @@ import re
 from datetime import tzinfo
 
 from tosloc.data.report_file import Json, clean, json_of, text_field, time_of
+from tosloc.data.templates import is_unfilled
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _UNDERLINE = re.compile(r"(?:=+|-{2,})[ \t]*(?:\n|\Z)")
+_COMMENTS = re.compile(r"\A(?:<!--.*?-->\s*)+", re.DOTALL)
 _BLOCKS = frozenset(
     "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand".split()
 )
 
 
 def issue_of(text: str, *, name: str, fallback: str, zone: tzinfo) -> BugReport:
-    """The report that ``text`` holds; its kind is seen from the text.
+    """The one report that ``text`` holds. ReportError when there is none, or several; else see ``issues_of``."""
+    issues = issues_of(text, name=name, fallback=fallback, zone=zone)
+    if len(issues) != 1:
+        raise ReportError(f"{name}: holds {len(issues)} reports; give one")
+    return issues[0]
 
-    ``name`` stands in errors, ``fallback`` becomes the id of a report that has none.
-    ReportError when the text is empty, or JSON of no known kind.
+
+def issues_of(text: str, *, name: str, fallback: str, zone: tzinfo) -> list[BugReport]:
+    """The reports that ``text`` holds, one or many: a list of JSON, what a search answered, or JSON by the line.
+
+    Its kind is seen from the text. ``name`` stands in errors, ``fallback`` becomes the id of a report that has none.
+    ReportError when the text is empty, says nothing beside the form that was to be filled in, or is JSON of no known
+    kind.
     """
     text = clean(text).strip("\ufeff")
-    record = _record(text, name)
-    if record is None:
-        number, opened, summary, description = _text(text)
-    else:
-        number, opened, summary, description = _known(record, name)
+    records = _records(text, name)
+    if records is None:
+        return [_report(_text(text), name, fallback, zone)]
+    one = len(records) == 1
+    return [
+        _report(_known(record, where), where, fallback if one else f"{fallback}:{number}", zone)
+        for number, (where, record) in enumerate(records, start=1)
+    ]
+
+
+def _report(fields: _Fields, name: str, fallback: str, zone: tzinfo) -> BugReport:
+    number, opened, summary, description = fields
     if not summary and not description:
         raise ReportError(f"{name}: the report is empty; write a summary line and a description")
+    if is_unfilled(summary, description):
+        raise ReportError(f"{name}: the report is an empty template; fill in what happens and where")
     when = None if opened is None or opened == "" else time_of(opened, zone, name)
     return BugReport(number or fallback, summary, description, when)
 
 
-def _record(text: str, name: str) -> Json | None:
-    """The JSON object in ``text``, or None when it is prose (which may begin with a bracket, too)."""
+def _records(text: str, name: str) -> list[tuple[str, Json]] | None:
+    """The JSON objects in ``text``, each with where it stands; None for prose, which may begin with a bracket."""
     begin = text.lstrip()
     if not re.match(r'\{\s*["}]|\[\s*[{\]]', begin):
         return None
@@ -45,18 +65,35 @@ def _record(text: str, name: str) -> Json | None:
             value = json_of(text, name)
         except ReportError:
             return None  # "[{0}] is printed ...": a summary
-        return _only(value, name)
-    value = json_of(text, name)
+        return _several(value, name)
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) > 1 and _is_object(lines[0][1]):
+        return [_object(line, f"{name}, line {number}") for number, line in lines]
+    where, record = _object(text, name)
+    for key in ("bugs", "issues", "items"):  # of Bugzilla, of Jira's search, of GitHub's
+        if key in record and "title" not in record:
+            return _several(record[key], name)
+    return [(where, record)]
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json_of(line, ""), dict)
+    except ReportError:
+        return False
+
+
+def _object(text: str, where: str) -> tuple[str, Json]:
+    value = json_of(text, where)
     if not isinstance(value, dict):
-        raise ReportError(f"{name}: JSON, but no object; give one report")
-    return value
+        raise ReportError(f"{where}: JSON, but no object; give one report")
+    return where, value
 
 
-def _only(value: object, name: str) -> Json:
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        return value[0]
-    count = len(value) if isinstance(value, list) else 0
-    raise ReportError(f"{name}: holds {count} reports; give one")
+def _several(value: object, name: str) -> list[tuple[str, Json]]:
+    if not isinstance(value, list) or not value or not all(isinstance(record, dict) for record in value):
+        raise ReportError(f"{name}: holds 0 reports; give one")
+    return [(name if len(value) == 1 else f"{name}, report {number}", record) for number, record in enumerate(value, 1)]
 
 
 _Fields = tuple[str, object, str, str]
@@ -66,10 +103,8 @@ _Fields = tuple[str, object, str, str]
 def _known(record: Json, name: str) -> _Fields:
     if isinstance(record.get("fields"), dict):
         return _jira(record, name)
-    if "bugs" in record:
-        return _bugzilla(_only(record["bugs"], name), name)
     if "title" in record:
-        return _github(record, name)
+        return _gitlab(record, name) if "iid" in record else _github(record, name)
     if "creation_time" in record:
         return _bugzilla(record, name)
     if "summary" in record:
@@ -82,7 +117,7 @@ def _known(record: Json, name: str) -> _Fields:
     keys = ", ".join(list(record)[:6]) or "none"
     raise ReportError(
         f"{name}: JSON of no known kind (keys: {keys}); "
-        'expected `gh issue view --json title,body,createdAt`, a Bugzilla or Jira issue, or {"summary": ...}'
+        'expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue, or {"summary": ...}'
     )
 
 
@@ -92,6 +127,12 @@ def _github(record: Json, name: str) -> _Fields:
     number = text_field(record, "number", name) or link.rstrip("/").rpartition("/")[2]
     opened = record.get("createdAt") or record.get("created_at")
     return number, opened, text_field(record, "title", name), text_field(record, "body", name)
+
+
+def _gitlab(record: Json, name: str) -> _Fields:
+    """A GitLab issue, printed by ``glab`` or answered by the REST interface."""
+    number, opened = text_field(record, "iid", name), record.get("created_at")
+    return number, opened, text_field(record, "title", name), text_field(record, "description", name)
 
 
 def _bugzilla(record: Json, name: str) -> _Fields:
@@ -163,6 +204,7 @@ def _text(text: str) -> _Fields:
     summary = facts.get("summary") or facts.get("title") or ""
     text = text.strip()
     if not summary:
+        text = _COMMENTS.sub("", text)  # what a form tells those who fill it in
         summary, _, text = text.partition("\n")
         if heading := _HEADING.match(summary.strip()):
             summary = _without_closing_marks(summary.strip()[heading.end() :])

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 from xml.etree.ElementTree import Element
 
 from tosloc.data.readers_buglocator import buglocator_reports
-from tosloc.data.readers_issue import issue_of
+from tosloc.data.readers_issue import issue_of, issues_of
 from tosloc.data.readers_lines import line_reports
 from tosloc.data.readers_tables import phpmyadmin_reports, spreadsheet_reports
 from tosloc.data.report_file import (
@@ -25,7 +25,7 @@ from tosloc.data.report_file import (
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 
-__all__ = ["LARGEST_REPORT", "LabelledReport", "read_report", "read_reports"]
+__all__ = ["LARGEST_REPORT", "LabelledReport", "read_new_reports", "read_report", "read_reports"]
 
 LARGEST_REPORT = 10_000_000
 """A single report of as many bytes is refused: it is a log or a dump, not a description."""
@@ -35,28 +35,46 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
     """The one new report in a file, on standard input (``"-"``) or in an open text stream.
 
     Text or Markdown (its first line is the summary; front matter may give ``id`` and ``opened``), the JSON of
-    ``gh issue view``, of Bugzilla's or Jira's REST interface, or our own ``{id, summary, description, opened}``.
-    Its opening time is None unless it says when; a time without a zone is read in ``zone``. One without an id is
-    called like its file. Raises ReportError when it is missing, empty, binary, too large, or JSON of no known kind.
+    ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or our own
+    ``{id, summary, description, opened}``. Its opening time is None unless it says when; a time without a zone is read
+    in ``zone``. One without an id is called like its file. Raises ReportError when it is missing, empty, an empty
+    template, binary, too large, or JSON of no known kind.
     """
+    text, name, fallback = _content(source, LARGEST_REPORT)
+    return issue_of(text, name=name, fallback=fallback, zone=zone_of(zone))
+
+
+def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> list[BugReport]:
+    """The new reports in a file, one or many: as ``read_report``, or many as JSON lines or as a list of JSON.
+
+    One of many without an id is called like its file, with its number. Raises ReportError.
+    """
+    text, name, fallback = _content(source, LARGEST_FILE)
+    reports = issues_of(text, name=name, fallback=fallback, zone=zone_of(zone))
+    if len(reports) == 1 and len(text) >= LARGEST_REPORT:
+        raise too_large(name, LARGEST_REPORT)
+    return reports
+
+
+def _content(source: Path | Literal["-"] | TextIO, limit: int) -> tuple[str, str, str]:
+    """Text of a source, its name for errors, and what a report without an id is called."""
     if isinstance(source, Path):
         name = str(source)
-        text = decoded_text(read_bytes(source, name, LARGEST_REPORT), name)
-        return issue_of(text, name=name, fallback=source.stem, zone=zone_of(zone))
+        return decoded_text(read_bytes(source, name, limit), name), name, source.stem
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
     stream = sys.stdin if source == "-" else source
     if stream is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
     binary = getattr(stream, "buffer", None)
     if binary is not None:
-        text = decoded_text(read_bytes(binary, name, LARGEST_REPORT), name)
+        text = decoded_text(read_bytes(binary, name, limit), name)
     else:
-        text = stream.read(LARGEST_REPORT)
-        if len(text) >= LARGEST_REPORT:
-            raise too_large(name, LARGEST_REPORT)
+        text = stream.read(limit)
+        if len(text) >= limit:
+            raise too_large(name, limit)
         if "\0" in text:
             raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
-    return issue_of(text, name=name, fallback="report", zone=zone_of(zone))
+    return text, name, "report"
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:

@@ -48,4 +48,4 @@ class StageOneAnswer:
     def explainer(self) -> Explainer:
         """Reasons for the files."""
         weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
-        return Explainer(self.context, self.columns, weights)
+        return Explainer(self.context, self.columns, weights, self.order.tolist)

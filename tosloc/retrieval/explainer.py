@@ -1,48 +1,93 @@
-"""Why a file stands where it stands: the features that lifted it most."""
+"""Why a file stands where it stands: of all that can be said, at most three things, by their use to a reader.
+
+Order, by use: where the report itself points (a stack frame, a name), then an earlier fix or commit, then the words
+that met; what is left after these is for files of which little can be said. A thing is told only where a feature of its
+kind lifted the file. Age, size, folder and what changes together lift files too, and are never reasons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 
 from tosloc.index.context import QueryContext
 from tosloc.records import FloatArray, Reason
-from tosloc.retrieval.features import FEATURES, prior
-from tosloc.retrieval.reasons import LEADING_FILES, ReasonText, ReasonTexts
+from tosloc.retrieval.features import FEATURES, LEADING_FILES
+from tosloc.retrieval.reasons import PastChange, ReasonsOf, Sources
 
-SHOWN = 4
+SHOWN = 3
 """Reasons a file, at most."""
 
 
 class Explainer:
-    """Reasons for the files of one answered query."""
+    """Reasons for the files of one answered query; ``order`` gives all files, best first."""
 
-    def __init__(self, context: QueryContext, columns: Mapping[str, FloatArray], weights: Mapping[str, float]) -> None:
-        @cache
-        def leading() -> list[int]:
-            order: list[int] = np.argsort(-prior(columns), kind="stable")[:LEADING_FILES].tolist()
-            return order
+    def __init__(
+        self,
+        context: QueryContext,
+        columns: Mapping[str, FloatArray],
+        weights: Mapping[str, float],
+        order: Callable[[], Sequence[int]],
+    ) -> None:
+        self.columns, self.weights, self.order = columns, weights, order
+        self.reasons = ReasonsOf(context)
 
-        self.columns, self.weights = columns, weights
-        self.texts = ReasonTexts(context, leading)
+    @cached_property
+    def _leading(self) -> list[int]:
+        return list(islice(self.order(), LEADING_FILES))
 
-    def why(self, file: int) -> tuple[Reason, ...]:
-        """The features that lift the file most, largest first, features that say the same thing as one."""
-        groups: dict[ReasonText, tuple[str, float]] = {}
-        for name, weight in self.weights.items():
-            share = weight * float(self.columns[name][file])
-            reason = FEATURES[name].reason
-            if share > 0 and reason is not None:
-                first, total = groups.get(reason, (name, 0.0))
-                groups[reason] = (first, total + share)
-        largest = sorted(groups.items(), key=lambda item: (-item[1][1], item[1][0]))[:SHOWN]
-        return tuple(Reason(name, self._said(reason, file)) for reason, (name, _) in largest)
+    def why(
+        self, files: Sequence[int], sources: Sources | None = None, terms: Mapping[int, Reason] | None = None
+    ) -> list[tuple[Reason, ...]]:
+        """At most SHOWN reasons for each file, the most useful first; ``terms``: what a reranker says of some files."""
+        sources = sources or Sources()
+        past = [self.reasons.past(file) if self._lifted(file, "past") else [] for file in files]
+        shown = [change.commit for changes in past for change in changes[:2]]
+        subjects = sources.subjects(list(dict.fromkeys(shown))) if shown else {}
 
-    def _said(self, reason: ReasonText, file: int) -> str:
-        return reason if isinstance(reason, str) else reason(self.texts, file)
+        def told(change: PastChange) -> Reason:
+            return self.reasons.told(change, subjects.get(change.commit), sources.commit_url(change.commit))
+
+        return [
+            tuple(islice(self._of(file, [told(change) for change in changes[:2]], (terms or {}).get(file)), SHOWN))
+            for file, changes in zip(files, past, strict=True)
+        ]
+
+    def _of(self, file: int, past: Sequence[Reason], terms: Reason | None) -> Iterator[Reason]:
+        """All that can be said for a file, the most useful first."""
+        reasons = self.reasons
+        pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
+        words, rare = reasons.words(file) if self._lifted(file, "words") else ([], False)
+        in_path = reasons.path_words(file) if self._lifted(file, "path") else []
+        met = Reason("words", f"words {reasons.listed(words)}") if words else None
+        counterpart = reasons.counterpart(file, self._leading) if self._lifted(file, "test") else None
+        concrete = [
+            pointed,
+            *past[:1],
+            met if rare else None,
+            terms,
+            Reason("path", f"words of its path: {reasons.listed(in_path)}") if in_path else None,
+            counterpart,
+            *past[1:],
+        ]
+        told = [reason for reason in concrete if reason is not None]
+        yield from told
+        if not told:
+            yield met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
+
+    def _lifted(self, file: int, kind: str) -> bool:
+        """Whether the features of a kind together add to the file's score."""
+        return sum(self.weights[name] * float(self.columns[name][file]) for name in self._of_kind[kind]) > 0
+
+    @cached_property
+    def _of_kind(self) -> Mapping[str, list[str]]:
+        kinds: dict[str, list[str]] = {kind: [] for kind in ("frame", "name", "past", "words", "path", "test")}
+        for name in self.weights:
+            if (kind := FEATURES[name].reason) is not None:
+                kinds[kind].append(name)
+        return kinds
 
     def as_answered(self, asked: str, found: str) -> str:
         """A term of the report as it was written, and the term of a file that answers it, where that is another."""
-        return self.texts.as_written(asked) + ("" if asked == found else f" ~ {found}")
+        return self.reasons.as_written(asked) + ("" if asked == found else f" ~ {found}")

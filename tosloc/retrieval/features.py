@@ -19,11 +19,12 @@ from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
 from tosloc.retrieval.chunks import best_chunk
-from tosloc.retrieval.reasons import LEADING_FILES, SIMILAR_NAMES, TEST_COUNTERPART_LEADS, ReasonText, ReasonTexts
 
 FEATURES_VERSION = "features1"
 """Of the formulas below, in the names of stored feature tables: raise it when one gives other values."""
 MONTH_DAYS = 30.0
+LEADING_FILES = 20
+"""How many files of the first guess lend their score to test counterparts and to files that change with them."""
 
 
 # The paper's four
@@ -309,8 +310,8 @@ class Feature:
     """Also its key in weights.json and in printed reasons."""
     values: Callable[..., FloatArray]
     """From a query context, and for a related feature from the prior (F,) too, to (F,) values."""
-    reason: ReasonText | None = None
-    """The sentence for a file that it lifts; features of one sentence are summed. None for what only weighs down."""
+    reason: str | None = None
+    """Of what kind the reasons are that can be given for a file that it lifts; None where people could check none."""
     prior: float = 0.0
     """Fixed weight in the first guess, never fitted."""
     scaled: bool = True
@@ -320,45 +321,45 @@ class Feature:
 
 
 PAPER: tuple[Feature, ...] = (
-    Feature("text", text, ReasonTexts.words, scaled=False),
-    Feature("trace", trace, ReasonTexts.frame, scaled=False),
-    Feature("history", history, ReasonTexts.fixes, scaled=False, history=True),
-    Feature("complexity", complexity, ReasonTexts.complexity, scaled=False),
+    Feature("text", text, "words", scaled=False),
+    Feature("trace", trace, "frame", scaled=False),
+    Feature("history", history, scaled=False, history=True),
+    Feature("complexity", complexity, scaled=False),
 )
 DIRECT: tuple[Feature, ...] = (
-    Feature("bm25f", bm25f, ReasonTexts.words, prior=0.5),
-    Feature("code", code, ReasonTexts.words, prior=1.0),
-    Feature("methods", methods, ReasonTexts.words, prior=0.4),
-    Feature("chunk", chunk, ReasonTexts.words, prior=2.3),
-    Feature("summary", summary, ReasonTexts.words, prior=1.0),
-    Feature("lead", lead, ReasonTexts.words),
-    Feature("coverage", coverage, ReasonTexts.words),
-    Feature("identifiers", identifiers, ReasonTexts.words, prior=1.0),
-    Feature("path", path, ReasonTexts.path_words, prior=0.6),
-    Feature("folders", folders, ReasonTexts.path_words, prior=0.8),
-    Feature("name_coverage", name_coverage, ReasonTexts.path_words, prior=0.6),
-    Feature("mention", mention, ReasonTexts.named, prior=1.0, scaled=False),
-    Feature("mention_order", mention_order, ReasonTexts.named, scaled=False),
-    Feature("rare_frame", rare_frame, ReasonTexts.frame, prior=1.5, scaled=False),
-    Feature("cause_frame", cause_frame, ReasonTexts.frame, prior=1.5),
-    Feature("file_documents", file_documents, ReasonTexts.nearest_report, prior=1.0, history=True),
-    Feature("commit_summary", commit_summary, ReasonTexts.nearest_commit, prior=0.4, history=True),
-    Feature("near_commits", near_commits, ReasonTexts.nearest_commit, prior=0.4, history=True),
-    Feature("near_reports", near_reports, ReasonTexts.nearest_report, prior=1.0, history=True),
-    Feature("near_package", near_package, ReasonTexts.package, prior=0.8, history=True),
-    Feature("folder_reports", folder_reports, ReasonTexts.package, history=True),
-    Feature("name_documents", name_documents, SIMILAR_NAMES, prior=0.7, history=True),
-    Feature("recency", recency, ReasonTexts.last_change, prior=1.0, history=True),
-    Feature("activity", activity, ReasonTexts.last_change, prior=1.0, history=True),
-    Feature("year", year, ReasonTexts.last_change, history=True),
+    Feature("bm25f", bm25f, "words", prior=0.5),
+    Feature("code", code, "words", prior=1.0),
+    Feature("methods", methods, "words", prior=0.4),
+    Feature("chunk", chunk, "words", prior=2.3),
+    Feature("summary", summary, "words", prior=1.0),
+    Feature("lead", lead, "words"),
+    Feature("coverage", coverage, "words"),
+    Feature("identifiers", identifiers, "words", prior=1.0),
+    Feature("path", path, "path", prior=0.6),
+    Feature("folders", folders, "path", prior=0.8),
+    Feature("name_coverage", name_coverage, "path", prior=0.6),
+    Feature("mention", mention, "name", prior=1.0, scaled=False),
+    Feature("mention_order", mention_order, "name", scaled=False),
+    Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
+    Feature("cause_frame", cause_frame, "frame", prior=1.5),
+    Feature("file_documents", file_documents, "past", prior=1.0, history=True),
+    Feature("commit_summary", commit_summary, "past", prior=0.4, history=True),
+    Feature("near_commits", near_commits, "past", prior=0.4, history=True),
+    Feature("near_reports", near_reports, "past", prior=1.0, history=True),
+    Feature("near_package", near_package, prior=0.8, history=True),
+    Feature("folder_reports", folder_reports, history=True),
+    Feature("name_documents", name_documents, prior=0.7, history=True),
+    Feature("recency", recency, prior=1.0, history=True),
+    Feature("activity", activity, prior=1.0, history=True),
+    Feature("year", year, history=True),
     Feature("popularity", popularity, prior=-1.8, history=True),
-    Feature("length", length, ReasonTexts.lines),
+    Feature("length", length),
     Feature("test", test, prior=-0.6, scaled=False),
 )
 RELATED: tuple[Feature, ...] = (
-    Feature("co_change", co_change, ReasonTexts.changed_together, history=True),
-    Feature("twin", test_counterpart, TEST_COUNTERPART_LEADS),
-    Feature("folder_share", folder_share, ReasonTexts.package),
+    Feature("co_change", co_change, history=True),
+    Feature("twin", test_counterpart, "test"),
+    Feature("folder_share", folder_share),
 )
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
