@@ -1,10 +1,12 @@
-"""The learned ranker's text: what is no ranker is refused before LightGBM reads it, which would end the process."""
+"""The learned ranker's text: what is no ranker is refused, and its trees are read as LightGBM reads them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from tosloc.config import RankerSettings
 from tosloc.errors import CheckpointError
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.learning.tree_text import check_ranker
+from tosloc.learning.tree_text import read_trees
 
 ROWS = np.random.default_rng(0).random((40, 5)).astype(np.float32)
 
@@ -38,10 +40,38 @@ def text() -> str:
 @pytest.mark.parametrize("settings", [{}, {"leaves": 2}, {"min_leaf": 10_000}, {"rounds": 1}, {"leaves": 40}])
 def test_what_lightgbm_writes_is_let_through(settings: dict[str, float]) -> None:
     ranker = fitted(**settings)
-    assert check_ranker(ranker.text()) == ranker.features == 5
+    assert read_trees(ranker.text()).features == ranker.features == 5
     again = HeadRanker.from_text(ranker.text(), ranker.settings, 1.0)
     assert again.scores(ROWS).tolist() == ranker.scores(ROWS).tolist()
     assert again.text() == ranker.text()
+
+
+def odd_rows(features: int, text: str) -> np.ndarray:
+    """Rows of numbers about the trees' thresholds, with zeros, the smallest numbers and what is no number."""
+    rng = np.random.default_rng(3)
+    thresholds = [float(word) for line in re.findall("^threshold=(.+)$", text, re.MULTILINE) for word in line.split()]
+    near = np.array([value for value in thresholds if abs(value) < 1e30] or [0.0]).astype(np.float32)
+    near = np.concatenate((near, np.nextafter(near, np.float32(9)), np.nextafter(near, np.float32(-9))))
+    rows = rng.choice(near, (300, features))
+    for value in (0.0, -0.0, 1e-36, -1e-35, 3e-35, np.nan, np.inf, -np.inf):
+        rows[rng.random(rows.shape) < 0.03] = value
+    return rows.astype(np.float32)
+
+
+@pytest.mark.parametrize("settings", [{}, {"leaves": 2}, {"min_leaf": 10_000}, {"leaves": 40}, None])
+def test_the_scores_are_lightgbms_to_the_last_bit(settings: dict[str, float] | None) -> None:
+    shipped = (Path(__file__).parents[2] / "tosloc/defaults/ranker.txt").read_text()
+    text = shipped if settings is None else fitted(**settings).text()
+    for decision in (None, "0", "4", "6", "8", "10"):  # what is missing, and where it goes
+        changed_text = text if decision is None else re.sub("(?<=decision_type=)(.+)", _all(decision), text)
+        changed_text = _resized(changed_text)
+        booster, trees = lightgbm.Booster(model_str=changed_text), read_trees(changed_text)
+        for rows in (odd_rows(trees.features, text), ROWS if trees.features == 5 else np.eye(33, dtype=np.float32)):
+            assert trees.scores(rows).tolist() == booster.predict(rows, num_threads=1).tolist()
+
+
+def _all(decision: str) -> Callable[[re.Match[str]], str]:
+    return lambda found: " ".join([decision] * len(found[1].split()))
 
 
 def test_other_features_are_one_sentence(text: str) -> None:
@@ -55,7 +85,11 @@ def changed(text: str, line: str, place: int, value: str) -> str:
     assert found is not None
     words = found[1].split(" ")
     words[place] = value
-    new = text[: found.start(1)] + " ".join(words) + text[found.end(1) :]
+    return _resized(text[: found.start(1)] + " ".join(words) + text[found.end(1) :])
+
+
+def _resized(new: str) -> str:
+    """The text with the sizes that its trees have."""
     sizes = [len(tree) for tree in re.findall(r"Tree=\d+\n.*?\n\n\n", new, re.DOTALL)]
     return re.sub(r"tree_sizes=.*", "tree_sizes=" + " ".join(map(str, sizes)), new)
 
@@ -83,7 +117,7 @@ def changed(text: str, line: str, place: int, value: str) -> str:
 def test_a_tree_that_is_none_is_said(text: str, line: str, place: int, value: str, words: str) -> None:
     hostile = changed(text, line, place, value)
     with pytest.raises(ValueError, match=words):
-        check_ranker(hostile)
+        read_trees(hostile)
     with pytest.raises(CheckpointError, match=r"damaged or no ranker .* copy the whole folder"):
         HeadRanker.from_text(hostile, RankerSettings(), 1.0)
 
@@ -108,13 +142,13 @@ def test_a_tree_that_is_none_is_said(text: str, line: str, place: int, value: st
 def test_any_other_form_is_refused(text: str, old: str, new: str) -> None:
     assert old in text
     with pytest.raises(ValueError):  # noqa: PT011
-        check_ranker(text.replace(old, new))
+        read_trees(text.replace(old, new))
 
 
 def test_any_cut_is_refused(text: str) -> None:
     for end in range(0, text.index("end of parameters"), 97):
         with pytest.raises(ValueError):  # noqa: PT011
-            check_ranker(text[:end])
+            read_trees(text[:end])
 
 
 @pytest.mark.slow

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.config import RankerSettings
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.learning.tree_text import check_ranker
+from tosloc.learning.tree_text import read_trees
+from tosloc.learning.trees import Trees
 from tosloc.records import Float32Array, FloatArray
+
+if TYPE_CHECKING:
+    from tosloc.config import RankerSettings
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
@@ -27,7 +30,9 @@ class HeadRanker:
         self.settings, self.seed = settings, seed
         self.weight_ = weight
         """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
-        self.booster_: Any = None
+        self.text_: str = ""
+        """The trees as LightGBM's text format."""
+        self.trees_: Trees | None = None
 
     def fit(self, heads: RankingLists) -> HeadRanker:
         """Learn; a second fit forgets the first. Deterministic for a seed."""
@@ -36,7 +41,7 @@ class HeadRanker:
         data = lightgbm.Dataset(
             heads.rows, label=heads.fixed.astype(np.int32), group=heads.sizes.tolist(), free_raw_data=True
         )
-        self.booster_ = lightgbm.train(
+        booster = lightgbm.train(
             {
                 "objective": "lambdarank",
                 "num_leaves": self.settings.leaves,
@@ -54,18 +59,27 @@ class HeadRanker:
             data,
             num_boost_round=self.settings.rounds,
         )
+        self.text_ = str(booster.model_to_string())
+        self.trees_ = read_trees(self.text_)
         return self
 
     def weighted(self, weight: float) -> HeadRanker:
         """The same trees with another weight."""
         other = HeadRanker(self.settings, self.seed, weight)
-        other.booster_ = self.booster_
+        other.text_, other.trees_ = self.text_, self.trees_
         return other
+
+    @property
+    def trees(self) -> Trees:
+        """What was learned. Raises ToslocError before ``fit``."""
+        if self.trees_ is None:
+            raise ToslocError("this ranker has learned nothing yet; fit it, or read it from its text")
+        return self.trees_
 
     @property
     def features(self) -> int:
         """How many features the trees read."""
-        return int(self.booster_.num_feature())
+        return self.trees.features
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) the trees' scores of the rows of ``head_rows``. Raises CheckpointError when they read other features."""
@@ -73,29 +87,22 @@ class HeadRanker:
             raise CheckpointError(
                 f"the learned ranker reads {self.features} features, but there are {rows.shape[1]}; train again"
             )
-        scores: FloatArray = np.asarray(self.booster_.predict(rows, num_threads=1), dtype=np.float64)
-        return scores
+        return self.trees.scores(rows)
 
     def text(self) -> str:
         """The trees as LightGBM's text format."""
-        return str(self.booster_.model_to_string())
+        return self.text_
 
     @classmethod
     def from_text(cls, text: str, settings: RankerSettings, weight: float) -> HeadRanker:
-        """Ranker from its text. Raises CheckpointError when it is not one that LightGBM can read safely."""
+        """Ranker from its text. Raises CheckpointError when it is not one that LightGBM wrote."""
+        ranker = cls(settings, weight=weight)
         try:
-            check_ranker(text)
+            ranker.text_, ranker.trees_ = text, read_trees(text)
         except ValueError as error:
             raise CheckpointError(
                 f"the learned ranker is damaged or no ranker ({error}); train again, or copy the whole folder"
             ) from error
-        import lightgbm
-
-        ranker = cls(settings, weight=weight)
-        try:
-            ranker.booster_ = lightgbm.Booster(model_str=text)
-        except (lightgbm.basic.LightGBMError, ValueError) as error:
-            raise CheckpointError(f"the learned ranker cannot be read ({error}); train again") from error
         return ranker
 
 

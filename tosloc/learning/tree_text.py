@@ -1,4 +1,5 @@
-"""LightGBM's text of a ranker, checked before LightGBM reads it: what is wrong there would end the whole process.
+"""LightGBM's text of a ranker, checked and read. LightGBM itself never reads it: what is wrong there would end the
+whole process.
 
 Only what rankers of numbers have is let through: one class, no categories, no linear leaves, one form of every line.
 
@@ -14,6 +15,8 @@ from itertools import accumulate, chain, pairwise
 from typing import Final, TypeVar
 
 import numpy as np
+
+from tosloc.learning.trees import Trees
 
 _MOST_FEATURES: Final = 10_000
 _MOST_TREES: Final = 100_000
@@ -64,8 +67,8 @@ _REST: Final = re.compile(
 _N = TypeVar("_N", int, float)
 
 
-def check_ranker(text: str) -> int:
-    """K, the number of features that the trees of LightGBM's ``text`` read.
+def read_trees(text: str) -> Trees:
+    """The trees of LightGBM's ``text``.
 
     Raises ValueError, which says what is wrong, unless every tree is a tree of finite numbers whose splits ask for
     features from 0 to K - 1 and everything else has the form that LightGBM writes.
@@ -91,12 +94,14 @@ def check_ranker(text: str) -> int:
     leaves = np.array([int(line[1]) for line in lines])
     if leaves.min() < 1 or leaves.max() > _MOST_LEAVES:
         raise ValueError("a tree has no leaves, or too many")
-    _check_trees(lines, leaves, features)
-    return features
+    return Trees.of(features, leaves.tolist(), _checked_columns(lines, leaves, features))
 
 
-def _check_trees(lines: Sequence[Sequence[str]], leaves: np.ndarray, features: int) -> None:
-    """Raise ValueError unless the lines' arrays are as long as the trees have nodes or ``leaves`` (T,), and fit."""
+def _checked_columns(lines: Sequence[Sequence[str]], leaves: np.ndarray, features: int) -> list[np.ndarray]:
+    """Split features, thresholds, decisions, left and right children, leaf values of all trees.
+
+    Raises ValueError unless the lines' arrays are as long as the trees have nodes or ``leaves`` (T,), and fit.
+    """
 
     def column(place: int, sizes: Sequence[int], kind: Callable[[str], _N], least: float, most: float) -> np.ndarray:
         """The numbers of one line of every tree, one tree after the other."""
@@ -109,12 +114,12 @@ def _check_trees(lines: Sequence[Sequence[str]], leaves: np.ndarray, features: i
         return np.array(values)
 
     nodes, of_leaves = (leaves - 1).tolist(), leaves.tolist()
-    column(2, nodes, int, 0, features - 1)
+    asked = column(2, nodes, int, 0, features - 1)
     column(3, nodes, float, -_LARGEST, _LARGEST)
-    column(4, nodes, float, -_LARGEST, math.inf)
+    thresholds = column(4, nodes, float, -_LARGEST, math.inf)
     decisions = column(5, nodes, int, 0, max(_DECISIONS))
     left, right = (column(place, nodes, int, -_MOST_LEAVES, _MOST_LEAVES) for place in (6, 7))
-    column(8, of_leaves, float, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
+    values = column(8, of_leaves, float, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
     for place, sizes in ((9, of_leaves), (11, nodes), (12, nodes)):
         # a tree without a split may leave out how many reached its leaf
         kept = [size if line[place] or size > 1 else 0 for line, size in zip(lines, sizes, strict=True)]
@@ -127,6 +132,7 @@ def _check_trees(lines: Sequence[Sequence[str]], leaves: np.ndarray, features: i
     if not np.isin(decisions, _DECISIONS).all():
         raise ValueError("a split is of no known kind")
     _check_children(left, right, leaves)
+    return [asked, thresholds, decisions, left, right, values]
 
 
 def _check_children(left: np.ndarray, right: np.ndarray, leaves: np.ndarray) -> None:
