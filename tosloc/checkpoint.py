@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.analysis.facts import analyser
+from tosloc.analysis.analyser import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.config import Config
 from tosloc.errors import CheckpointError

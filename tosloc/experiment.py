@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
+from tosloc.analysis.analyser import analyser
 from tosloc.analysis.build import BuildReport
-from tosloc.analysis.facts import analyser
 from tosloc.analysis.report_attributes import attributes_of
 from tosloc.analysis.report_languages import settled
 from tosloc.candidates import LabelledCandidates

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tosloc.analysis.facts import FIELDS, Facts, analyse, analyser, analyser_of
+from tosloc.analysis.analyser import FIELDS, analyser, analyser_of
+from tosloc.analysis.facts import Facts, analyse
 from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
 
 SHOP = """/*

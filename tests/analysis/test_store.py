@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tosloc.analysis import store as module
+from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_rows import pack_facts
 from tosloc.analysis.fact_table import FactTable
-from tosloc.analysis.facts import FIELDS, Facts, analyse
+from tosloc.analysis.facts import Facts, analyse
 from tosloc.analysis.store import FactStore
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning
 

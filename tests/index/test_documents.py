@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tosloc.index.documents import AggregatedDocuments, Document, Documents, DocumentsView
+from tosloc.index.documents import AggregatedDocuments, Document, Documents, DocumentsView, Membership
 from tosloc.index.postings import known_terms
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
@@ -56,9 +56,37 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
+def dense_of(groups: Membership) -> np.ndarray:
+    """(D, G) how much of each document belongs to each group."""
+    shares = np.ones(len(groups.members)) if groups.shares is None else groups.shares
+    shape = (len(groups.starts) - 1, groups.groups)
+    return sparse.csr_array((shares, groups.members, groups.starts), shape=shape).toarray()
+
+
+def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
+    """Its order of adding is ours."""
+    rng = np.random.default_rng(5)
+    words = [f"w{number}" for number in range(40)]
+    texts = [rng.choice(words, rng.integers(1, 60)).tolist() for _ in range(300)]
+    files = [tuple(set(rng.integers(0, 50, rng.integers(1, 30)).tolist())) for _ in texts]
+    made = Documents.collect(
+        Document(str(n), n, n, str(n), Counter(text), paths) for n, (text, paths) in enumerate(zip(texts, files, strict=True))
+    )
+    view, groups = DocumentsView(made, rng.random(300) < 0.8), made.incidence(50)
+    table = sparse.csr_array((1.0 / np.sqrt(made.sizes[made.pair_document]), made.files, made.file_starts), (300, 50))
+    squares = sparse.csr_array(((1.0 + np.log(made.counts)) ** 2, made.terms, made.starts), (300, len(made.vocabulary)))
+    assert view.norms.tolist() == np.sqrt(np.maximum(squares @ view.idf**2, 1e-12)).tolist()
+    assert groups.totals(made.lengths * view.known).tolist() == (table.T @ (made.lengths * view.known)).tolist()
+    for term in range(len(made.vocabulary)):
+        rows = made.postings.rows[made.postings.starts[term] : made.postings.starts[term + 1]]
+        counts = made.posting_counts[made.postings.starts[term] : made.postings.starts[term + 1]]
+        alone = sparse.csr_array((counts, (np.zeros(len(rows), dtype=int), rows)), (1, 300))
+        assert groups.totals_of(rows, counts).tolist() == (alone @ table).toarray()[0].tolist()
+
+
 def test_incidence_shares_a_document_among_its_files():
     made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
-    assert made.incidence(5).toarray().tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+    assert dense_of(made.incidence(5)).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
 
 
 def test_statistics_of_the_known_only():
@@ -194,15 +222,13 @@ def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
     groups = made.incidence(number)
     idf = {made.vocabulary[t]: view.idf[t] for t in terms}
     named = dict(zip(idf, weights.tolist(), strict=True))
-    dense = groups.toarray()
+    dense = dense_of(groups)
     members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
     aggregated = AggregatedDocuments(view, groups)
     both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
     got, doubled = aggregated.bm25(terms, both, present)
     assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
     assert doubled == pytest.approx(2 * got)
-    aggregated.aggregate_all()
-    assert aggregated.bm25(terms, both, present)[0].tolist() == got.tolist()
 
 
 def test_bm25_of_two_aggregated_documents_by_hand():
@@ -225,7 +251,5 @@ def test_without_any_document():
     assert view.similarities({"a": 1.0}).tolist() == []
     terms, weights = view.known_terms({"a": 1.0})
     aggregated = AggregatedDocuments(view, none.incidence(3))
-    for _ in range(2):
-        assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
-        aggregated.aggregate_all()
-    assert isinstance(none.incidence(3), sparse.csr_array)
+    assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
+    assert dense_of(none.incidence(3)).shape == (0, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -136,7 +137,11 @@ def test_names_that_commits_touched():
     # one commit touched both parsers: the term counts once
     history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
     table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
-    touched = history.name_incidence(table).toarray()
-    held = [{table.vocabulary[t] for t in np.flatnonzero(row)} for row in touched]
+    touched = history.name_incidence(table)
+    held = [
+        {table.vocabulary[t] for t in touched.members[start:end].tolist()}
+        for start, end in pairwise(touched.starts.tolist())
+    ]
     assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
-    assert set(np.unique(touched)) == {0.0, 1.0}
+    assert touched.shares is None
+    assert len(touched.members) == 6

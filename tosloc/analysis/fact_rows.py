@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.facts import FIELDS, Facts
+from tosloc.analysis.analyser import FIELDS
+from tosloc.analysis.facts import Facts
 from tosloc.records import IntArray, LongArray
 
 # T distinct terms, C chunks, Q (chunk, term) postings

@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_rows import FactRow, unpack_row
-from tosloc.analysis.facts import FIELDS
 from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.errors import StoreError
 from tosloc.records import BoolArray, IntArray, LongArray

@@ -10,28 +10,19 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from tosloc.analysis.analyser import FIELDS, TEXT_FIELDS
 from tosloc.analysis.complexity import Complexity, keyword_complexity
-from tosloc.analysis.grammars import grammar_release
 from tosloc.analysis.languages import language_named, language_of
 from tosloc.analysis.outline import Outline, Span
 from tosloc.analysis.syntax import outline_of
 from tosloc.analysis.text import identifier_compounds, identifier_terms, words
 from tosloc.records import IntArray, LongArray
-
-FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
-"""Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
-TEXT_FIELDS: Final = FIELDS[:3]
-
-FACTS_VERSION: Final = 2
-"""Goes up when what is computed here changes."""
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
@@ -43,18 +34,6 @@ _MARKUP = re.compile(
     r"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
-
-
-@cache
-def analyser(lizard: bool = False) -> str:
-    """Version of the facts; with lizard's release where complexity is its number, which changes between releases."""
-    return f"facts{FACTS_VERSION}" + (f"+lizard{metadata.version('lizard')}" if lizard else "")
-
-
-@cache
-def analyser_of(language: str, lizard: bool = False) -> str:
-    """Version of the facts of the language called so, for store keys: with the release of its grammar."""
-    return "+".join((analyser(lizard), *grammar_release(language)))
 
 
 @dataclass(slots=True)

@@ -9,9 +9,10 @@ import importlib
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import tree_sitter
+if TYPE_CHECKING:
+    import tree_sitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,16 +376,22 @@ def grammar_release(language: str) -> tuple[str, ...]:
 @cache
 def parser(language: str) -> tree_sitter.Parser:
     """The one parser of the language called so, which must have a grammar."""
+    import tree_sitter  # here, as below: releases are asked for without it
+
     return tree_sitter.Parser(_language(language))
 
 
 @cache
 def query(language: str, text: str) -> tree_sitter.Query:
     """A query over trees of the language called so. Raises tree_sitter.QueryError for one that the grammar rejects."""
+    import tree_sitter
+
     return tree_sitter.Query(_language(language), text)
 
 
 @cache
 def _language(language: str) -> tree_sitter.Language:
+    import tree_sitter
+
     grammar = GRAMMARS[language]
     return tree_sitter.Language(getattr(importlib.import_module(grammar.module), grammar.function)())

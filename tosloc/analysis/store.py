@@ -24,9 +24,10 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
 from tosloc.analysis.fact_table import FactTable
-from tosloc.analysis.facts import Facts, analyser_of
+from tosloc.analysis.facts import Facts
 from tosloc.analysis.function_rows import pack_functions, unpack_functions
 from tosloc.analysis.functions import FunctionFacts, functions_analyser_of
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning

@@ -5,18 +5,24 @@ Letters in shapes: B blobs, V terms, P postings, C chunks, Q chunk postings, F f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from tosloc.analysis.fact_table import FactTable
-from tosloc.analysis.facts import FIELDS
+from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore
-from tosloc.index.postings import Postings, idf, ranges, row_sums, summed
+from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
+from tosloc.index.names import NameNumbers, PackedNames
+from tosloc.index.postings import Postings, idf, ranges, starts_of, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
+
+if TYPE_CHECKING:
+    from tosloc.analysis.fact_table import FactTable
+    from tosloc.analysis.store import FactStore
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)
@@ -27,26 +33,147 @@ class Corpus:
     """Inverted lists over the blobs of one or more versions; made once, shared by all their views."""
 
     def __init__(self, table: FactTable) -> None:
-        self.table = table
-        self.row_of_blob = {blob: row for row, blob in enumerate(table.blobs)}
-        self.term_ids = {term: number for number, term in enumerate(table.vocabulary)}
+        self._table: FactTable | Callable[[], FactTable] = table
+        self.blobs: Sequence[str] = table.blobs
+        """(B,)"""
+        self.term_ids: Mapping[str, int] = {term: number for number, term in enumerate(table.vocabulary)}
         vocabulary = len(table.vocabulary)
         self.postings = Postings.invert(table.starts, table.terms, vocabulary)
-        self.counts = table.counts[self.postings.origin]
+        self.counts: npt.NDArray[np.uint16] = table.counts[self.postings.origin]
+        """(P, 6) counts by ``FIELDS`` of each posting."""
         self.chunk_postings = Postings.invert(table.chunk_posting_starts, table.chunk_terms, vocabulary)
-        self.chunk_counts = table.chunk_counts[self.chunk_postings.origin]
+        self.chunk_counts: npt.NDArray[np.uint8] = table.chunk_counts[self.chunk_postings.origin]
+        """(Q,)"""
+        self.chunk_starts = table.chunk_starts
+        """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
+        self.complexity, self.lines = table.complexity, table.lines
+        """(B,)"""
         self._frequency = np.zeros(vocabulary, dtype=np.int64)
         self._multiplicity = np.zeros(len(table.blobs), dtype=np.int64)
 
+    @property
+    def table(self) -> FactTable:
+        """The facts blob by blob; of a kept version they are read from the store now."""
+        if callable(self._table):
+            self._table = self._table()
+        return self._table
+
+    @cached_property
+    def row_of_blob(self) -> Mapping[str, int]:
+        """Blob -> its row."""
+        return {blob: row for row, blob in enumerate(self.blobs)}
+
+    # ---- as arrays
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, for ``from_arrays``."""
+        terms = self.term_ids
+        numbers = terms if isinstance(terms, NameNumbers) else NameNumbers.of(list(terms))
+        arrays: Arrays = {name: getattr(self, name) for name in _ARRAYS}
+        for name in ("postings", "chunk_postings"):
+            lists = getattr(self, name)
+            arrays |= {f"{name}.starts": lists.starts, f"{name}.rows": lists.rows}
+        blobs = self.blobs if isinstance(self.blobs, PackedNames) else PackedNames.of(self.blobs)
+        return {
+            **arrays,
+            **blobs.to_arrays("blobs"),
+            **numbers.to_arrays("terms"),
+            "lengths": self.lengths,
+            "frequency": self._frequency,
+            "multiplicity": self._multiplicity,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], table: Callable[[], FactTable]) -> Corpus:
+        """Lists from ``to_arrays``; ``table`` gives the same facts by blob, in the same order, should they be wanted.
+
+        Raises KeyError or ValueError when the arrays are no lists.
+        """
+        made = cls.__new__(cls)
+        made._table = table
+        made.blobs = PackedNames.read(arrays, "blobs")
+        made.term_ids = NameNumbers.read(arrays, "terms")
+        B, V = len(made.blobs), len(made.term_ids)
+        for name, (dtype, *more) in _ARRAYS.items():
+            setattr(made, name, checked(arrays, name, dtype, None, *more))
+        check_starts(made.chunk_starts, int(made.chunk_starts[-1]) if len(made.chunk_starts) else -1, "chunk_starts")
+        rows_below = {"postings": B, "chunk_postings": int(made.chunk_starts[-1])}
+        for name, below in rows_below.items():
+            rows: npt.NDArray[np.int32] = checked(arrays, f"{name}.rows", np.int32, None)  # type: ignore[assignment]
+            starts: npt.NDArray[np.int64] = checked(arrays, f"{name}.starts", np.int64, V + 1)  # type: ignore[assignment]
+            check_starts(starts, len(rows), name)
+            check_numbers(rows, below, name)
+            setattr(made, name, Postings(starts, rows))
+        made._frequency = checked(arrays, "frequency", np.int64, V)  # type: ignore[assignment]
+        made._multiplicity = checked(arrays, "multiplicity", np.int64, B)  # type: ignore[assignment]
+        fits = len(made.counts) == len(made.postings.rows) and len(made.chunk_counts) == len(made.chunk_postings.rows)
+        if not fits or {len(made.chunk_starts) - 1, len(made.complexity), len(made.lines)} != {B}:
+            raise ValueError("blobs are counted wrongly")
+        if B and (np.diff(made.chunk_starts) < 1).any():
+            raise ValueError("a blob has no chunk")
+        check_numbers(made.term_ids.numbers, V, "terms")
+        vars(made)["lengths"] = checked(arrays, "lengths", np.float64, B, len(FIELDS) + 1)
+        return made
+
+    def with_blobs(self, wanted: Sequence[str], new: Corpus, table: Callable[[], FactTable]) -> Corpus:
+        """The lists of ``wanted`` blobs, from these and, for those that are not here, from ``new``.
+
+        As if all had been made at once, but for the order of rows and terms.
+        """
+        own, others = self.row_of_blob, new.row_of_blob
+        kept = np.array([own[blob] for blob in wanted if blob in own], dtype=np.int64)
+        added = np.array([others[blob] for blob in wanted if blob not in own], dtype=np.int64)
+        row_of, row_of_new = np.full(len(self), -1, dtype=np.int32), np.full(len(new), -1, dtype=np.int32)
+        kept.sort()
+        row_of[kept] = np.arange(len(kept), dtype=np.int32)
+        row_of_new[added] = np.arange(len(kept), len(kept) + len(added), dtype=np.int32)
+        ids = dict(self.term_ids)
+        number_of_new = np.zeros(len(new.term_ids), dtype=np.int64)
+        for term, number in new.term_ids.items():
+            number_of_new[number] = ids.setdefault(term, len(ids))
+        made = Corpus.__new__(Corpus)
+        made._table = table
+        made.blobs = [self.blobs[row] for row in kept.tolist()] + [new.blobs[row] for row in added.tolist()]
+        for name in ("complexity", "lines"):
+            setattr(made, name, np.concatenate((getattr(self, name)[kept], getattr(new, name)[added])))
+        sizes = np.concatenate((np.diff(self.chunk_starts)[kept], np.diff(new.chunk_starts)[added]))
+        made.chunk_starts = starts_of(sizes)
+        chunk_of, chunk_of_new = _chunks(self, row_of, made), _chunks(new, row_of_new, made)
+        postings, made.counts = _merged(
+            (self.postings, self.counts, row_of), (new.postings, new.counts, row_of_new), number_of_new, len(ids)
+        )
+        chunks, made.chunk_counts = _merged(
+            (self.chunk_postings, self.chunk_counts, chunk_of),
+            (new.chunk_postings, new.chunk_counts, chunk_of_new),
+            number_of_new,
+            len(ids),
+        )
+        # a term that no file holds any more is none of this version's
+        used = np.flatnonzero(np.diff(postings.starts) + np.diff(chunks.starts))
+        terms = list(ids)
+        made.term_ids = {terms[number]: place for place, number in enumerate(used.tolist())}
+        made.postings = Postings(np.append(postings.starts[used], postings.starts[-1]), postings.rows)
+        made.chunk_postings = Postings(np.append(chunks.starts[used], chunks.starts[-1]), chunks.rows)
+        made._frequency = np.zeros(len(used), dtype=np.int64)
+        made._multiplicity = np.zeros(len(made), dtype=np.int64)
+        vars(made)["lengths"] = np.concatenate((self.lengths[kept], new.lengths[added]))
+        return made
+
+    def _count(self, multiplicity: LongArray) -> None:
+        """Count document frequencies by term, when blob b stands in multiplicity[b] files."""
+        term = np.repeat(np.arange(len(self._frequency)), np.diff(self.postings.starts))
+        counted = summed(term, multiplicity[self.postings.rows], len(self._frequency))
+        self._frequency, self._multiplicity = counted.round().astype(np.int64), multiplicity
+
     def __len__(self) -> int:
-        return len(self.table.blobs)
+        return len(self.blobs)
 
     @cached_property
     def lengths(self) -> FloatArray:
         """(B, 7) terms of each blob by field, then in all of its text."""
         sums = np.zeros((len(self), len(FIELDS) + 1))
         for column in range(len(FIELDS)):
-            sums[:, column] = row_sums(self.table.counts[:, column], self.table.starts)
+            sums[:, column] = summed(self.postings.rows, self.counts[:, column], len(self))
         sums[:, ALL_TEXT] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
         return sums
 
@@ -57,13 +184,61 @@ class Corpus:
         """
         change = multiplicity - self._multiplicity
         rows = np.flatnonzero(change)
-        if len(rows):
+        if callable(self._table) and len(rows):  # all of a kept version are counted sooner than its facts are read
+            self._count(multiplicity)
+        elif len(rows):
             chosen = ranges(self.table.starts[rows], self.table.starts[rows + 1])
             amount = np.repeat(change[rows], chosen.sizes)
             terms = chosen.take(self.table.terms)
             self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
             self._multiplicity = multiplicity
         return self._frequency
+
+
+_ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "counts": (np.uint16, len(FIELDS)),
+    "chunk_counts": (np.uint8,),
+    "chunk_starts": (np.int64,),
+    "complexity": (np.int32,),
+    "lines": (np.int32,),
+}
+"""Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions but the first."""
+
+
+def _chunks(corpus: Corpus, row_of: IntArray, made: Corpus) -> IntArray:
+    """New number of each chunk of a corpus, -1 where its blob is left out."""
+    sizes = np.diff(corpus.chunk_starts)
+    first = np.where(row_of >= 0, made.chunk_starts[np.maximum(row_of, 0)], -1)
+    within = np.arange(int(sizes.sum())) - np.repeat(corpus.chunk_starts[:-1], sizes)
+    numbers = np.repeat(first, sizes)
+    return np.where(numbers < 0, -1, numbers + within).astype(np.int32)
+
+
+_Lists: TypeAlias = tuple[Postings, npt.NDArray[Any], IntArray]
+"""Inverted lists, what is counted of each posting, and the new number of each row, -1 for one that is left out."""
+
+
+def _merged(one: _Lists, other: _Lists, numbers: LongArray, terms: int) -> tuple[Postings, npt.NDArray[Any]]:
+    """Lists of both, by ``terms`` terms; ``numbers`` are those of the other's. Its rows come after all of the first."""
+    (own, counts, row_of), (new, new_counts, row_of_new) = one, other
+    if (row_of < 0).any():
+        rows = row_of[own.rows]
+        kept = rows >= 0
+        starts, rows, counts = starts_of(kept)[own.starts], rows[kept], counts[kept]
+    else:
+        starts, rows = own.starts, row_of[own.rows]
+    new_rows = row_of_new[new.rows]
+    term = np.repeat(numbers, np.diff(new.starts))
+    order = np.flatnonzero(new_rows >= 0)
+    order = order[np.argsort(term[order], kind="stable")]
+    ends = np.append(starts[1:], np.full(terms - (len(starts) - 1), starts[-1]))
+    places = ends[term[order]]
+    added = starts_of(np.bincount(term[order], minlength=terms))
+    merged = np.append(starts[:-1], np.full(terms - len(starts) + 2, starts[-1])) + added
+    return (
+        Postings(merged, np.insert(rows, places, new_rows[order]).astype(np.int32)),
+        np.insert(counts, places, new_counts[order], axis=0),
+    )
 
 
 @dataclass(eq=False)
@@ -74,10 +249,14 @@ class VersionView:
     snapshot: Snapshot
     resident: bool = False
     """Many reports will be asked of this version: term saturations of all postings are worth computing once."""
+    known_rows: InitVar[IntArray | None] = None
+    """(F,) ``rows``, where they are known."""
 
-    def __post_init__(self) -> None:
-        rows = self.corpus.row_of_blob
-        self.rows: IntArray = np.array([rows.get(blob, -1) for blob in self.snapshot.blobs], dtype=np.int32)
+    def __post_init__(self, known_rows: IntArray | None) -> None:
+        if known_rows is None:
+            rows = self.corpus.row_of_blob
+            known_rows = np.array([rows.get(blob, -1) for blob in self.snapshot.blobs], dtype=np.int32)
+        self.rows: IntArray = known_rows
         """(F,) corpus row of each file, -1 where the blob could not be read."""
         present = self.rows[self.rows >= 0]
         self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)

@@ -15,15 +15,44 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.index.postings import K1, B, Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
-QUERIES_BEFORE_ALL = 3
-"""Which query of the same documents aggregates the texts as a whole: fewer cost less by their own terms alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """How much of each of D documents belongs to each of G groups, document by document."""
+
+    groups: int
+    """G"""
+    starts: LongArray
+    """(D+1,) the groups of document d are ``members[starts[d]:starts[d + 1]]``."""
+    members: IntArray
+    """(E,) numbers of groups."""
+    shares: FloatArray | None = None
+    """(E,) None where each is 1."""
+
+    @cached_property
+    def document(self) -> LongArray:
+        """(E,) document of each member."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), np.diff(self.starts))
+
+    def totals(self, of_documents: FloatArray) -> FloatArray:
+        """(G,) sum of the documents' values, each times its share."""
+        values = of_documents[self.document]
+        return summed(self.members, values if self.shares is None else self.shares * values, self.groups)
+
+    def totals_of(self, documents: IntArray, values: FloatArray) -> FloatArray:
+        """(G,) the same of some documents alone, with their values."""
+        chosen = ranges(self.starts[documents], self.starts[documents + 1])
+        spread = np.repeat(values, chosen.sizes)
+        if self.shares is not None:
+            spread *= chosen.take(self.shares)
+        return summed(chosen.take(self.members), spread, self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +75,12 @@ class Document:
 class Documents:
     """Documents in order of time, as arrays. A fixed report and a commit message are both documents."""
 
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     times: LongArray
     commits: LongArray
     """(D,) number of each one's commit in the history that they were collected from."""
-    commit_ids: tuple[str, ...]
-    vocabulary: tuple[str, ...]
+    commit_ids: Sequence[str]
+    vocabulary: Sequence[str]
     starts: LongArray
     terms: IntArray
     counts: npt.NDArray[np.uint16]
@@ -59,7 +88,7 @@ class Documents:
     files: IntArray
     sizes: FloatArray
     """(D,) k, the number of files that each document touched, whether or not they still exist."""
-    classes: tuple[tuple[str, ...], ...]
+    classes: Sequence[tuple[str, ...]]
 
     @classmethod
     def collect(cls, documents: Iterable[Document]) -> Documents:
@@ -88,7 +117,7 @@ class Documents:
         return len(self.ids)
 
     @cached_property
-    def term_ids(self) -> dict[str, int]:
+    def term_ids(self) -> Mapping[str, int]:
         """Term -> number."""
         return {term: number for number, term in enumerate(self.vocabulary)}
 
@@ -153,15 +182,19 @@ class Documents:
         return row_sums(self.counts, self.starts)
 
     @cached_property
-    def log_counts_squared(self) -> sparse.csr_array:
-        """(D, V) squares of 1 + ln tf."""
-        values = (1.0 + np.log(self.counts)) ** 2
-        return sparse.csr_array((values, self.terms, self.starts), shape=(len(self), len(self.vocabulary)))
+    def term_document(self) -> LongArray:
+        """(P,) document of each of ``terms``."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
-    def incidence(self, paths: int) -> sparse.csr_array:
-        """(D, N) 1/sqrt(k) where the document touched the file."""
-        values = 1.0 / np.sqrt(self.sizes[self.pair_document])
-        return sparse.csr_array((values, self.files, self.file_starts), shape=(len(self), paths))
+    @cached_property
+    def log_counts_squared(self) -> FloatArray:
+        """(P,) square of 1 + ln tf of each of ``terms``."""
+        squares: FloatArray = (1.0 + np.log(self.counts)) ** 2
+        return squares
+
+    def incidence(self, paths: int) -> Membership:
+        """Each document's files among ``paths`` (N), with 1/sqrt(k)."""
+        return Membership(paths, self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
@@ -252,7 +285,9 @@ class DocumentsView:
     @cached_property
     def norms(self) -> FloatArray:
         """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
-        lengths: FloatArray = np.sqrt(np.maximum(self.documents.log_counts_squared @ self.idf**2, 1e-12))
+        documents = self.documents
+        squares = documents.log_counts_squared * (self.idf**2)[documents.terms]
+        lengths: FloatArray = np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
         return lengths
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
@@ -299,61 +334,39 @@ class DocumentsView:
         chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
         return summed(chosen.take(source.files), chosen.spread(values), paths)
 
-    def term_matrix(self, terms: LongArray) -> sparse.csr_array:
-        """(T, D) term frequencies of the known documents."""
-        documents = self.documents
-        chosen = documents.postings.select(terms)
-        rows = chosen.take(documents.postings.rows)
-        values = chosen.take(documents.posting_counts) * self.known[rows]
-        return sparse.csr_array((values, rows, starts_of(chosen.sizes)), shape=(len(terms), len(documents)))
-
 
 class AggregatedDocuments:
     """Known documents as one long text for each of G groups: of a file, or of all files whose names share a term.
 
-    ``groups`` (D, G) says how much of a document belongs to each group.
+    ``groups`` says how much of a document belongs to each group.
     """
 
-    def __init__(self, view: DocumentsView, groups: sparse.csr_array) -> None:
+    def __init__(self, view: DocumentsView, groups: Membership) -> None:
         self.view, self.groups = view, groups
-        self._frequencies: sparse.csr_array | None = None
-        self._queries = 0
 
     @cached_property
     def lengths(self) -> FloatArray:
         """(G,) terms of each text."""
-        total: FloatArray = self.groups.T @ (self.view.documents.lengths * self.view.known)
-        return total
-
-    def aggregate_all(self) -> None:
-        """Aggregate all terms at once, which pays when many queries know the same documents."""
-        documents = self.view.documents
-        shape = (len(documents), len(documents.vocabulary))
-        values = documents.counts * np.repeat(self.view.known, np.diff(documents.starts)).astype(np.float64)
-        by_term = sparse.csr_array((values, documents.terms, documents.starts), shape=shape).T.tocsr()
-        self._frequencies = by_term @ self.groups
-
-    def _selected(self, terms: LongArray) -> tuple[IntArray, FloatArray, LongArray]:
-        """Groups and frequencies of the terms' occurrences, one term after the other, and how many each term has."""
-        if self._frequencies is None:
-            found = self.view.term_matrix(terms) @ self.groups
-            return found.indices, found.data, np.diff(found.indptr).astype(np.int64)
-        starts = self._frequencies.indptr.astype(np.int64)
-        chosen = ranges(starts[terms], starts[terms + 1])
-        return chosen.take(self._frequencies.indices), chosen.take(self._frequencies.data), chosen.sizes
+        return self.groups.totals(self.view.documents.lengths * self.view.known)
 
     def bm25(self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray) -> list[FloatArray]:
         """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
 
         The average length is taken over the groups that are ``present`` (G,) in the searched version.
         """
-        self._queries += 1
-        if self._queries == QUERIES_BEFORE_ALL:
-            self.aggregate_all()
+        documents, known = self.view.documents, self.view.known
         filled = present & (self.lengths > 0)
         average = float(self.lengths[filled].mean()) if filled.any() else 1.0
-        groups, frequency, sizes = self._selected(terms)
         floor = K1 * (1 - B + B * self.lengths / average)
-        value = frequency * (K1 + 1) / (frequency + floor[groups])
-        number = self.groups.shape[1]
-        return [summed(groups, value * np.repeat(weight, sizes), number) for weight in weights]
+        scores = [np.zeros(self.groups.groups) for _ in weights]
+        postings = documents.postings
+        bounds = zip(postings.starts[terms].tolist(), postings.starts[terms + 1].tolist(), strict=True)
+        for place, (start, end) in enumerate(bounds):
+            rows = postings.rows[start:end]
+            seen = known[rows]
+            frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
+            held = np.flatnonzero(frequency)
+            value = frequency[held] * (K1 + 1) / (frequency[held] + floor[held])
+            for score, weight in zip(scores, weights, strict=True):
+                score[held] += value * weight[place]
+        return scores

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from tosloc.arrays import Array, Arrays, check_numbers, pack_strings, prefixed, under, unpack_strings
-from tosloc.index.documents import DAY, AggregatedDocuments, Documents, DocumentsView
+from tosloc.index.documents import DAY, AggregatedDocuments, Documents, DocumentsView, Membership
 from tosloc.index.paths import PathTable
-from tosloc.index.postings import ranges, summed
+from tosloc.index.postings import ranges, stable_order, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, LongArray
 
 
@@ -29,8 +28,8 @@ class HistoryIndex:
     def __init__(self, commits: Documents, reports: Documents) -> None:
         self.commits, self.reports = commits, reports
         self._views: dict[int, DocumentsView] = {}
-        self._incidence: dict[tuple[int, int], sparse.csr_array] = {}
-        self._name_incidence: tuple[int, sparse.csr_array] | None = None
+        self._incidence: dict[tuple[int, int], Membership] = {}
+        self._name_incidence: tuple[int, Membership] | None = None
         self._aggregated: dict[tuple[int, int], AggregatedDocuments] = {}
 
     def to_arrays(self, paths: Sequence[str]) -> Arrays:
@@ -50,22 +49,27 @@ class HistoryIndex:
             check_numbers(documents.files, len(paths), "files")
         return cls(commits, reports), paths
 
-    def incidence(self, documents: Documents, paths: int) -> sparse.csr_array:
-        """(D, N) 1/sqrt(k) where a document touched a file."""
+    def incidence(self, documents: Documents, paths: int) -> Membership:
+        """1/sqrt(k) of a document to each of the N files that it touched."""
         key = (id(documents), paths)
         if key not in self._incidence:
             self._incidence[key] = documents.incidence(paths)
         return self._incidence[key]
 
-    def name_incidence(self, table: PathTable) -> sparse.csr_array:
-        """(D, U) 1 where a commit touched a file whose name holds the term."""
+    def name_incidence(self, table: PathTable) -> Membership:
+        """1 of a commit to each of the U terms that a name of its files holds."""
         if self._name_incidence is None or self._name_incidence[0] != id(table):
-            ones = np.ones(len(table.name_rows))
-            shape = (len(table), len(table.term_ids))
-            names = sparse.csr_array((ones, (table.name_rows, table.name_term_list)), shape=shape)
-            touched = self.incidence(self.commits, len(table)) @ names
-            touched.data = np.ones_like(touched.data)
-            self._name_incidence = (id(table), touched)
+            commits, terms = self.commits, len(table.term_ids)
+            starts = starts_of(np.bincount(table.name_rows, minlength=len(table)))
+            chosen = ranges(starts[commits.files], starts[commits.files + 1])
+            names = chosen.take(table.name_term_list).astype(np.int64)
+            # each term of a commit once, in order
+            keys = np.repeat(commits.pair_document, chosen.sizes) * max(terms, 1) + names
+            keys = keys[stable_order(keys, len(commits) * max(terms, 1))]
+            found = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
+            documents, members = np.divmod(found, max(terms, 1))
+            numbers = starts_of(np.bincount(documents, minlength=len(commits)))
+            self._name_incidence = (id(table), Membership(terms, numbers, members.astype(np.int32)))
         return self._name_incidence[1]
 
     def view(self, documents: Documents, known: BoolArray) -> DocumentsView:
@@ -75,7 +79,7 @@ class HistoryIndex:
             last = self._views[id(documents)] = DocumentsView(documents, known, last)
         return last
 
-    def aggregated(self, view: DocumentsView, groups: sparse.csr_array) -> AggregatedDocuments:
+    def aggregated(self, view: DocumentsView, groups: Membership) -> AggregatedDocuments:
         """The known documents, aggregated by the groups; the same object as long as the same documents are known."""
         key = (id(view.documents), id(groups))
         last = self._aggregated.get(key)

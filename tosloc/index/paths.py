@@ -6,14 +6,17 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tosloc.analysis import text
+from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
+from tosloc.index.names import NameNumbers, PackedNames
 from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
@@ -38,43 +41,126 @@ def counterpart_stem(path: str) -> str:
     return TEST_MARK.sub("", stem) or stem
 
 
+def stem_of(name: str) -> str:
+    """A file's name without its suffix.
+
+    >>> stem_of("Foo.java"), stem_of(".rc"), stem_of("a."), stem_of("a.b.c")
+    ('Foo', '.rc', 'a.', 'a.b')
+    """
+    dot = name.rfind(".")
+    return name[:dot] if 0 < dot < len(name) - 1 else name
+
+
 class PathTable:
     """Terms and folders of paths; rows are the numbers that snapshots give their paths."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
         folders = [path.rpartition("/")[0] for path in paths]
-        self.stems = [PurePosixPath(path.rpartition("/")[2]).stem for path in paths]
         directories = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
         self.directories = len(directories)
         self.directory: IntArray = np.array([directories[folder] for folder in folders], dtype=np.int32)
         """(N,) number of each path's folder."""
-        self.term_ids: dict[str, int] = {}
-        counted: list[tuple[int, int, int]] = []  # term, how many times in the folder, how many times in the name
+        numbers: dict[str, int] = {}
+        said: list[int] = []  # terms of each path's folder, then of its name
         sizes = []
-        of_folder: dict[str, Counter[int]] = {}
+        of_folder: dict[str, list[int]] = {}
         for folder, stem in zip(folders, self.stems, strict=True):
             if folder not in of_folder:
-                of_folder[folder] = self._counts(folder)
-            in_folder, in_name = of_folder[folder], self._counts(stem)
-            terms = sorted({*in_folder, *in_name})
-            counted.extend((term, in_folder[term], in_name[term]) for term in terms)
-            sizes.append(len(terms))
-        columns = np.array(counted, dtype=np.int32).reshape(-1, 3).T
-        self.starts = starts_of(sizes)
-        self.terms: IntArray = np.ascontiguousarray(columns[0])
-        self.row_counts = columns[1:].astype(np.float64)
+                of_folder[folder] = [numbers.setdefault(term, len(numbers)) for term in text.terms(folder)]
+            in_folder = of_folder[folder]
+            in_name = [numbers.setdefault(term, len(numbers)) for term in text.terms(stem)]
+            said += in_folder
+            said += in_name
+            sizes += [len(in_folder), len(in_name)]
+        self.term_ids: Mapping[str, int] = numbers
+        # a term of a path once, with how many times it stands in the folder and in the name
+        row = np.repeat(np.arange(len(paths), dtype=np.int64).repeat(2), sizes)
+        in_a_name = np.repeat(np.tile([False, True], len(paths)), sizes)
+        keys, places = np.unique(row * max(len(numbers), 1) + np.array(said, dtype=np.int64), return_inverse=True)
+        row, term = np.divmod(keys, max(len(numbers), 1))
+        self.starts = starts_of(np.bincount(row, minlength=len(paths)))
+        self.terms: IntArray = term.astype(np.int32)
+        self.row_counts = np.stack([summed(places, in_a_name == which, len(keys)) for which in (False, True)])
         """(2, terms of all paths) how many times each term stands in its path's folder and file name."""
         self.postings = Postings.invert(self.starts, self.terms, len(self.term_ids))
         self.counts = self.row_counts[:, self.postings.origin]
         """(2, P) the same of the postings."""
 
-    def _counts(self, words: str) -> Counter[int]:
-        """How many times each term stands in the words; new terms are numbered."""
-        return Counter(self.term_ids.setdefault(term, len(self.term_ids)) for term in text.terms(words))
-
     def __len__(self) -> int:
         return len(self.paths)
+
+    # ---- as arrays
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, for ``from_arrays``."""
+        arrays: Arrays = {name: getattr(self, name) for name in _ARRAYS}
+        stems: dict[str, int] = {}
+        stem_of_row = np.array([stems.setdefault(stem, len(stems)) for stem in self.stems], dtype=np.int32)
+        lists = Postings.invert(np.arange(len(self) + 1, dtype=np.int64), stem_of_row, len(stems))
+        return {
+            **arrays,
+            **PackedNames.of(self.paths).to_arrays("paths"),
+            **NameNumbers.of(list(self.term_ids)).to_arrays("term_ids"),
+            **NameNumbers.of(list(stems)).to_arrays("stems"),
+            "stems.starts": lists.starts,
+            "stems.rows": lists.rows,
+            "postings.starts": self.postings.starts,
+            "postings.rows": self.postings.rows,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
+        """A table from ``to_arrays``. Raises KeyError or ValueError when the arrays are no table."""
+        made = cls.__new__(cls)
+        made.paths = list(PackedNames.read(arrays, "paths"))
+        N = len(made.paths)
+        names = NameNumbers.read(arrays, "term_ids")
+        made.term_ids, U = names, len(names)
+        for name, (dtype, *shape) in _ARRAYS.items():
+            vars(made)[name] = checked(arrays, name, dtype, *(N if size is Ellipsis else size for size in shape))
+        made.directories = int(made.directory.max(initial=-1)) + 1
+        stems = NameNumbers.read(arrays, "stems")
+        lists = []
+        for where, number in (("postings", U), ("stems", len(stems))):
+            rows: npt.NDArray[np.int32] = checked(arrays, f"{where}.rows", np.int32, None)  # type: ignore[assignment]
+            starts: npt.NDArray[np.int64] = checked(arrays, f"{where}.starts", np.int64, number + 1)  # type: ignore[assignment]
+            check_starts(starts, len(rows), where)
+            check_numbers(rows, N, where)
+            lists.append(Postings(starts, rows))
+        made.postings, made._stem_lists = lists[0], (stems, lists[1])
+        check_starts(made.starts, len(made.terms), "starts")
+        if {made.row_counts.shape[1], made.counts.shape[1], len(made.postings.rows)} != {len(made.terms)}:
+            raise ValueError("terms of paths are counted wrongly")
+        for array, below in ((made.terms, U), (names.numbers, U), (stems.numbers, len(stems)), (made.directory, N)):
+            check_numbers(array, below, "paths")
+        check_numbers(made.counterpart_group, N, "counterparts")
+        return made
+
+    _stem_lists: tuple[NameNumbers, Postings] | None = None
+    """Of kept tables: file name without suffix -> rows."""
+
+    def rows_of_stem(self, stem: str) -> list[int]:
+        """Rows of the files with this name, without its suffix, in order."""
+        if self._stem_lists is None:
+            return self._rows_of_stem.get(stem, [])
+        names, lists = self._stem_lists
+        number = names.get(stem)
+        if number is None:
+            return []
+        return lists.rows[int(lists.starts[number]) : int(lists.starts[number + 1])].tolist()
+
+    @cached_property
+    def stems(self) -> list[str]:
+        """(N,) names of the files without suffix."""
+        return [stem_of(path.rpartition("/")[2]) for path in self.paths]
+
+    @cached_property
+    def _rows_of_stem(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for row, stem in enumerate(self.stems):
+            found.setdefault(stem, []).append(row)
+        return found
 
     @cached_property
     def name_rows(self) -> LongArray:
@@ -89,9 +175,9 @@ class PathTable:
         return terms
 
     @cached_property
-    def vocabulary(self) -> tuple[str, ...]:
+    def vocabulary(self) -> Sequence[str]:
         """Terms by number."""
-        return tuple(self.term_ids)
+        return sorted(self.term_ids, key=self.term_ids.__getitem__)
 
     @cached_property
     def test(self) -> BoolArray:
@@ -105,14 +191,6 @@ class PathTable:
         return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
 
     @cached_property
-    def rows_of_stem(self) -> dict[str, list[int]]:
-        """File name without suffix -> rows."""
-        found: dict[str, list[int]] = {}
-        for row, stem in enumerate(self.stems):
-            found.setdefault(stem, []).append(row)
-        return found
-
-    @cached_property
     def compound_stem(self) -> BoolArray:
         """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
         return np.array([bool(text.compounds(stem)) for stem in self.stems], dtype=bool)
@@ -121,6 +199,19 @@ class PathTable:
     def lengths(self) -> FloatArray:
         """(2, N) terms in folder and in file name."""
         return np.stack([row_sums(counts, self.starts) for counts in self.row_counts])
+
+
+_ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "directory": (np.int32, ...),
+    "starts": (np.int64, None),
+    "terms": (np.int32, None),
+    "row_counts": (np.float64, 2, None),
+    "counts": (np.float64, 2, None),
+    "test": (np.bool_, ...),
+    "counterpart_group": (np.int32, ...),
+    "compound_stem": (np.bool_, ...),
+}
+"""Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions, N where it is ``...``."""
 
 
 class PathView:
@@ -141,7 +232,7 @@ class PathView:
 
     def rows_of_stem(self, stem: str) -> list[int]:
         """Rows of this version's files with a file name, without its suffix."""
-        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
+        return [row for row in self.table.rows_of_stem(stem) if self.present[row]]
 
     def rows_of_class(self, qualified: str) -> list[int]:
         """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from tosloc.records import FloatArray, IntArray, LongArray
 
@@ -57,20 +56,35 @@ class Postings:
     """(V+1,) postings of term v: starts[v] to starts[v+1]."""
     rows: IntArray
     """(P,) row of each posting, ascending within a term."""
-    origin: LongArray
-    """(P,) position of each posting in the row-wise arrays that the lists were made from."""
+    origin: LongArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """(P,) position of each posting in the row-wise arrays that the lists were made from; of kept ones not known."""
 
     @classmethod
     def invert(cls, row_starts: LongArray, terms: IntArray, vocabulary: int) -> Postings:
         """Inverted lists of rows given one after the other: row r has terms[row_starts[r]:row_starts[r+1]]."""
-        positions = np.arange(len(terms), dtype=np.int64)
-        by_row = sparse.csr_array((positions, terms, row_starts), shape=(len(row_starts) - 1, vocabulary))
-        by_term = by_row.tocsc()
-        return cls(by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data)
+        origin = stable_order(terms, vocabulary)
+        row_of = np.repeat(np.arange(len(row_starts) - 1, dtype=np.int32), np.diff(row_starts))
+        return cls(starts_of(np.bincount(terms, minlength=vocabulary)), row_of[origin], origin)
 
     def select(self, terms: LongArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
+
+
+def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:
+    """Positions that sort whole numbers from 0 to ``below``; equal ones keep their order. In time linear in both.
+
+    >>> stable_order(np.array([3, 70_000, 0, 3], dtype=np.int32), 70_001).tolist()
+    [2, 0, 3, 1]
+    """
+    # NumPy sorts numbers of two bytes by counting, larger ones by comparing
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    shift = 16
+    while below > 1 << shift:
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+        shift += 16
+    return order.astype(np.int64, copy=False)
 
 
 def ranges(starts: LongArray, ends: LongArray) -> Selection:
@@ -117,7 +131,7 @@ def leaders(values: FloatArray, number: int) -> LongArray:
 
 def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
     """Numbers and weights of those query terms that a vocabulary (term -> number) holds, in the query's order."""
-    known = [(numbers[term], weight) for term, weight in weights.items() if term in numbers]
+    known = [(number, weight) for term, weight in weights.items() if (number := numbers.get(term)) is not None]
     return (
         np.array([number for number, _ in known], dtype=np.int64),
         np.array([weight for _, weight in known], dtype=np.float64),

@@ -20,6 +20,6 @@ def best_chunk(view: VersionView, terms: LongArray, weights: FloatArray) -> Floa
     lists = corpus.chunk_postings
     selection = lists.select(terms)
     values = SATURATION[selection.take(corpus.chunk_counts)] * selection.spread(weights)
-    chunks = int(corpus.table.chunk_starts[-1])
+    chunks = int(corpus.chunk_starts[-1])
     of_chunks = summed(selection.take(lists.rows), values, chunks)
-    return view.to_files(np.maximum.reduceat(of_chunks, corpus.table.chunk_starts[:-1]))
+    return view.to_files(np.maximum.reduceat(of_chunks, corpus.chunk_starts[:-1]))

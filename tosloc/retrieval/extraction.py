@@ -16,7 +16,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from tosloc.analysis.facts import analyser
+from tosloc.analysis.analyser import analyser
 from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository

@@ -58,7 +58,7 @@ def history(context: QueryContext) -> FloatArray:
 def complexity(context: QueryContext) -> FloatArray:
     """Sum over a file's functions of their cyclomatic complexity (E - N + 2), min-max over the version."""
     view = context.version.text
-    return min_max(view.to_files(view.corpus.table.complexity.astype(np.float64)))
+    return min_max(view.to_files(view.corpus.complexity.astype(np.float64)))
 
 
 # Words of the report in the files
@@ -263,7 +263,7 @@ def test(context: QueryContext) -> FloatArray:
 def length(context: QueryContext) -> FloatArray:
     """ln(1 + lines)."""
     view = context.version.text
-    return np.log1p(view.to_files(view.corpus.table.lines.astype(np.float64)))
+    return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
 
 
 # Related files: what the first guess puts in front passes on a part of it

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.analysis import text
+from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_table import FactTable
-from tosloc.analysis.facts import FIELDS
 from tosloc.index.postings import idf
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reranking.terms.sparse_vectors import SparseVectors

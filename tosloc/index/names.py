@@ -1,0 +1,122 @@
+"""Strings that stay as bytes in arrays until one of them is asked for: what a kept version is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.arrays import Array, Arrays, check_starts, checked, pack_strings, prefixed
+from tosloc.records import IntArray
+
+
+class PackedNames(Sequence[str]):
+    """The strings of ``pack_strings``, each decoded when it is asked for.
+
+    >>> names = PackedNames.of(["b", "äh", ""])
+    >>> names[1], len(names), list(names), names[-1:]
+    ('äh', 3, ['b', 'äh', ''], ('',))
+    """
+
+    def __init__(self, packed: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> None:
+        self.packed, self.ends = packed, ends
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> PackedNames:
+        """These strings."""
+        arrays: Mapping[str, npt.NDArray[Any]] = pack_strings(names)
+        return cls(arrays["bytes"], arrays["ends"])
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, Array], name: str) -> PackedNames:
+        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
+        packed: npt.NDArray[Any] = checked(arrays, f"{name}.bytes", np.uint8, None)
+        ends: npt.NDArray[Any] = checked(arrays, f"{name}.ends", np.int64, None)
+        check_starts(np.concatenate((np.zeros(1, dtype=np.int64), ends)), len(packed), f"{name}.ends")
+        return cls(packed, ends)
+
+    def to_arrays(self, name: str) -> Arrays:
+        """The arrays under ``name``, for ``read``."""
+        return prefixed(name, {"bytes": self.packed, "ends": self.ends})
+
+    def encoded(self, place: int) -> bytes:
+        """The bytes of one string."""
+        return self.packed[int(self.ends[place - 1]) if place else 0 : int(self.ends[place])].tobytes()
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self[one] for one in range(len(self))[place])
+        number = range(len(self))[place]
+        return self.encoded(number).decode("utf-8", "surrogateescape")
+
+    def __iter__(self) -> Iterator[str]:
+        joined = self.packed.tobytes()
+        bounds = pairwise([0, *self.ends.tolist()])
+        if joined.isascii():  # as good as all paths and terms: decoded at once
+            text = joined.decode("ascii")
+            return iter([text[start:end] for start, end in bounds])
+        return iter([joined[start:end].decode("utf-8", "surrogateescape") for start, end in bounds])
+
+
+class NameNumbers(Mapping[str, int]):
+    """String -> number, by binary search among the sorted bytes of the strings.
+
+    >>> numbers = NameNumbers.of(["b", "äh", "a"])
+    >>> numbers["a"], numbers.get("c"), numbers.get("äh"), list(numbers)
+    (2, None, 1, ['a', 'b', 'äh'])
+    """
+
+    def __init__(self, names: PackedNames, numbers: IntArray) -> None:
+        self.names, self.numbers = names, numbers
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> NameNumbers:
+        """The place of each of some different strings."""
+        encoded = [name.encode("utf-8", "surrogateescape") for name in names]
+        order = sorted(range(len(names)), key=encoded.__getitem__)
+        return cls(PackedNames.of([names[place] for place in order]), np.array(order, dtype=np.int32))
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, Array], name: str) -> NameNumbers:
+        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
+        names = PackedNames.read(arrays, name)
+        numbers: npt.NDArray[Any] = checked(arrays, f"{name}.numbers", np.int32, len(names))
+        return cls(names, numbers)
+
+    def to_arrays(self, name: str) -> Arrays:
+        """The arrays under ``name``, for ``read``."""
+        return self.names.to_arrays(name) | {f"{name}.numbers": self.numbers}
+
+    def place(self, name: str) -> int | None:
+        """Where a string stands among the sorted ones."""
+        wanted = name.encode("utf-8", "surrogateescape")
+        low, high = 0, len(self.names)
+        while low < high:
+            middle = (low + high) // 2
+            if self.names.encoded(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self.names) and self.names.encoded(low) == wanted else None
+
+    def __getitem__(self, name: str) -> int:
+        place = self.place(name)
+        if place is None:
+            raise KeyError(name)
+        return int(self.numbers[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
