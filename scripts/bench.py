@@ -85,6 +85,7 @@ from tosloc.files import write_text
 from tosloc.index.build_history import without_trailers
 from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer, OpenVersion, texts_of
@@ -205,7 +206,8 @@ class Bench:
         """A version, ready for questions."""
         assert self.indexed
         evidence = self.evidence
-        return OpenVersion.of(snapshot, self.project.corpus([snapshot]), evidence, list(self.repo.path_names.names))
+        corpus, paths = self.project.corpus([snapshot]), list(self.repo.path_names.names)
+        return OpenVersion.of(PreparedVersion.of(snapshot, corpus, evidence, paths))
 
     @cached_property
     def whole(self) -> OpenVersion:

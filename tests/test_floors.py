@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-NOUNS = {"records", "config", "errors", "files", "processes", "interruption", "arrays"}
+NOUNS = {"records", "config", "errors", "files", "processes", "interruption", "arrays", "mapped_arrays"}
 MODELS = {"data", "analysis", "index", "learning", "retrieval", "reranking"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
@@ -18,6 +18,7 @@ BELOW: dict[str, set[str]] = {
     "processes": set(),
     "interruption": set(),
     "arrays": {"errors", "files"},
+    "mapped_arrays": {"arrays", "errors", "files"},
     "config": {"errors", "files"},
     "metrics": {"records"},
     "answer": {"records"},
@@ -48,11 +49,12 @@ LAZILY = {("cli", "lab")}
 INSIDE: dict[str, dict[str, set[str]]] = {
     "reranking": {"base": set(), "terms": {"base"}, "encoder": {"base"}},
     "index": {
+        "names": set(),
         "postings": set(),
         "query": set(),
         "documents": {"postings"},
-        "paths": {"postings"},
-        "corpus": {"postings"},
+        "paths": {"postings", "names"},
+        "corpus": {"postings", "names"},
         "history_index": {"postings", "documents", "paths"},
         "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25", "rvsm"},
     },

@@ -11,23 +11,25 @@ import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 import tosloc
 from tosloc.analysis.analyser import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
-from tosloc.config import Config
 from tosloc.errors import CheckpointError
 from tosloc.files import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.reranking import RERANKERS, reranker_class
-from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
-from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.stage_one import StageOne
+
+if TYPE_CHECKING:
+    from tosloc.config import RankerSettings
+    from tosloc.reranking.base import Reranker
+    from tosloc.retrieval.fitting import Choice
 
 _SCHEMA: Final = 1
 """Version of the checkpoint's layout."""
@@ -132,7 +134,7 @@ def write_stage_one(folder: Path, stage: StageOne) -> None:
         write_text(folder / _RANKER_FILE, stage.ranker.text())
 
 
-def read_stage_one(record: Mapping[str, Any], folder: Path, config: Config) -> StageOne:
+def read_stage_one(record: Mapping[str, Any], folder: Path, settings: RankerSettings | None) -> StageOne:
     """Stage one from weights.json and, where it gives the learned ranker a weight, ranker.txt beside it."""
     where = folder / WEIGHTS_FILE
     schema, weights, weight = (record.get(key) for key in ("schema", "weights", "mix"))
@@ -149,19 +151,19 @@ def read_stage_one(record: Mapping[str, Any], folder: Path, config: Config) -> S
     if weight is not None:
         if not _is_number(weight) or weight < 0:
             raise CheckpointError(f"{where} mixes in the learned ranker by no number; train again")
-        ranker = _ranker(folder / _RANKER_FILE, config, float(weight))
+        ranker = _ranker(folder / _RANKER_FILE, settings, float(weight))
         if ranker.features != len(weights) + 2:
             raise CheckpointError(f"{folder / _RANKER_FILE} reads other features than {where} weighs; train again")
     return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
 
 
-def _ranker(path: Path, config: Config, weight: float) -> HeadRanker:
+def _ranker(path: Path, settings: RankerSettings | None, weight: float) -> HeadRanker:
     try:
         text = read_plain(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); copy the whole folder") from error
     try:
-        return HeadRanker.from_text(text, config.stage_one.ranker, weight)
+        return HeadRanker.from_text(text, settings, weight)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
 
@@ -183,7 +185,7 @@ def shipped_stage_one() -> StageOne:
         )
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
         check_digests(folder)
-        return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, Config())
+        return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, None)
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

@@ -39,7 +39,7 @@ from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import LabelledReports
 
-PACKAGES: Final = ("numpy", "scipy", "GitPython", "tree-sitter", "PyStemmer", "lightgbm")
+PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from tosloc import checkpoint
-from tosloc.analysis.fact_table import FactTable
 from tosloc.answer import Answer, Searched
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.candidates import candidates_of_answer, final_scores
-from tosloc.config import Config
 from tosloc.data.git import Repository, decode
 from tosloc.data.path_filter import Chosen
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.corpus import Corpus
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import BoolArray, BugReport, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.answer import StageOneAnswer
-from tosloc.retrieval.fitting import Choice
 from tosloc.retrieval.reasons import Sources
 from tosloc.retrieval.stage_one import StageOne
 
+if TYPE_CHECKING:
+    from tosloc.config import Config
+    from tosloc.retrieval.fitting import Choice
+
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 """Seconds since 1970: no commit's clock is believed beyond."""
+MAX_FILES: Final = 30
+"""``[history] max_files`` where no configuration says otherwise."""
 
 
 @dataclass(eq=False)
@@ -55,29 +58,9 @@ class OpenVersion:
     """What reasons read of the repository; nothing of a version that a checkpoint carries."""
 
     @classmethod
-    def of(
-        cls,
-        snapshot: Snapshot,
-        corpus: Corpus,
-        history: HistoryIndex,
-        paths: Sequence[str],
-        notes: tuple[str, ...] = (),
-    ) -> Self:
-        """A version made ready; ``paths`` are what the history's numbers mean.
-
-        Files that are gone stay in the history, after the version's own: what was said of them is heard through their
-        names, here as in training.
-        """
-        compact = Snapshot.of(
-            snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
-        )
-        numbers = np.array([compact.path_names.id(path) for path in paths], dtype=np.int32)
-        table = PathTable(compact.path_names.names)
-        index = VersionIndex(
-            VersionView(corpus, compact, resident=True), PathView(table, compact.path_ids, resident=True)
-        )
-        renumbered = HistoryIndex(history.commits.renumbered(numbers), history.reports.renumbered(numbers))
-        return cls(compact, index, renumbered, notes)
+    def of(cls, prepared: PreparedVersion, notes: tuple[str, ...] = (), history: HistoryIndex | None = None) -> Self:
+        """A version that is ready, with another ``history`` than its own where one is given."""
+        return cls(prepared.snapshot, prepared.index, history or prepared.history, notes)
 
     @property
     def newest(self) -> datetime:
@@ -179,7 +162,7 @@ class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
     def __init__(self, config: Config | None = None) -> None:
-        self.config = config or Config()
+        self._config = config
         self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None
         """What training tried and took for stage one."""
@@ -188,6 +171,19 @@ class Localizer:
         """Fixed reports that training knew, with the paths that their numbers mean."""
         self.version_: OpenVersion | None = None
         self.provenance_: dict[str, Any] = {}
+
+    @property
+    def config(self) -> Config:
+        """The settings; those of every key's default, which take long to load, when they are asked for."""
+        if self._config is None:
+            from tosloc.config import Config
+
+            self._config = Config()
+        return self._config
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        self._config = config
 
     @property
     def stage_one(self) -> StageOne:
@@ -200,20 +196,17 @@ class Localizer:
 
     def open(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
-        snapshot = indexed.sources(revision)
-        built = indexed.index([snapshot], progress, check=False)
+        max_files = MAX_FILES if self._config is None else self.config.history.max_files
+        prepared = indexed.prepared(revision, max_files, progress)
         notes = []
-        if built.missing:
+        if prepared.missing:
             notes.append(
-                f"{built.missing} files could not be read from the repository; they are ranked by their paths alone"
+                f"{prepared.missing} files could not be read from the repository; they are ranked by their paths alone"
             )
-        past = indexed.cached_history(snapshot.commit, self.config.history.max_files, progress)
-        history = past.history
-        if self.reports_ is not None:
-            history = HistoryIndex(history.commits, _adopted(self.reports_, past.commit_numbers, past.paths))
+        history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
         if not len(history.reports):
             notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
-        version = OpenVersion.of(snapshot, indexed.corpus([snapshot]), history, past.paths.names, tuple(notes))
+        version = OpenVersion.of(prepared, tuple(notes), history)
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(indexed.repo, vectors_path(indexed.store_path))
         version.sources = Sources(indexed.repo.subjects)
@@ -235,9 +228,9 @@ class Localizer:
         if repo is not None:
             # shipped weights serve any language, a learned checkpoint the files that it learned on
             suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
-            indexed = IndexedRepository(
-                repo, store_path, suffixes, self.config.run.jobs, lizard=self.config.stage_one.lizard
-            )
+            jobs = -1 if self._config is None else self.config.run.jobs
+            lizard = self._config is not None and self.config.stage_one.lizard
+            indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
             try:
                 self.open(indexed, revision, progress)
             finally:
@@ -303,10 +296,12 @@ class Localizer:
         """
         path = checkpoint.checkpoint_folder(folder)
         checkpoint.check_digests(path)
+        from tosloc.config import Config
+
         config = path / "config.json"
         localizer = cls(_of_this_machine(Config.from_record(checkpoint.read_record(config), str(config))))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
-        localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config)
+        localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config.stage_one.ranker)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
         if (path / checkpoint.REPORTS_FILE).exists():
             localizer.reports_ = checkpoint.read_known_reports(path / checkpoint.REPORTS_FILE)
@@ -347,21 +342,13 @@ def _write_version(path: Path, version: OpenVersion) -> None:
 
 
 def _read_version(path: Path) -> OpenVersion:
+    from tosloc.analysis.fact_table import FactTable
+
     stored = load_arrays(path)
     try:
         snapshot = snapshot_from_arrays(under("version", stored), Names())
         history, paths = HistoryIndex.from_arrays(under("evidence", stored))
         table = FactTable.from_arrays(under("facts", stored))
-        return OpenVersion.of(snapshot, Corpus(table), history, paths)
+        return OpenVersion.of(PreparedVersion.of(snapshot, Corpus(table), history, paths))
     except (*checkpoint.NOT_FITTING, StoreError) as error:
         raise checkpoint.damaged(path, error) from error
-
-
-def _adopted(reports: tuple[Documents, tuple[str, ...]], commit_numbers: Mapping[str, int], names: Names) -> Documents:
-    """Carried reports whose fix the history contains, with its numbers for commits and files."""
-    documents, paths = reports
-    contained = [n for n, commit in enumerate(documents.commit_ids) if commit in commit_numbers]
-    kept = documents.take(np.array(contained, dtype=np.int64))
-    adopted = kept.renumbered(np.array([names.id(path) for path in paths], dtype=np.int32))
-    adopted.commits[:] = [commit_numbers[commit] for commit in kept.commit_ids]
-    return adopted

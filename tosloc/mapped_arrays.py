@@ -44,11 +44,12 @@ def write_mapped(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Arr
     with written_whole(path) as temporary, temporary.open("r+b") as file:
         file.write(_FORMAT + bytes(_HEAD.size))
         checksum = 0
-        for part in (text, *(memoryview(array.reshape(-1).view(np.uint8)) for array in ordered.values())):
-            padding = bytes(-len(part) % _ALIGNED) if part is not text else b""
-            for piece in (part, padding):
-                file.write(piece)
-                checksum = zlib.crc32(piece, checksum)
+        pieces: list[Any] = [text]
+        for array in ordered.values():
+            pieces += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % _ALIGNED)]
+        for piece in pieces:
+            file.write(piece)
+            checksum = zlib.crc32(piece, checksum)
         file.seek(len(_FORMAT))
         file.write(_HEAD.pack(size, checksum, len(text)))
 

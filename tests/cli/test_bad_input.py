@@ -361,12 +361,12 @@ def test_a_full_disk_under_the_facts(
     assert main([str(part) for part in command]) == 0
 
 
-def test_a_full_disk_under_what_a_past_is_kept_in_costs_nothing(
+def test_a_full_disk_under_what_a_version_is_kept_in_costs_nothing(
     localizing: list[str], bug: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     expected = capsys.readouterr()
-    shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.past"))
+    shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.versions"))
     monkeypatch.setattr(files, "_make_file", full)
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     assert capsys.readouterr() == expected

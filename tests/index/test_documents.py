@@ -70,7 +70,8 @@ def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
     texts = [rng.choice(words, rng.integers(1, 60)).tolist() for _ in range(300)]
     files = [tuple(set(rng.integers(0, 50, rng.integers(1, 30)).tolist())) for _ in texts]
     made = Documents.collect(
-        Document(str(n), n, n, str(n), Counter(text), paths) for n, (text, paths) in enumerate(zip(texts, files, strict=True))
+        Document(str(n), n, n, str(n), Counter(text), paths)
+        for n, (text, paths) in enumerate(zip(texts, files, strict=True))
     )
     view, groups = DocumentsView(made, rng.random(300) < 0.8), made.incidence(50)
     table = sparse.csr_array((1.0 / np.sqrt(made.sizes[made.pair_document]), made.files, made.file_starts), (300, 50))

@@ -1,8 +1,9 @@
-"""What a version's commits say is read once and kept beside the facts; a kept file is never trusted blindly."""
+"""A version is made ready once and kept beside the facts; a kept file is never trusted blindly."""
 
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import warnings
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from tests.mutations import binary_damage, in_child, kinds
 from tosloc.data.git import Repository
 from tosloc.errors import StoreError, StoreWarning
 from tosloc.index import repository as module
-from tosloc.index.repository import KEPT_HISTORIES, HistoryCache, IndexedRepository, default_store
+from tosloc.index.prepared import PreparedVersion
+from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository, default_store
 
 
 @pytest.fixture
@@ -31,58 +33,69 @@ def project(repository: GitRepository, tmp_path: Path) -> Iterator[IndexedReposi
 
 
 def kept(project: IndexedRepository) -> list[Path]:
-    return sorted((project.store_path.parent / "facts.past").glob("*"))
+    return sorted((project.store_path.parent / "facts.versions").glob("*"))
 
 
-def same(one: HistoryCache, other: HistoryCache) -> bool:
-    left = one.history.to_arrays(one.paths.names)
-    right = other.history.to_arrays(other.paths.names)
-    return one.commit_ids == other.commit_ids and all(np.array_equal(left[name], right[name]) for name in left | right)
+def same(one: PreparedVersion, other: PreparedVersion) -> bool:
+    left, right = one.to_arrays(), other.to_arrays()
+    return one.snapshot.commit == other.snapshot.commit and all(
+        np.array_equal(left[name], right[name]) for name in left | right
+    )
 
 
-def no_history(*_: object) -> None:
-    raise AssertionError("the history was read again")
+def not_again(*_: object, **__: object) -> None:
+    raise AssertionError("read or made again")
 
 
-def test_the_history_is_read_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     head = project.repo.resolve("HEAD")
-    first = project.cached_history(head, 30)
+    first = project.prepared("HEAD", 30)
+    assert first.snapshot.commit == head
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
-    assert "src/caf\udce9.java" in first.paths.names
+    assert "src/caf\udce9.java" in first.paths
     assert len(kept(project)) == 1
-    monkeypatch.setattr(IndexedRepository, "history", no_history)
-    again = project.cached_history(head, 30)
+    for name in ("history", "index", "corpus", "snapshot"):
+        monkeypatch.setattr(IndexedRepository, name, not_again)
+    monkeypatch.setattr(Repository, "objects", not_again)
+    again = project.prepared("HEAD", 30)
     assert same(first, again)
-    assert again.paths.ids == {name: number for number, name in enumerate(first.paths.names)}
-    assert again.commit_numbers[head] == 2
+    assert again.snapshot.paths == first.snapshot.paths
+    assert again.snapshot.blobs == first.snapshot.blobs
+    assert again.snapshot.committed_at == first.snapshot.committed_at
+    assert list(again.commit_ids) == list(first.commit_ids)
+    assert again.snapshot.path_names.ids == first.snapshot.path_names.ids
 
 
-@pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow"])
-def test_another_query_has_another_history(
+@pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow", "analyser"])
+def test_another_query_has_another_version(
     project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    head, max_files = project.repo.resolve("HEAD"), 30
-    project.cached_history(head, max_files)
+    revision, max_files = "HEAD", 30
+    project.prepared(revision, max_files)
     if what == "version":
-        head = project.repo.resolve("HEAD~1")
+        revision = "HEAD~1"
     elif what == "files":
         max_files = 1
     elif what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif what == "code":
         monkeypatch.setattr(module, "HISTORY_VERSION", 0)
-    else:
-        monkeypatch.setattr(Repository, "shallow", frozenset({head}))
-    project.cached_history(head, max_files)
-    assert len(kept(project)) == 2
+    elif what == "shallow":
+        monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
+    else:  # the file of another analyser's facts is written again
+        monkeypatch.setattr(module, "analyser_of", lambda language, lizard: f"{language} of another time")
+        assert [project._kept(path) for path in kept(project)] == [None]
+    project.prepared(revision, max_files)
+    assert len(kept(project)) == (1 if what == "analyser" else 2)
+    assert all(project._kept(path) is not None for path in kept(project))
 
 
 def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) -> None:
-    first, second = (project.cached_history(project.repo.resolve(name), 30) for name in ("HEAD", "HEAD~1"))
+    first, second = (project.prepared(name, 30) for name in ("HEAD", "HEAD~1"))
     for path, other in itertools.permutations(kept(project)):
         data = path.read_bytes()
         path.write_bytes(other.read_bytes())
-        assert HistoryCache.read(path) is None
+        assert project._kept(path) is None
         path.write_bytes(data)
     assert not same(first, second)
 
@@ -145,42 +158,75 @@ def test_no_bit_of_a_store_changes_an_answer(project: IndexedRepository, tmp_pat
     assert set(kinds(outcomes, whole)) <= {"right", "sentence"}, [one for one in outcomes if one[:5] == "trace"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "no archive", "empty", "another archive", "a bit", "an array"])
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "longer", "a bit", "another format"])
 def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
-    head = project.repo.resolve("HEAD")
-    first = project.cached_history(head, 30)
+    first = project.prepared("HEAD", 30)
     [path] = kept(project)
     whole = path.read_bytes()
-    if damage == "another archive":
-        with path.open("wb") as file:
-            np.savez(file, a=np.zeros(3))
-    elif damage == "an array":
-        with path.open("wb") as file:
-            np.save(file, np.zeros(3))
-    else:
-        half = len(whole) // 2
-        cut = {"cut": whole[:half], "no archive": b"not an archive", "empty": b""}
-        path.write_bytes(cut.get(damage, whole[:60] + bytes([whole[60] ^ 255]) + whole[61:]))
-    assert same(first, project.cached_history(head, 30))
+    half = len(whole) // 2
+    path.unlink()  # what is mapped is not written to
+    path.write_bytes(
+        {
+            "cut": whole[:half],
+            "no arrays": b"not an archive",
+            "empty": b"",
+            "longer": whole + b"0",
+            "a bit": whole[:half] + bytes([whole[half] ^ 4]) + whole[half + 1 :],
+            "another format": whole.replace(b"arrays 1", b"arrays 2"),
+        }[damage]
+    )
+    assert same(first, project.prepared("HEAD", 30))
     assert path.read_bytes() == whole
     assert kept(project) == [path]
 
 
-def test_only_the_newest_are_kept(project: IndexedRepository) -> None:
-    head = project.repo.resolve("HEAD")
-    for max_files in range(1, KEPT_HISTORIES + 3):
-        project.cached_history(head, max_files)
-        project.cached_history(head, 1)  # used all the time
-    assert len(kept(project)) == KEPT_HISTORIES
-    assert same(project.cached_history(head, 1), project.cached_history(head, 1))
+def test_what_is_not_a_file_is_not_read(project: IndexedRepository) -> None:
+    first = project.prepared("HEAD", 30)
+    [path] = kept(project)
+    path.unlink()
+    os.mkfifo(path)
+    assert same(first, project.prepared("HEAD", 30))
 
 
-def test_without_room_the_history_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_no_bit_of_a_kept_version_changes_an_answer(project: IndexedRepository, tmp_path: Path) -> None:
+    first = project.prepared("HEAD", 30)
+    [path] = kept(project)
+    data, arrays = path.read_bytes(), first.to_arrays()
+    rng = random.Random(4)
+    for _ in range(400):
+        damaged = bytearray(data)
+        damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.unlink()
+        path.write_bytes(damaged)
+        read = project._kept(path)
+        assert read is None or all(np.array_equal(arrays[name], array) for name, array in read.to_arrays().items())
+
+
+def test_only_the_last_used_are_kept(project: IndexedRepository) -> None:
+    for max_files in range(1, KEPT_VERSIONS + 3):
+        project.prepared("HEAD", max_files)
+        project.prepared("HEAD", 1)  # used all the time
+    assert len(kept(project)) == KEPT_VERSIONS
+    assert same(project.prepared("HEAD", 1), project.prepared("HEAD", 1))
+
+
+def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tosloc.index.repository.save_arrays", full)
-    assert len(project.cached_history(project.repo.resolve("HEAD"), 30).history.commits) == 3
+    monkeypatch.setattr(module, "write_mapped", full)
+    assert len(project.prepared("HEAD", 30).history.commits) == 3
+    assert kept(project) == []
+
+
+def test_a_version_with_files_that_cannot_be_read_is_not_kept(
+    project: IndexedRepository, repository: GitRepository
+) -> None:
+    blob = repository.git("rev-parse", "HEAD:src/Writer.java")
+    (repository.objects / blob[:2] / blob[2:]).unlink()
+    version = project.prepared("HEAD", 30)
+    assert version.missing == 1
     assert kept(project) == []
 
 

@@ -214,6 +214,10 @@ class Repository:
         """The commit of a full id. Raises UnknownCommit."""
         return self.commits([commit_id])[0]
 
+    def present(self, commit_ids: Iterable[str]) -> set[str]:
+        """Those of full ids that are commits of the repository."""
+        return {name for name, item in self.objects(commit_ids) if item is not None and item.type == b"commit"}
+
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
         parsed: list[CommitInfo] = []

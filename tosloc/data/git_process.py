@@ -6,6 +6,7 @@ import io
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -238,15 +239,11 @@ class ObjectReader:
 
 
 def git_program() -> str:
-    """The git that GitPython has found, or was told to take. Raises RepositoryError where it is not installed.
-
-    What a repository holds is not for GitPython: it opens configurations and what they include without a bound.
-    """
-    try:
-        import git  # here, since it fails where git is not installed
-    except ImportError as error:
-        raise RepositoryError("git is not installed, or not on the search path; install it and try again") from error
-    return str(git.Git.GIT_PYTHON_GIT_EXECUTABLE)
+    """The git on the search path. Raises RepositoryError where it is not installed."""
+    found = shutil.which("git")
+    if found is None:
+        raise RepositoryError("git is not installed, or not on the search path; install it and try again")
+    return found
 
 
 def uses_sha256(config: Path) -> bool:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
-from tosloc.index.names import NameNumbers, PackedNames
+from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import Postings, idf, ranges, starts_of, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tosloc.analysis.fact_table import FactTable
     from tosloc.analysis.store import FactStore
 
+TableSource: TypeAlias = "Callable[[Sequence[str]], FactTable]"
+"""Blobs -> their facts, in this order."""
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)
 """Column of lengths and averages that stands for code + comment + string."""
@@ -33,7 +35,9 @@ class Corpus:
     """Inverted lists over the blobs of one or more versions; made once, shared by all their views."""
 
     def __init__(self, table: FactTable) -> None:
-        self._table: FactTable | Callable[[], FactTable] = table
+        self._table: FactTable | TableSource = table
+        self._rows: FactTable | None = table
+        """The table whose numbers of terms are those of the lists; None where it is not at hand."""
         self.blobs: Sequence[str] = table.blobs
         """(B,)"""
         self.term_ids: Mapping[str, int] = {term: number for number, term in enumerate(table.vocabulary)}
@@ -53,15 +57,31 @@ class Corpus:
 
     @property
     def table(self) -> FactTable:
-        """The facts blob by blob; of a kept version they are read from the store now."""
+        """The facts blob by blob, with a vocabulary of their own; of a kept version they are read from the store."""
         if callable(self._table):
-            self._table = self._table()
+            self._table = self._table(list(self.blobs))
         return self._table
 
     @cached_property
     def row_of_blob(self) -> Mapping[str, int]:
         """Blob -> its row."""
         return {blob: row for row, blob in enumerate(self.blobs)}
+
+    @cached_property
+    def vocabulary(self) -> Sequence[str]:
+        """(V,) terms by number."""
+        return by_number(self.term_ids)
+
+    def counts_in(self, row: int, terms: LongArray) -> tuple[LongArray, npt.NDArray[np.uint16]]:
+        """Which of some terms a blob holds, as places among them (n,), and how often by ``FIELDS`` (n, 6)."""
+        places, found = [], []
+        for place, term in enumerate(terms.tolist()):
+            start, end = int(self.postings.starts[term]), int(self.postings.starts[term + 1])
+            position = start + int(np.searchsorted(self.postings.rows[start:end], row))
+            if position < end and self.postings.rows[position] == row:
+                places.append(place)
+                found.append(position)
+        return np.array(places, dtype=np.int64), self.counts[np.array(found, dtype=np.int64)]
 
     # ---- as arrays
 
@@ -84,13 +104,13 @@ class Corpus:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], table: Callable[[], FactTable]) -> Corpus:
-        """Lists from ``to_arrays``; ``table`` gives the same facts by blob, in the same order, should they be wanted.
+    def from_arrays(cls, arrays: Mapping[str, Array], table: TableSource) -> Corpus:
+        """Lists from ``to_arrays``; ``table`` gives the same facts by blob, should they be wanted.
 
         Raises KeyError or ValueError when the arrays are no lists.
         """
         made = cls.__new__(cls)
-        made._table = table
+        made._table, made._rows = table, None
         made.blobs = PackedNames.read(arrays, "blobs")
         made.term_ids = NameNumbers.read(arrays, "terms")
         B, V = len(made.blobs), len(made.term_ids)
@@ -115,7 +135,7 @@ class Corpus:
         vars(made)["lengths"] = checked(arrays, "lengths", np.float64, B, len(FIELDS) + 1)
         return made
 
-    def with_blobs(self, wanted: Sequence[str], new: Corpus, table: Callable[[], FactTable]) -> Corpus:
+    def with_blobs(self, wanted: Sequence[str], new: Corpus, table: TableSource) -> Corpus:
         """The lists of ``wanted`` blobs, from these and, for those that are not here, from ``new``.
 
         As if all had been made at once, but for the order of rows and terms.
@@ -127,12 +147,13 @@ class Corpus:
         kept.sort()
         row_of[kept] = np.arange(len(kept), dtype=np.int32)
         row_of_new[added] = np.arange(len(kept), len(kept) + len(added), dtype=np.int32)
-        ids = dict(self.term_ids)
+        terms = list(by_number(self.term_ids))
+        ids = {term: number for number, term in enumerate(terms)}
         number_of_new = np.zeros(len(new.term_ids), dtype=np.int64)
-        for term, number in new.term_ids.items():
+        for number, term in enumerate(by_number(new.term_ids)):
             number_of_new[number] = ids.setdefault(term, len(ids))
         made = Corpus.__new__(Corpus)
-        made._table = table
+        made._table, made._rows = table, None
         made.blobs = [self.blobs[row] for row in kept.tolist()] + [new.blobs[row] for row in added.tolist()]
         for name in ("complexity", "lines"):
             setattr(made, name, np.concatenate((getattr(self, name)[kept], getattr(new, name)[added])))
@@ -184,12 +205,12 @@ class Corpus:
         """
         change = multiplicity - self._multiplicity
         rows = np.flatnonzero(change)
-        if callable(self._table) and len(rows):  # all of a kept version are counted sooner than its facts are read
+        if self._rows is None and len(rows):  # all of them are counted sooner than the facts are read
             self._count(multiplicity)
-        elif len(rows):
-            chosen = ranges(self.table.starts[rows], self.table.starts[rows + 1])
+        elif self._rows is not None and len(rows):
+            chosen = ranges(self._rows.starts[rows], self._rows.starts[rows + 1])
             amount = np.repeat(change[rows], chosen.sizes)
-            terms = chosen.take(self.table.terms)
+            terms = chosen.take(self._rows.terms)
             self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
             self._multiplicity = multiplicity
         return self._frequency

@@ -17,7 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
-from tosloc.index.postings import K1, B, Postings, idf, known_terms, leaders, ranges, row_sums, starts_of, summed
+from tosloc.index.postings import (
+    K1,
+    B,
+    Postings,
+    idf,
+    known_terms,
+    leaders,
+    ranges,
+    row_sums,
+    stable_order,
+    starts_of,
+    summed,
+)
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -163,6 +175,45 @@ class Documents:
             tuple(self.classes[d] for d in listed),
         )
 
+    def joined(self, other: Documents, commits: LongArray, files: IntArray) -> Documents:
+        """These documents and the ``other`` ones, in order of time, then commit.
+
+        ``commits`` are the numbers of the commits of both in the history that contains them, one after the other,
+        ``files`` are those of the files. As if all had been collected at once, but for the order of a document's files.
+        """
+        used = [
+            [one.vocabulary[term] for term in np.flatnonzero(np.bincount(one.terms)).tolist()] for one in (self, other)
+        ]
+        vocabulary = tuple(sorted({*used[0], *used[1]}))
+        numbers = {term: number for number, term in enumerate(vocabulary)}
+        terms = []
+        for one, words in zip((self, other), used, strict=True):
+            new = np.zeros(int(one.terms.max(initial=-1)) + 1, dtype=np.int32)
+            new[np.flatnonzero(np.bincount(one.terms))] = [numbers[word] for word in words]
+            terms.append(new[one.terms])
+        times = np.concatenate((self.times, other.times))
+        both = Documents(
+            [*self.ids, *other.ids],
+            times,
+            commits,
+            [*self.commit_ids, *other.commit_ids],
+            vocabulary,
+            np.concatenate((self.starts, self.starts[-1] + other.starts[1:])),
+            np.concatenate(terms),
+            np.concatenate((self.counts, other.counts)),
+            np.concatenate((self.file_starts, self.file_starts[-1] + other.file_starts[1:])),
+            files,
+            np.concatenate((self.sizes, other.sizes)),
+            [*self.classes, *other.classes],
+        )
+        return both.take(np.lexsort((commits, times)))
+
+    def with_files_in_order(self) -> Documents:
+        """The same with the files of each document in the order of their numbers."""
+        width = int(self.files.max(initial=0)) + 1
+        keys = self.pair_document * width + self.files
+        return dataclasses.replace(self, files=self.files[stable_order(keys, len(self) * width)])
+
     def renumbered(self, numbers: IntArray) -> Documents:
         """The same documents with file f called numbers[f], and pairs with numbers[f] < 0 left out."""
         new = numbers[self.files]
@@ -196,6 +247,16 @@ class Documents:
         """Each document's files among ``paths`` (N), with 1/sqrt(k)."""
         return Membership(paths, self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
 
+    def remember(
+        self,
+        term_ids: Mapping[str, int],
+        postings: Postings,
+        posting_counts: FloatArray,
+        of_files: tuple[LongArray, LongArray],
+    ) -> None:
+        """Take over what was computed of these very documents before."""
+        vars(self).update(term_ids=term_ids, postings=postings, posting_counts=posting_counts, of_files=of_files)
+
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
         return {
@@ -221,10 +282,10 @@ class Documents:
             classes=tuple(names[start:end] for start, end in pairwise([0, *ends.tolist()])),
             **{name: checked(arrays, name, dtype, None) for name, dtype in _PLAIN.items()},  # type: ignore[arg-type]
         )
-        made._check()
+        made.check()
         return made
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raise ValueError unless the arrays are as long as each other says, and no number means nothing."""
         D = len(self)
         if {D} != {len(part) for part in (self.times, self.commits, self.commit_ids, self.sizes, self.classes)}:
@@ -271,6 +332,15 @@ class DocumentsView:
         chosen = ranges(documents.starts[changed], documents.starts[changed + 1])
         change = summed(chosen.take(documents.terms), chosen.spread(np.where(known[changed], 1.0, -1.0)), terms)
         self.frequency: LongArray = frequency + change.round().astype(np.int64)
+
+    @classmethod
+    def of_all(cls, documents: Documents, frequency: LongArray, norms: FloatArray) -> DocumentsView:
+        """The view of all documents, from what was computed of it before."""
+        made = cls.__new__(cls)
+        made.documents, made.known = documents, np.ones(len(documents), dtype=bool)
+        made.number, made.frequency = len(documents), frequency
+        vars(made)["norms"] = norms
+        return made
 
     @cached_property
     def idf(self) -> FloatArray:

@@ -32,6 +32,14 @@ class HistoryIndex:
         self._name_incidence: tuple[int, Membership] | None = None
         self._aggregated: dict[tuple[int, int], AggregatedDocuments] = {}
 
+    def remember(self, commits: DocumentsView, reports: DocumentsView) -> None:
+        """Take over views that were computed of these documents before."""
+        self._views = {id(self.commits): commits, id(self.reports): reports}
+
+    def remember_names(self, table: PathTable, names: Membership) -> None:
+        """Take over the ``name_incidence`` of a table."""
+        self._name_incidence = (id(table), names)
+
     def to_arrays(self, paths: Sequence[str]) -> Arrays:
         """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
         return {

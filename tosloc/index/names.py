@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, overload
 
@@ -120,3 +121,35 @@ class NameNumbers(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def by_number(self) -> Sequence[str]:
+        """The strings in the order of their numbers, each decoded when it is asked for."""
+        return _ByNumber(self)
+
+
+class _ByNumber(Sequence[str]):
+    def __init__(self, names: NameNumbers) -> None:
+        self._names = names.names
+        self._places = np.empty(len(names), dtype=np.int64)
+        self._places[names.numbers] = np.arange(len(names))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, number: int | slice) -> str | tuple[str, ...]:
+        places = self._places[number]
+        return self._names[int(places)] if places.ndim == 0 else tuple(self._names[place] for place in places.tolist())
+
+
+def by_number(numbers: Mapping[str, int]) -> Sequence[str]:
+    """Strings that are numbered from 0, in the order of their numbers.
+
+    >>> by_number({"b": 0, "a": 1}), list(by_number(NameNumbers.of(["b", "a"])))
+    (['b', 'a'], ['b', 'a'])
+    """
+    return numbers.by_number if isinstance(numbers, NameNumbers) else sorted(numbers, key=numbers.__getitem__)

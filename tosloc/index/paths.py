@@ -6,17 +6,17 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.analysis import text
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
-from tosloc.index.names import NameNumbers, PackedNames
+from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
@@ -101,7 +101,7 @@ class PathTable:
         return {
             **arrays,
             **PackedNames.of(self.paths).to_arrays("paths"),
-            **NameNumbers.of(list(self.term_ids)).to_arrays("term_ids"),
+            **NameNumbers.of(list(self.vocabulary)).to_arrays("term_ids"),
             **NameNumbers.of(list(stems)).to_arrays("stems"),
             "stems.starts": lists.starts,
             "stems.rows": lists.rows,
@@ -148,12 +148,13 @@ class PathTable:
         number = names.get(stem)
         if number is None:
             return []
-        return lists.rows[int(lists.starts[number]) : int(lists.starts[number + 1])].tolist()
+        rows: list[int] = lists.rows[int(lists.starts[number]) : int(lists.starts[number + 1])].tolist()
+        return rows
 
     @cached_property
-    def stems(self) -> list[str]:
+    def stems(self) -> Sequence[str]:
         """(N,) names of the files without suffix."""
-        return [stem_of(path.rpartition("/")[2]) for path in self.paths]
+        return _Stems(self.paths)
 
     @cached_property
     def _rows_of_stem(self) -> dict[str, list[int]]:
@@ -177,7 +178,7 @@ class PathTable:
     @cached_property
     def vocabulary(self) -> Sequence[str]:
         """Terms by number."""
-        return sorted(self.term_ids, key=self.term_ids.__getitem__)
+        return by_number(self.term_ids)
 
     @cached_property
     def test(self) -> BoolArray:
@@ -199,6 +200,28 @@ class PathTable:
     def lengths(self) -> FloatArray:
         """(2, N) terms in folder and in file name."""
         return np.stack([row_sums(counts, self.starts) for counts in self.row_counts])
+
+
+class _Stems(Sequence[str]):
+    """Made when they are asked for: mostly one, among many thousands."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [stem_of(path.rpartition("/")[2]) for path in self._paths[row]]
+        return stem_of(self._paths[row].rpartition("/")[2])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self[:])
 
 
 _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from tosloc.analysis.build import BuildReport, build
+from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
-from tosloc.analysis.store import FactStore
-from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, unpack_strings
 from tosloc.data.git import Repository
-from tosloc.data.history import History, read_history
+from tosloc.data.history import History, commit_order, read_commits, read_history
 from tosloc.errors import CheckpointError, DamagedFacts, RepositoryError, StoreError, StoreWarning, ToslocError
+from tosloc.files import key_of
 from tosloc.index.build_history import HISTORY_VERSION, build_history
 from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
-from tosloc.records import Case, Names, Progress, Snapshot, silent
+from tosloc.index.prepared import PREPARED_VERSION, PreparedVersion
+from tosloc.mapped_arrays import read_mapped, write_mapped
+from tosloc.records import Case, Progress, Snapshot, silent
+
+if TYPE_CHECKING:
+    from tosloc.analysis.build import BuildReport
+    from tosloc.analysis.fact_table import FactTable
+    from tosloc.analysis.store import FactStore
 
 _Read = TypeVar("_Read")
 
-KEPT_HISTORIES = 4
-"""Versions whose history is kept beside the facts: those used last."""
+KEPT_VERSIONS: Final = 3
+"""Versions that are kept ready beside the facts: those used last."""
+NEW_AT_MOST: Final = 0.5
+"""Share of a version's blobs, or of its commits, beyond which it is made anew instead of from another version."""
 
 
 def cache_folder() -> Path:
@@ -45,42 +51,6 @@ def default_store(repo: Repository) -> Path:
     """The facts store of a repository, unless another is named."""
     digest = hashlib.sha256(str(repo.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return cache_folder() / f"{repo.name}-{digest}" / "facts.sqlite"
-
-
-@dataclass(frozen=True, eq=False)
-class HistoryCache:
-    """What the commits that a version contains say about files."""
-
-    history: HistoryIndex
-    paths: Names
-    """What the history's numbers of files mean."""
-    commit_ids: tuple[str, ...]
-    """Ids of the commits, by their number."""
-
-    @cached_property
-    def commit_numbers(self) -> dict[str, int]:
-        """Number of each commit id."""
-        return {commit: number for number, commit in enumerate(self.commit_ids)}
-
-    def write(self, path: Path) -> None:
-        """Keep it as a file, which knows its own name: another one's content is not taken for it."""
-        commits = prefixed("history", pack_strings(self.commit_ids)) | prefixed("name", pack_strings([path.name]))
-        save_arrays(path, self.history.to_arrays(self.paths.names) | commits, level=1)
-
-    @classmethod
-    def read(cls, path: Path) -> HistoryCache | None:
-        """What ``write`` kept; None where there is no such file, or a damaged one."""
-        try:
-            stored = load_arrays(path)
-            history, paths = HistoryIndex.from_arrays(stored)
-            commit_ids = unpack_strings(stored, "history")
-            for documents in (history.commits, history.reports):
-                check_numbers(documents.commits, len(commit_ids), "commits")
-            if unpack_strings(stored, "name") != (path.name,):
-                return None
-        except (CheckpointError, KeyError, ValueError):
-            return None
-        return cls(history, Names(list(paths), {path: number for number, path in enumerate(paths)}), commit_ids)
 
 
 class IndexedRepository:
@@ -105,6 +75,8 @@ class IndexedRepository:
     @cached_property
     def store(self) -> FactStore:
         """The facts, opened (and made, if absent) when first asked for: wrong input leaves nothing behind."""
+        from tosloc.analysis.store import FactStore
+
         return FactStore(self.store_path, lizard=self.lizard)
 
     def close(self) -> None:
@@ -137,6 +109,8 @@ class IndexedRepository:
 
         Without ``check`` damaged ones wait for ``corpus``, which reads all of them anyway.
         """
+        from tosloc.analysis.build import build  # here, as below: parsers and workers are not loaded in vain
+
         blobs = blobs_of(snapshots, self.suffixes)
         built = build(self.repo.path, self.store, list(blobs.items()), jobs=self.jobs, progress=progress)
         if check:
@@ -163,6 +137,8 @@ class IndexedRepository:
             damaged = {blob for blob, _ in error.rows}
             if not damaged <= suffixes.keys():
                 raise
+            from tosloc.analysis.build import build
+
             blobs = [(blob, suffixes[blob]) for blob in sorted(damaged)]
             build(self.repo.path, self.store, blobs, jobs=self.jobs, damaged=damaged)
             number = "1 file was" if len(blobs) == 1 else f"{len(blobs)} files were"
@@ -186,29 +162,136 @@ class IndexedRepository:
         """Commit messages and fixed reports, the latter from labelled cases or else from the commits' messages."""
         return build_history(history, cases, self.repo.path_names, max_files)
 
-    def cached_history(self, commit: str, max_files: int, progress: Progress = silent) -> HistoryCache:
-        """What the version's commits say, fixes told by their messages; kept beside the facts for the next time."""
-        path = self._history_path(commit, max_files)
-        cached = HistoryCache.read(path)
-        if cached is not None:
+    # ---- versions ready for queries
+
+    def prepared(self, revision: str, max_files: int, progress: Progress = silent) -> PreparedVersion:
+        """The version that ``revision`` names, ready for queries, fixes told by commit messages.
+
+        It is kept beside the facts for the next time. What is not there is made from another version that is, with
+        what is new, or from facts and commits. Raises UnknownCommit, and ToslocError when it holds no source file.
+        """
+        commit = self.repo.resolve(revision)
+        family = self._family(max_files)
+        path = self._kept_path(family, commit)
+        if (kept := self._kept(path)) is not None:
             with suppress(OSError):
                 os.utime(path)
-            return cached
-        history = self.history([commit], progress)
-        made = HistoryCache(self.build_history(history, None, max_files), self.repo.path_names, history.ids)
-        # a full disk or a folder that cannot be written costs time, not the answer
-        with suppress(OSError):
-            made.write(path)
-            files = sorted(
-                path.parent.glob("*.npz"), key=lambda file: (file.stat().st_mtime_ns, file.name), reverse=True
+            return kept
+        snapshot = self.sources(commit)
+        before = next(filter(None, map(self._kept, self._kept_paths(family))), None)
+        return self.prepare(snapshot, max_files, before, progress)
+
+    def prepare(
+        self, snapshot: Snapshot, max_files: int, before: PreparedVersion | None = None, progress: Progress = silent
+    ) -> PreparedVersion:
+        """Make a version ready, with the help of one that is, and keep it."""
+        made = None if before is None or before.missing else self._updated(before, snapshot, max_files, progress)
+        if made is None:
+            self.index([snapshot], progress, check=False)
+            history = self.history([snapshot.commit], progress)
+            documents = self.build_history(history, None, max_files)
+            corpus = self.corpus([snapshot])
+            made = PreparedVersion.of(
+                snapshot, corpus, documents, self.repo.path_names.names, history.ids, len(self.store.absent)
             )
-            for old in files[KEPT_HISTORIES:]:
-                old.unlink(missing_ok=True)
+        if not made.missing and not self.repo.missing:
+            self._keep(made, self._family(max_files))
         return made
 
-    def _history_path(self, commit: str, max_files: int) -> Path:
-        maker = f"history{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+    def _updated(
+        self, before: PreparedVersion, snapshot: Snapshot, max_files: int, progress: Progress
+    ) -> PreparedVersion | None:
+        """The version from another one and what is new; None where that is as much as the whole."""
+        known = before.index.text.corpus.row_of_blob
+        blobs = blobs_of([snapshot], self.suffixes)
+        new = {blob: suffix for blob, suffix in blobs.items() if blob not in known}
+        if len(new) > NEW_AT_MOST * len(blobs):
+            return None
+        order = commit_order(self.repo, snapshot.commit, before.commit_ids)
+        old = set(before.commit_ids)
+        new_ids = [commit for commit in order if commit not in old]
+        if len(new_ids) > NEW_AT_MOST * len(order):
+            return None
+        if new:
+            from tosloc.analysis.build import build
+
+            if build(self.repo.path, self.store, list(new.items()), jobs=self.jobs, progress=progress).missing:
+                return None
+        facts = self.facts(new, list(new))
+        numbers = {commit: number for number, commit in enumerate(order)}
+        history = read_commits(self.repo, new_ids, numbers, self.suffixes, progress)
+        made = before.updated(
+            snapshot,
+            Corpus(facts),
+            partial(self.facts, blobs),
+            order,
+            self.build_history(history, None, max_files),
+            self.repo.path_names.names,
+            new_ids,
+        )
+        return made
+
+    def facts(self, suffixes: Mapping[str, str], blobs: Sequence[str]) -> FactTable:
+        """Facts of blobs that were made before, read by a connection of their own: whoever asks, and whenever."""
+        languages = [language_of(suffixes[blob]) for blob in blobs]
+        with Repository(self.repo.path) as repo:
+            own = IndexedRepository(repo, self.store_path, self.suffixes, self.jobs, lizard=self.lizard)
+            try:
+                return own._sound(lambda: own.store.load(blobs, languages, allow_missing=True), suffixes)
+            finally:
+                own.close()
+
+    def _family(self, max_files: int) -> str:
+        """Of kept versions that differ in their commit alone."""
+        maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         # a clone that was cut off has another history once it is made whole
-        key = json.dumps([maker, commit, max_files, sorted(self.suffixes), sorted(self.repo.shallow)])
-        name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
-        return self.store_path.with_name(f"{self.store_path.stem}.past") / name
+        return key_of(maker, max_files, self.lizard, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
+
+    @property
+    def _kept_folder(self) -> Path:
+        return self.store_path.with_name(f"{self.store_path.stem}.versions")
+
+    def _kept_path(self, family: str, commit: str) -> Path:
+        return self._kept_folder / f"{family}-{commit}.arrays"
+
+    def _kept_paths(self, family: str = "") -> list[Path]:
+        """Files of kept versions, last used first."""
+        found = []
+        for path in self._kept_folder.glob(f"{family}*.arrays"):
+            with suppress(OSError):  # another process has removed it
+                found.append((-path.stat().st_mtime_ns, path.name, path))
+        return [path for _, _, path in sorted(found)]
+
+    def _kept(self, path: Path) -> PreparedVersion | None:
+        """The version that a file keeps; None where there is no such file, a damaged one, or one of other facts."""
+        try:
+            record, arrays = read_mapped(path)
+            if record["name"] != path.name or any(
+                analyser_of(language, self.lizard) != analyser for language, analyser in record["analysers"].items()
+            ):
+                return None
+            made: list[PreparedVersion] = []
+
+            def table(blobs: Sequence[str]) -> FactTable:
+                return self.facts(blobs_of([made[0].snapshot], self.suffixes), blobs)
+
+            made.append(PreparedVersion.from_arrays(record["commit"], record["committed_at"], arrays, table))
+            return made[0]
+        except (CheckpointError, KeyError, ValueError, TypeError, AttributeError):
+            return None
+
+    def _keep(self, version: PreparedVersion, family: str) -> None:
+        """Write a version beside the facts; of all that are kept the last used stay."""
+        path = self._kept_path(family, version.snapshot.commit)
+        languages = {language_of(suffix) for suffix in set(blobs_of([version.snapshot], self.suffixes).values())}
+        record = {
+            "name": path.name,  # another one's content is not taken for it
+            "commit": version.snapshot.commit,
+            "committed_at": version.snapshot.committed_at,
+            "analysers": {language: analyser_of(language, self.lizard) for language in sorted(languages)},
+        }
+        # a full disk or a folder that cannot be written costs time, not the answer
+        with suppress(OSError):
+            write_mapped(path, record, version.to_arrays())
+            for old in self._kept_paths()[KEPT_VERSIONS:]:
+                old.unlink(missing_ok=True)

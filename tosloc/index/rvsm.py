@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import Postings, known_terms, row_sums, summed
 from tosloc.records import FloatArray, LongArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 LENGTH_STEEPNESS = 10.0
 
@@ -76,13 +79,15 @@ class StructuredText:
     """The paper's text of a file (file name, type, method and field names, comments) for the versions of one corpus."""
 
     def __init__(self, corpus: Corpus, table: PathTable) -> None:
-        self.numbers = dict(corpus.term_ids)
+        facts = corpus.table
+        self.numbers = {term: number for number, term in enumerate(facts.vocabulary)}
         """Term -> number: those of the corpus, then those that only paths hold."""
         columns = np.array(
-            [self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], dtype=np.int64
+            [self.numbers.setdefault(term, len(self.numbers)) for term in table.vocabulary], dtype=np.int64
         )
-        facts = corpus.table
         counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+        from scipy import sparse  # here: the default features need none of it
+
         # copies: dropping zeros works in place, and these arrays are others' too
         self.blobs = sparse.csr_array(
             (counts, facts.terms.copy(), facts.starts.copy()), shape=(len(corpus), len(self.numbers))
@@ -98,6 +103,8 @@ class StructuredText:
 
     def version(self, view: VersionView) -> RevisedVectors:
         """Vectors and length scores of one version."""
+        from scipy import sparse
+
         counts = self.names[view.snapshot.path_ids]
         if self.blobs.shape[0]:
             readable = sparse.diags_array((view.rows >= 0).astype(np.float64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,16 +23,33 @@ def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
 
 
-class HeadRanker:
-    """LambdaMART on the first ``depth`` files; learned from heads, without knowledge of paths."""
+SHIPPED_DEPTH: Final = 150
+"""Files that the shipped ranker orders: as many as ``[stage_one.ranker] depth`` says by default."""
 
-    def __init__(self, settings: RankerSettings, seed: int = 7, weight: float = 1.0) -> None:
-        self.settings, self.seed = settings, seed
+
+class HeadRanker:
+    """LambdaMART on the first ``depth`` files; learned from heads, without knowledge of paths.
+
+    Without ``settings`` it is the shipped one, whose settings, which take long to load, are needed to learn alone.
+    """
+
+    def __init__(self, settings: RankerSettings | None, seed: int = 7, weight: float = 1.0) -> None:
+        self._settings, self.seed = settings, seed
+        self.depth = SHIPPED_DEPTH if settings is None else settings.depth
         self.weight_ = weight
         """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
         self.text_: str = ""
         """The trees as LightGBM's text format."""
         self.trees_: Trees | None = None
+
+    @property
+    def settings(self) -> RankerSettings:
+        """How it learns."""
+        if self._settings is None:
+            from tosloc.config import RankerSettings
+
+            self._settings = RankerSettings()
+        return self._settings
 
     def fit(self, heads: RankingLists) -> HeadRanker:
         """Learn; a second fit forgets the first. Deterministic for a seed."""
@@ -65,7 +82,7 @@ class HeadRanker:
 
     def weighted(self, weight: float) -> HeadRanker:
         """The same trees with another weight."""
-        other = HeadRanker(self.settings, self.seed, weight)
+        other = HeadRanker(self._settings, self.seed, weight)
         other.text_, other.trees_ = self.text_, self.trees_
         return other
 
@@ -94,7 +111,7 @@ class HeadRanker:
         return self.text_
 
     @classmethod
-    def from_text(cls, text: str, settings: RankerSettings, weight: float) -> HeadRanker:
+    def from_text(cls, text: str, settings: RankerSettings | None, weight: float) -> HeadRanker:
         """Ranker from its text. Raises CheckpointError when it is not one that LightGBM wrote."""
         ranker = cls(settings, weight=weight)
         try:

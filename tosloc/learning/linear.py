@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize
 
 from tosloc.index.postings import summed
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.records import Float32Array, FloatArray
+
+if TYPE_CHECKING:
+    from scipy import optimize
 
 TOLERANCE = 1e7 * float(np.finfo(np.float64).eps)
 """Of the listwise fit; SciPy's own for L-BFGS."""
@@ -82,6 +85,8 @@ def fit_listwise(
 
     ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
     """
+    from scipy import optimize  # here, as below: what was learned is used without it
+
     features = lists.rows.shape[1]
     start = np.zeros(features) if centre is None else centre
     found = optimize.minimize(
@@ -144,6 +149,8 @@ def fit_evolution(
 
     Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
     """
+    from scipy import optimize
+
     generation = count(1)
 
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name

@@ -42,7 +42,7 @@ class Trees:
     """(N,) what a leaf adds."""
 
     @classmethod
-    def of(cls, features: int, leaves: Sequence[int], columns: Sequence[Sequence[float]]) -> Trees:
+    def of(cls, features: int, leaves: Sequence[int], columns: Sequence[npt.ArrayLike]) -> Trees:
         """Trees of so many ``leaves`` (T,) from the columns of LightGBM's text, one tree after the other.
 
         Columns: split_feature, threshold, decision_type, left_child, right_child, leaf_value. A child that is a leaf l
@@ -56,9 +56,9 @@ class Trees:
         is_leaf = np.ones(total, dtype=np.bool_)
         is_leaf[splits] = False
 
-        def spread(column: Sequence[float], where: npt.NDArray[np.int64] | BoolArray, fill: float) -> FloatArray:
+        def spread(column: npt.ArrayLike, where: npt.NDArray[np.int64] | BoolArray, fill: float) -> FloatArray:
             values = np.full(total, fill)
-            values[where] = column
+            values[where] = np.asarray(column, dtype=np.float64)
             return values
 
         threshold = spread(columns[1], splits, np.inf)
@@ -67,7 +67,7 @@ class Trees:
         children = np.repeat(np.arange(total), 2)
         root, first_leaf = np.repeat(roots, inner), np.repeat(roots + inner, inner)
         for side, column in enumerate(columns[3:5]):
-            child = np.array(column, dtype=np.int64)
+            child = np.asarray(column, dtype=np.int64)
             children[2 * splits + side] = np.where(child < 0, first_leaf - 1 - child, root + child)
         return cls(
             features,

@@ -9,20 +9,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore
-from tosloc.config import Config
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, BugReport, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
 
-FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]
+if TYPE_CHECKING:
+    from tosloc.analysis.fact_table import FactTable
+    from tosloc.analysis.store import FactStore
+    from tosloc.config import Config
+
+FactSource: TypeAlias = "Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]"
 """(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""

@@ -213,23 +213,18 @@ class ReasonsOf:
         row = int(view.rows[file])
         if row < 0:
             return [], False
-        table = view.corpus.table
-        start, end = int(table.starts[row]), int(table.starts[row + 1])
-        in_file = table.terms[start:end]
         terms, weights = self.context.text_terms
-        shared = np.isin(terms, in_file)
+        shared, counts = view.corpus.counts_in(row, terms)
         terms, weights = terms[shared], weights[shared]
         if not len(terms):
             return [], False
-        order = np.argsort(in_file)
-        positions = start + order[np.searchsorted(in_file, terms, sorter=order)]
         rows = np.full(len(terms), row, dtype=np.int32)
         idf = view.idf(terms)
-        gain: FloatArray = bm25.whole(view, table.counts[positions], rows) * idf * weights
+        gain: FloatArray = bm25.whole(view, counts, rows) * idf * weights
         rare = idf >= np.log(1.0 / COMMON)
         chosen = np.flatnonzero(rare) if rare.any() else np.arange(len(terms))
         best = terms[chosen[np.argsort(-gain[chosen], kind="stable")]].tolist()
-        return [table.vocabulary[term] for term in best], bool(rare.any())
+        return [view.corpus.vocabulary[term] for term in best], bool(rare.any())
 
     def path_words(self, file: int) -> list[str]:
         """The report's words that the path shares, heaviest first."""

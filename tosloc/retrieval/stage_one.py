@@ -34,6 +34,6 @@ class StageOne:
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
-        order = leaders(scores, self.ranker.settings.depth)
+        order = leaders(scores, self.ranker.depth)
         rows = head_rows(table[order].astype(np.float32), scores[order])
         return reorder_head(scores, order, self.ranker.scores(rows), self.ranker.weight_)
