@@ -32,7 +32,8 @@ BELOW: dict[str, set[str]] = {
     "candidates": NOUNS | {"index", "learning", "retrieval", "reranking"},
     "checkpoint": NOUNS | {"analysis", "index", "learning", "retrieval", "reranking"},
     "localizer": NOUNS | MODELS | {"answer", "candidates", "checkpoint"},
-    "experiment": NOUNS | MODELS | {"evaluation", "candidates", "localizer"},
+    "function_runs": NOUNS | MODELS | {"evaluation"},
+    "experiment": NOUNS | MODELS | {"evaluation", "candidates", "localizer", "function_runs"},
     "training": NOUNS | MODELS | {"candidates", "checkpoint", "localizer", "experiment"},
     "plots": NOUNS | {"evaluation"},
 }

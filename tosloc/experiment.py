@@ -31,6 +31,7 @@ from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.files import write_text
+from tosloc.function_runs import write_function_runs
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer, texts_of, vectors_path
@@ -216,11 +217,12 @@ def rank_reports(
     progress: Progress = silent,
     *,
     config: Config | None = None,
+    functions: bool = False,
 ) -> None:
     """Rank labelled reports with a finished checkpoint (None: the shipped weights), without training.
 
     ``split`` is validation, test or all of the chronological split; each report is asked of its before-fix version with
-    what was known when it was opened.
+    what was known when it was opened. With ``functions`` those of the first files are ranked too, by us and by BM25.
     """
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
@@ -242,6 +244,11 @@ def rank_reports(
                 f"{reports_path}: none of its {len(experiment.dataset.cases)} reports falls to {split}; rank them with"
                 " --split all"
             )
+        if functions and not any(experiment.dataset.labelled[case.report.id].functions for case in cases):
+            raise ToslocError(
+                f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
+                " or 'methods'"
+            )
         watch.took("facts and history")
         extraction = experiment.extraction(folder / "work", localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
@@ -251,6 +258,9 @@ def rank_reports(
         header = experiment.run_header("tosloc rank") | {"split": split, **learned_on(reranker)}
         experiment.write_part(folder / split, header, rankings, cases)
         watch.took("features, rankings")
+        if functions:
+            write_function_runs(folder / split, header, experiment.indexed, experiment.dataset, cases, progress)
+            watch.took("functions")
         watch.write(folder)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
     shutil.rmtree(folder / "work")

@@ -95,6 +95,15 @@ def hit_at(ranks: Iterable[int], k: int) -> bool:
     return any(rank <= k for rank in ranks)
 
 
+def all_within(ranks: Iterable[int], relevant: int, k: int) -> bool:
+    """Whether all fixed files stand within the first ``k``: the "accuracy" of papers on agents. Of none, none does.
+
+    >>> all_within([4, 9], 2, 10), all_within([4, 9], 2, 5), all_within([4], 2, 10)
+    (True, False, False)
+    """
+    return relevant > 0 and found_at(ranks, k) == relevant
+
+
 def found_at(ranks: Iterable[int], k: int) -> int:
     """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k.
 

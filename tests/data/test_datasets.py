@@ -258,3 +258,34 @@ def test_the_oldest_share_is_cut_as_the_split_is():
     assert len(whole.oldest(0.5).cases) == 5
     assert whole.oldest(0.5).cases == cases[:5]
     assert whole.oldest(1.0).cases == cases
+
+
+def test_reports_may_name_the_version_to_search(history: Any, tmp_path: Path) -> None:
+    first, second, third, _ = history.ids
+    path = lines(
+        tmp_path,
+        report("1", None, ["B.java", "New.java"], version=second[:9]),
+        report("2", third, ["B.java"]),
+        report("3", None, ["B.java"], version="0" * 40),
+        report("4", None, ["B.java"], version="no-such-branch"),
+        report("5", None, ["B.java"], version=first),
+    )
+    data = load(history, path)
+    assert [case.report.id for case in data.cases] == ["5", "1", "2"]
+    by_id = {case.report.id: case for case in data.cases}
+    # the version itself, not its parent; without a fix
+    assert (by_id["1"].version, by_id["1"].fix_commit, by_id["1"].fixed_at) == (second, "", START + HOUR)
+    assert by_id["1"].fixed == ("B.java", "New.java")
+    assert by_id["5"].version == first
+    assert by_id["2"].version == second
+    assert [(one.report.report.id, one.why) for one in data.unresolved] == [
+        ("3", f"no commit {'0' * 40} in the repository"),
+        ("4", "no commit no-such-branch in the repository"),
+    ]
+    assert describe(data)[0]["unresolved"] == 2
+
+
+def test_no_version_in_the_repository_is_one_sentence(history: Any, tmp_path: Path) -> None:
+    path = lines(tmp_path, report("1", None, ["B.java"], version="0" * 40))
+    with pytest.raises(ReportError, match=r"no version of its 1 reports is in .*; is it the right one"):
+        load(history, path)

@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 import openpyxl
 import pytest
 
+from tosloc.data.report_file import ChangedFunction
 from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.errors import ConfigError, ReportError
 
@@ -291,6 +292,26 @@ def test_lines(tmp_path: Path) -> None:
     assert third.report.opened == datetime(2020, 7, 1, 10, tzinfo=UTC)
 
 
+def test_lines_may_name_the_version_and_what_was_changed_in_it(tmp_path: Path) -> None:
+    named = LINE | {
+        "fix_commit": None,
+        "version": "abcd",
+        "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "y/B.java": []},
+        "methods": [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}],
+        "changed_lines": [["x/A.java", 3, 5]],
+    }
+    [report] = read_reports(lines(tmp_path, named))
+    assert (report.commit, report.version) == (None, "abcd")
+    assert report.functions == (
+        ChangedFunction("x/A.java", "A.run"),
+        ChangedFunction("x/A.java", "A\ufffd"),
+        ChangedFunction("x/A.java", "a::b", 3),
+    )
+    assert report.changed_lines == (("x/A.java", 3, 5),)
+    [report] = read_reports(lines(tmp_path, LINE | {"functions": None, "methods": None, "changed_lines": None}))
+    assert (report.version, report.functions, report.changed_lines) == (None, (), ())
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -302,6 +323,29 @@ def test_lines(tmp_path: Path) -> None:
         (LINE | {"id": "2", "summary": {"a": 1}}, "line 2: 'summary' must be text, and is dict"),
         (LINE | {"id": "2", "opened": "2020-13-01"}, "line 2: '2020-13-01' is no time"),
         (LINE, "report a/b#12 is listed twice with commit abcd"),
+        (LINE | {"id": "2", "version": "ef01"}, "line 2: names both a fix_commit and the version to search"),
+        (LINE | {"id": "2", "version": ["ef01"]}, "line 2: 'version' must be text, and is list"),
+        *(
+            (LINE | {"id": "2", "functions": value}, "line 2: 'functions' must be an object of paths")
+            for value in (["f"], {"a.py": "f"}, {"a.py": [1]}, {"a.py": [["f"]]}, "f", 7)
+        ),
+        *(
+            (LINE | {"id": "2", "methods": value}, "line 2: 'methods' must be a list of objects")
+            for value in (
+                {},
+                ["f"],
+                [{"path": "a.py", "name": "f"}],
+                [{"path": "a.py", "name": "f", "start": "1"}],
+                [{"path": "a.py", "name": "f", "start": True}],
+                [{"path": "a.py", "name": "f", "start": 0}],
+                [{"path": 1, "name": "f", "start": 1}],
+                [{"path": "a.py", "name": "f", "start": 1 << 40}],
+            )
+        ),
+        *(
+            (LINE | {"id": "2", "changed_lines": value}, "line 2: 'changed_lines' must be a list")
+            for value in ({}, [1], [["a.py", 1]], [["a.py", 2, 1]], [["a.py", -1, 1]], [["a.py", 1.5, 2]], [[1, 1, 2]])
+        ),
     ],
 )
 def test_lines_that_are_wrong(tmp_path: Path, wrong: object, words: str) -> None:

@@ -12,6 +12,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation.measures import MEASURE_MEANINGS, Measure, Others, Outcome
 from tosloc.metrics import (
     Over,
+    all_within,
     average_precision,
     bpref,
     found_at,
@@ -101,6 +102,13 @@ def test_reciprocal_rank_is_of_the_first_fixed_file() -> None:
 def test_top_k_asks_for_any_and_coverage_counts_all() -> None:
     assert [hit_at([5, 60], k) for k in (1, 4, 5, 10)] == [False, False, True, True]
     assert [found_at([5, 60], k) for k in (4, 5, 50, 100)] == [0, 1, 1, 2]
+
+
+def test_accuracy_asks_for_all_fixed_files() -> None:
+    assert [all_within([2, 5], 2, k) for k in (1, 4, 5, 10)] == [False, False, True, True]
+    assert not all_within([2, 5], 3, 10)  # one is not ranked
+    assert not all_within([], 0, 10)
+    assert Measure.parse("Acc@5")(Outcome((2, 5), relevant=2, ranked=9, searched=9)) == 1.0
 
 
 def test_precision_divides_by_k_and_recall_by_all_fixed_files() -> None:

@@ -98,3 +98,16 @@ def test_what_this_version_of_history_documents_is(repository):
     ]
     plain = ["times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes", "class_sizes"]
     assert sorted(made.commits.to_arrays()) == sorted([*strings, *plain])
+
+
+def test_reports_without_a_known_fix_are_no_documents(repository):
+    repository.commit({"a/Tree.java": "1"}, "Grow trees", when=100)
+    fix = repository.commit({"a/Tree.java": "2"}, "Fix bug 7: tree", when=200)
+    report = BugReport("9", "Leaf breaks", "", datetime.fromtimestamp(350, UTC))
+    searched = Case(report, "", fix, 200, ("a/Tree.java",), ("a/Tree.java",))
+    with Repository(repository.path) as opened_repository:
+        history = read_history(opened_repository, fix, JAVA)
+        # commits that fix bugs stand in for reports, as where nothing is labelled
+        index = build_history(history, [searched], opened_repository.path_names, 3)
+        assert index.reports.ids == (fix,)
+        assert build_history(history, [], opened_repository.path_names, 3).reports.ids == ()

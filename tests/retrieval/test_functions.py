@@ -39,6 +39,10 @@ PATHS = ("pkg/shapes.py", "pkg/store.py")
 FACTS = [functions_of(SHAPES, ".py"), functions_of(STORE, ".py")]
 
 
+def scored(context, *given):
+    return score_functions(context.query, context.version, *given)
+
+
 @pytest.fixture
 def ask(make_context):
     """Function (summary, description, weights, scores, files) -> name -> score, of all functions."""
@@ -49,7 +53,9 @@ def ask(make_context):
             PATHS[1]: {"code": "load shape loadshape path read store open"},
         }
         context = make_context(texts, summary, description)
-        got = score_functions(context, files, np.array(scores), [FACTS[file] for file in files], weights)
+        got = score_functions(
+            context.query, context.version, files, np.array(scores), [FACTS[file] for file in files], weights
+        )
         return {function.name: function.score for functions in got for function in functions}
 
     return of_report
@@ -57,7 +63,7 @@ def ask(make_context):
 
 def test_every_function_of_every_file_comes_best_first(make_context):
     context = make_context({PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}, "colour of a line")
-    first, second = score_functions(context, (0, 1), np.array([2.0, 1.0]), FACTS)
+    first, second = scored(context, (0, 1), np.array([2.0, 1.0]), FACTS)
     assert [function.name for function in second].count("load_shape") == 1
     assert (len(first), len(second)) == (4, 3)
     assert [function.score for function in first] == sorted((function.score for function in first), reverse=True)
@@ -95,7 +101,7 @@ def test_names_written_as_code_count(ask, description, named):
 def test_a_name_that_many_functions_have_counts_less(make_context):
     facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
     context = make_context({"a.py": {}, "b.py": {}}, "get() and put() fail")
-    got = score_functions(context, (0, 1), np.array([2.0, 1.0]), facts, replace(NOTHING, named=1.0))
+    got = scored(context, (0, 1), np.array([2.0, 1.0]), facts, replace(NOTHING, named=1.0))
     scores = {function.name: function.score for function in got[1]}
     assert scores["put"] == 1.0
     assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
@@ -118,7 +124,12 @@ def test_lines_of_a_frame_without_a_name(make_context):
         {"a/Door.java": {}}, "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
     )
     [functions] = score_functions(
-        context, (0,), np.array([1.0]), [functions_of(text, ".java")], replace(NOTHING, frame=1.0)
+        context.query,
+        context.version,
+        (0,),
+        np.array([1.0]),
+        [functions_of(text, ".java")],
+        replace(NOTHING, frame=1.0),
     )
     assert {function.name for function in functions if function.score} == {"Door.open", "Door.Door"}
 
@@ -147,7 +158,7 @@ def test_the_answer_depends_on_nothing_else(ask):
 
 def test_files_without_functions_and_no_files(make_context):
     context = make_context({PATHS[0]: {}, PATHS[1]: {}}, "anything")
-    assert score_functions(context, (), np.array([1.0, 2.0]), []) == []
-    assert score_functions(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FunctionFacts()]) == [(), ()]
-    one = score_functions(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FACTS[0]])
+    assert scored(context, (), np.array([1.0, 2.0]), []) == []
+    assert scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FunctionFacts()]) == [(), ()]
+    one = scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FACTS[0]])
     assert [len(functions) for functions in one] == [0, 4]

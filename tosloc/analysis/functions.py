@@ -337,7 +337,7 @@ def _name_of(source: bytes, node: tree_sitter.Node) -> str:
         return ""
     if found.type == "operator_cast":  # to a type
         return f"operator {_text(source, found.child_by_field_name('type') or found)}"
-    name = _dotted(_text(source, found))
+    name = dotted(_text(source, found))
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
@@ -348,10 +348,10 @@ def _text(source: bytes, node: tree_sitter.Node) -> str:
     return source[node.start_byte : min(node.end_byte, node.start_byte + 4 * _MAX_NAME)].decode("utf-8", "replace")
 
 
-def _dotted(written: str) -> str:
+def dotted(written: str) -> str:
     """A name as it is written in the source, with dots between its parts, without arguments and quotation marks.
 
-    >>> _dotted("Foo.prototype.main"), _dotted("a::List<T>::operator<"), _dotted("'on click'"), _dotted("$x")
+    >>> dotted("Foo.prototype.main"), dotted("a::List<T>::operator<"), dotted("'on click'"), dotted("$x")
     ('Foo.main', 'a.List.operator<', 'on click', 'x')
     """
     before, operator, after = written.partition("operator")

@@ -123,6 +123,9 @@ def rank(
         Split | None,
         typer.Option("--split", help="Reports to rank; all of them as one.", show_default="validation, then test"),
     ] = None,
+    functions: Annotated[
+        bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")
+    ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
     progress: ProgressOption = None,
@@ -147,6 +150,7 @@ def rank(
                     store_path=store,
                     progress=callback,
                     config=settings,
+                    functions=functions,
                 )
         except LearnedError as error:
             if split is not None:  # asked for by name

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption, Split
+from tosloc.cli.options import JsonOption, Level, Split
 from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
+    from tosloc.evaluation.evaluate import ReportScores
     from tosloc.evaluation.measures import Measure
     from tosloc.evaluation.run_paths import ScoredRun
     from tosloc.evaluation.tables import Results
@@ -35,6 +36,9 @@ MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown
 def evaluate(
     runs: RunsArgument,
     split: SplitOption = Split.test,
+    level: Annotated[
+        Level, typer.Option("--level", help="Files, or the functions that rank --functions ranked, beside BM25.")
+    ] = Level.file,
     qrels: QrelsOption = None,
     measures: Annotated[
         list[str] | None,
@@ -66,6 +70,12 @@ def evaluate(
     if html is not None and len(runs) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
     asked = _measures(measures)
+    if level is Level.function:
+        for option, value in (("--qrels", qrels), ("--html", html), ("--figures", figures)):
+            if value is not None:
+                raise RunError(f"{option}: is not for --level function; leave it out")
+        _evaluate_functions(runs, split.value, asked, as_json, as_markdown, per_report)
+        return
     results = [results_of(run, asked, strata) for run in _scored_runs(runs, split.value, qrels)]
     if per_report is not None:
         _write_reports(per_report, results, asked)
@@ -85,6 +95,43 @@ def evaluate(
             if one.strata:
                 print_strata(one)
     print_notes([note for one in results if (note := one.length_note)])
+
+
+def _evaluate_functions(
+    paths: Sequence[Path],
+    split: str,
+    measures: Sequence[Measure],
+    as_json: bool,
+    as_markdown: bool,
+    per_report: Path | None,
+) -> None:
+    """Print the function level of runs, each beside BM25 over functions, and of all of them together."""
+    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.tables import function_results_table, markdown_function_results
+    from tosloc.evaluation.function_level import BM25_NAME, function_results, read_function_runs
+
+    _check_distinct(paths)
+    pairs = [read_function_runs(path, split) for path in paths]
+    results = [
+        function_results(run.name if run is ours else f"{ours.name}: {run.name}", [run], measures)
+        for ours, bm25 in pairs
+        for run in (ours, bm25)
+    ]
+    if len(pairs) > 1:
+        results.append(function_results("all runs", [ours for ours, _ in pairs], measures))
+        results.append(function_results(f"all runs: {BM25_NAME}", [bm25 for _, bm25 in pairs], measures))
+    if per_report is not None:
+        _write_lines(per_report, ((one.name, one.evaluation.per_report) for one in results[: 2 * len(pairs)]), measures)
+    if as_json:
+        print_json([one.as_dict() for one in results])
+    elif as_markdown:
+        print(markdown_function_results(results), end="")
+    else:
+        function_results_table(results)
+    unjudged = sum(one.unjudged for one in results[: 2 * len(pairs) : 2])
+    if unjudged:
+        reports = "1 report is" if unjudged == 1 else f"{unjudged} reports are"
+        print_notes([f"{reports} not judged: their version has none of the functions that the fix changed"])
 
 
 def compare(
@@ -193,15 +240,23 @@ def _measures(texts: Sequence[str] | None) -> list[Measure]:
 
 
 def _write_reports(path: Path, results: Sequence[Results], measures: Sequence[Measure]) -> None:
+    named = [(one.name if len(results) > 1 else "", one.evaluation.per_report) for one in results]
+    _write_lines(path, named, measures)
+
+
+def _write_lines(
+    path: Path, results: Iterable[tuple[str, Sequence[ReportScores]]], measures: Sequence[Measure]
+) -> None:
+    """Write a line for each report, with the name of its run if it has one."""
     from tosloc.evaluation.tables import report_values
     from tosloc.files import written_whole
 
     if path.is_dir():
         raise RunError(f"{path} is a folder; name a file")
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for one in results:
-            run = {"run": one.name} if len(results) > 1 else {}
-            for report in one.evaluation.per_report:
+        for name, reports in results:
+            run = {"run": name} if name else {}
+            for report in reports:
                 file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
 
 

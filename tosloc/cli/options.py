@@ -31,6 +31,13 @@ ProgressOption = Annotated[
 ]
 
 
+class Level(StrEnum):
+    """What is ranked and judged."""
+
+    file = "file"
+    function = "function"
+
+
 class Split(StrEnum):
     """Parts of the labelled reports, by the time of their fix."""
 

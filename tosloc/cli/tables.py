@@ -12,6 +12,7 @@ from tosloc.cli.printing import fits, markdown_table, print_table
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
+    from tosloc.evaluation.function_level import FunctionResults
     from tosloc.evaluation.statistics import MeanOfMeans
     from tosloc.evaluation.tables import Results
 
@@ -39,6 +40,8 @@ SCORES: Final = {
 LENGTH: Final = "ranking length over files searched"
 WITH_INTERVAL: Final = ("mrr", "map")
 """Scores whose interval a Markdown table shows."""
+FUNCTION_INTERVAL: Final = "Acc@5"
+"""The measure of functions whose interval a table shows."""
 FEW_NOTE: Final = " * fewer than 30 reports: the interval says little\n"
 
 
@@ -84,6 +87,28 @@ def markdown_results(results: Sequence[Results], chosen: Sequence[str]) -> str:
     if not any(chosen):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return markdown_table(heads, rows)
+
+
+def function_results_table(results: Sequence[FunctionResults]) -> None:
+    """Print the function level, a row for each ranker."""
+    print_table(*_function_rows(results))
+
+
+def markdown_function_results(results: Sequence[FunctionResults]) -> str:
+    """The same in Markdown."""
+    return markdown_table(*_function_rows(results))
+
+
+def _function_rows(results: Sequence[FunctionResults]) -> tuple[list[str], list[list[str]]]:
+    heads = ["functions", "reports", *results[0].means]
+    rows = []
+    for one in results:
+        means = [
+            with_interval(mean.value, mean.interval if name == FUNCTION_INTERVAL else None)
+            for name, mean in one.means.items()
+        ]
+        rows.append([one.name, count_cell(len(one.evaluation.per_report)), *means])
+    return heads, rows
 
 
 def print_strata(results: Results) -> None:

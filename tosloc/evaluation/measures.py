@@ -12,6 +12,7 @@ from typing import Final, Self
 
 from tosloc.errors import RunError
 from tosloc.metrics import (
+    all_within,
     average_precision,
     bpref,
     hit_at,
@@ -92,6 +93,7 @@ _WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
     "R": lambda one, k: recall_at(one.ranks, one.relevant, k),
     "Hit": lambda one, k: float(hit_at(one.ranks, k)),
     "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
+    "Acc": lambda one, k: float(all_within(one.ranks, one.relevant, k)),
 }
 MEASURE_MEANINGS: Final = {
     "AP": "average precision over all fixed files (textbook)",
@@ -102,6 +104,7 @@ MEASURE_MEANINGS: Final = {
     "P": "fixed files within the first k, over k",
     "R": "fixed files within the first k, over all fixed files",
     "Hit": "1 if any fixed file is within the first k",
+    "Acc": "1 if all fixed files are within the first k",
     "bpref": "binary preference over all files judged as not fixed (trec_eval 8.0 and later)",
     "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
 }

@@ -13,6 +13,10 @@ from tosloc.evaluation.runs import Run
 
 RUN_FILE = "run.jsonl.gz"
 JUDGEMENTS_FILE = "qrels.jsonl"
+FUNCTION_LEVEL = "functions"
+"""Folder, beside a run of files, of the run of functions."""
+BM25_LEVEL = "functions-bm25"
+"""The same of BM25 over functions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,9 +120,9 @@ def results_values(results: Results, name: bool = False) -> dict[str, Any]:
     return {
         **({"run": results.name} if name else {}),
         **results.summary,
-        "intervals": {key: _pair(interval) for key, interval in results.intervals.items()},
+        "intervals": {key: pair(interval) for key, interval in results.intervals.items()},
         "measures": {
-            key: {"mean": mean.value, "interval": _pair(mean.interval)} for key, mean in results.measures.items()
+            key: {"mean": mean.value, "interval": pair(mean.interval)} for key, mean in results.measures.items()
         },
         "strata": [
             {
@@ -132,8 +132,8 @@ def results_values(results: Results, name: bool = False) -> dict[str, Any]:
                 "mrr": row.mrr and row.mrr.value,
                 "map": row.map and row.map.value,
                 "intervals": {
-                    "mrr": _pair(row.mrr.interval if row.mrr else None),
-                    "map": _pair(row.map.interval if row.map else None),
+                    "mrr": pair(row.mrr.interval if row.mrr else None),
+                    "map": pair(row.map.interval if row.map else None),
                 },
             }
             for row in results.strata
@@ -175,5 +175,6 @@ def _share_intervals(evaluation: Evaluation) -> dict[str, Interval | None]:
     return {key: percentile_interval(ratios(sums, relevant)) for key, sums in zip(_SHARES, found, strict=True)}
 
 
-def _pair(interval: Interval | None) -> list[float] | None:
+def pair(interval: Interval | None) -> list[float] | None:
+    """Ends of an interval, for JSON."""
     return None if interval is None else [interval.low, interval.high]

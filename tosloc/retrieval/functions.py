@@ -17,7 +17,7 @@ import numpy as np
 
 from tosloc.analysis.functions import KINDS, FunctionFacts
 from tosloc.analysis.text import identifier_terms, words
-from tosloc.index.context import QueryContext
+from tosloc.index.context import VersionIndex
 from tosloc.index.query import Query
 from tosloc.records import FloatArray, Function, LongArray
 
@@ -83,7 +83,8 @@ class _Words:
 
 
 def score_functions(
-    context: QueryContext,
+    query: Query,
+    version: VersionIndex,
     files: Sequence[int],
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
@@ -98,8 +99,7 @@ def score_functions(
     counts = [len(one) for one in facts]
     if not sum(counts):
         return [()] * len(files)
-    query = context.query
-    text, own, lengths = _text_scores(context, facts)
+    text, own, lengths = _text_scores(query, version, facts)
     written = _Words.of(query)
     simple = [name.rpartition(".")[2] for one in facts for name in one.names]
     outer = [name.rpartition(".")[0].rpartition(".")[2] for one in facts for name in one.names]
@@ -114,7 +114,7 @@ def score_functions(
         + weights.own * own
         + weights.named * named
         + weights.of_class * of_class
-        + weights.frame * _in_frames(context, files, facts)
+        + weights.frame * _in_frames(query, version, files, facts)
         + weights.size * np.log1p(lengths) / 10
         + weights.is_class * is_class
         - weights.place * np.log(rank)
@@ -138,9 +138,11 @@ def _gaps(scores: FloatArray, files: Sequence[int]) -> FloatArray:
     return (own - own.max()) / spread if spread > 0 else np.zeros(len(own))
 
 
-def _text_scores(context: QueryContext, facts: Sequence[FunctionFacts]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _text_scores(
+    query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
-    query, view = context.query, context.version.text
+    view = version.text
     numbers = view.corpus.term_ids
     known = [term for term in query.weights if term in numbers]
     idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64))
@@ -182,15 +184,15 @@ def _over_highest(values: FloatArray) -> FloatArray:
     return values / highest if highest > 0 else values
 
 
-def _in_frames(context: QueryContext, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
+def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
     """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a frame without a name."""
-    paths = context.version.paths
+    paths = version.paths
     starts = np.cumsum([0, *map(len, facts)])
     found = np.zeros(int(starts[-1]))
-    if not context.query.frames:
+    if not query.frames:
         return found
     place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
-    for frame in context.query.frames:
+    for frame in query.frames:
         rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]

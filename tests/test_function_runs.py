@@ -1,0 +1,212 @@
+"""The function level: which changed functions count, and whole runs of it, through the real commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tosloc.analysis.functions import functions_of
+from tosloc.cli import main
+from tosloc.data.report_file import ChangedFunction
+from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, read_scored
+from tosloc.function_runs import changed_functions
+
+SHAPES = """\
+import math
+
+class Shape:
+    sides = 3
+
+    @property
+    def size(self):
+        return 1
+
+    @size.setter
+    def size(self, value):
+        self.value = value
+
+    def draw(self):
+        def draw(): pass
+
+class Line(Shape):
+    def draw(self): pass
+
+def area_2(): pass
+"""
+FACTS = {"a.py": functions_of(SHAPES, ".py")}
+
+
+def judged(*names, path="a.py"):
+    listed, fixed = changed_functions([ChangedFunction(path, *one) for one in names], FACTS)
+    return [name.partition("::")[2] for name in listed], [name.partition("::")[2] for name in fixed]
+
+
+def test_qualified_names_are_found_as_they_are():
+    names = ["Line.draw", "Shape", "Shape.draw.draw", "area_2"]
+    assert judged(*((name,) for name in names)) == (names, names)
+
+
+def test_what_stands_outside_functions_and_what_the_fix_made_is_not_in_the_version():
+    listed, fixed = judged(("imports",), ("Shape.new",), ("Line.draw",), ("impl:9",))
+    assert set(listed) == {
+        "Line.draw",
+        "Shape.new",
+        "imports",
+        "impl:9",
+    }
+    assert fixed == ["Line.draw"]
+
+
+def test_numbers_of_overloads_and_of_parts_of_a_class_are_left_out():
+    assert judged(("Shape.size_1",), ("Shape:5",), ("Shape.size",))[1] == ["Shape", "Shape.size"]
+    assert judged(("area_2_1",))[1] == ["area_2"]
+    assert judged(("area_1",))[1] == []
+
+
+def test_methods_are_found_by_name_then_by_the_rest_of_it_then_by_the_nearest_line():
+    assert judged(("draw", 13))[1] == ["Shape.draw"]
+    assert judged(("draw", 19))[1] == ["Line.draw"]
+    assert judged(("Line::draw", 1))[1] == ["Line.draw"]
+    assert judged(("Shape.prototype.draw", 30))[1] == ["Shape.draw"]
+    assert judged(("Shape", 3))[1] == []  # classes are no methods
+    assert judged(("(anonymous)", 3)) == ([], [])
+
+
+def test_files_that_are_not_searched_do_not_count():
+    assert judged(("Line.draw",), path="tests/test_a.py") == ([], [])
+
+
+DRAWING = """\
+class Canvas:
+    def draw_circle(self, radius):
+        return self.paint("circle", radius)
+
+    def draw_line(self, length):
+        return self.paint("line", length)
+"""
+STORE = """\
+def load_file(path):
+    return open(path).read()
+
+
+def save_file(path, content):
+    open(path, "w").write(content)
+"""
+
+
+@pytest.fixture
+def project(repository, tmp_path, monkeypatch):
+    """Repository and reports: two whose functions are known, one whose fix made a new one."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    first = repository.commit({"pkg/drawing.py": DRAWING, "pkg/store.py": STORE, "tests/test_drawing.py": DRAWING})
+    fix = repository.commit({"pkg/store.py": STORE.replace("read()", "read(9)")}, "limit what load_file reads")
+
+    def record(number, summary, path, **more):
+        return {
+            "id": number,
+            "summary": summary,
+            "description": "It fails.",
+            "opened": "2001-09-09T06:00:00Z",
+            "fixed": [path],
+            **more,
+        }
+
+    drawn = {"pkg/drawing.py": ["Canvas.draw_circle"], "tests/test_drawing.py": ["Canvas.draw_line"]}
+    records = [
+        record("1", "draw_circle() paints a line", "pkg/drawing.py", version=first, functions=drawn),
+        record(
+            "2",
+            "load_file reads too much of a path",
+            "pkg/store.py",
+            fix_commit=fix,
+            methods=[{"path": "pkg/store.py", "name": "load_file", "start": 1, "end": 2}],
+        ),
+        record("3", "squares are missing", "pkg/drawing.py", version=fix, functions={"pkg/drawing.py": ["imports"]}),
+    ]
+    reports = tmp_path / "reports.jsonl"
+    reports.write_text("".join(json.dumps(one) + "\n" for one in records))
+    settings = tmp_path / "settings.toml"
+    settings.write_text('[data]\nsuffixes = [".py"]\n[run]\njobs = 1\n')
+    return ["--repo", repository.path, "--reports", reports, "--config", settings, "--split", "all"]
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_functions_are_ranked_and_judged_beside_bm25(project, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert run("rank", *project, "--out", out, "--functions") == 0
+    ours, bm25 = (read_scored(out / "all" / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
+    assert ours.run.ranking("1").paths[0] == "pkg/drawing.py::Canvas.draw_circle"
+    assert ours.run.ranking("2").paths[0] == "pkg/store.py::load_file"
+    for one in (ours, bm25):
+        judgement = one.qrels.judgements["1"]
+        assert judgement.fixed == judgement.listed == ("pkg/drawing.py::Canvas.draw_circle",)
+        assert judgement.searched == 5  # tests are not searched
+        assert set(one.run.ranking("1").paths) <= {
+            *(f"pkg/drawing.py::Canvas{name}" for name in ("", ".draw_circle", ".draw_line")),
+            *(f"pkg/store.py::{name}" for name in ("load_file", "save_file")),
+        }
+        assert one.run.header["reports without a changed function"] == 1
+    capsys.readouterr()
+
+    assert run("evaluate", out, "--split", "all", "--level", "function", "--json") == 0
+    printed = capsys.readouterr()
+    mine, theirs = json.loads(printed.out)
+    assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
+    assert (mine["reports"], mine["unjudged"], mine["relevant"]) == (2, 1, 2)
+    assert mine["measures"]["Acc@1"]["mean"] == 1.0
+    assert "1 report is not judged" in printed.err
+    assert run("evaluate", out, "--split", "all", "--level", "function", "--per-report", tmp_path / "each") == 0
+    assert len((tmp_path / "each").read_text().splitlines()) == 4
+    assert "Acc@5" in capsys.readouterr().out
+    assert run("evaluate", out, out / "all", "--split", "all", "--level", "function", "--markdown") == 0
+    assert "| all runs: BM25 over functions | 4 |" in capsys.readouterr().out
+    # the level of files is as it was
+    assert run("evaluate", out, "--split", "all") == 0
+
+
+@pytest.mark.slow
+def test_a_second_run_writes_the_same(project, tmp_path):
+    for name in ("one", "two"):
+        assert run("rank", *project, "--out", tmp_path / name, "--functions") == 0
+    for level in (FUNCTION_LEVEL, BM25_LEVEL):
+        for file in ("run.jsonl.gz", "qrels.jsonl"):
+            first, second = ((tmp_path / name / "all" / level / file).read_bytes() for name in ("one", "two"))
+            assert first == second
+
+
+def test_what_is_missing_is_one_sentence(project, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert run("rank", *project, "--out", out) == 0
+    capsys.readouterr()
+
+    def fails(*arguments):
+        assert run(*arguments) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        [line] = printed.err.splitlines()
+        return line
+
+    evaluate = ("evaluate", out, "--level", "function")
+    assert "no run of functions of the split 'all'; make them with: tosloc rank --functions" in fails(
+        *evaluate, "--split", "all"
+    )
+    assert "line" in fails("evaluate", out, "--level", "line")
+    assert run("rank", *project, "--out", out, "--functions") == 0
+    capsys.readouterr()
+    assert "of the split 'test'; it has them for all" in fails(*evaluate)
+    for option in ("--html", "--figures", "--qrels"):
+        assert f"{option}: is not for --level function" in fails(*evaluate, option, tmp_path / "x")
+
+    reports = project[3]
+    kept = [json.loads(line) for line in reports.read_text().splitlines()]
+    for one in kept:
+        one.pop("functions", None)
+        one.pop("methods", None)
+    reports.write_text("".join(json.dumps(one) + "\n" for one in kept))
+    said = fails("rank", *project, "--out", tmp_path / "other", "--functions")
+    assert "no report says which functions its fix changed" in said
+    assert not (tmp_path / "other").exists()
