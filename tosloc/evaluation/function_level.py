@@ -13,7 +13,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE, ScoredRun, read_scored
-from tosloc.evaluation.statistics import percentile_interval, resampled_sums
+from tosloc.evaluation.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.evaluation.tables import Mean, pair
 from tosloc.records import FloatArray
 
@@ -72,10 +72,10 @@ def function_results(name: str, runs: Sequence[ScoredRun], measures: Sequence[Me
     asked = list(dict.fromkeys((*FUNCTION_MEASURES, *measures)))
     evaluation = Evaluation(tuple(per_report))
     means = [evaluation.mean(measure) for measure in asked]
-    intervals = [None] * len(asked)
+    intervals: list[Interval | None] = [None] * len(asked)
     if len(per_report) > 1:
         values: FloatArray = np.column_stack([evaluation.values(measure) for measure in asked])
         sums = resampled_sums(values) / len(per_report)
-        intervals = [percentile_interval(sums[:, column]) for column in range(len(asked))]
+        intervals = list(map(percentile_interval, sums.T))
     made = [Mean(mean, interval) for mean, interval in zip(means, intervals, strict=True)]
     return FunctionResults(name, evaluation, unjudged, {repr(one): mean for one, mean in zip(asked, made, strict=True)})

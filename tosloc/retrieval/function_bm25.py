@@ -16,7 +16,7 @@ import numpy as np
 
 from tosloc.analysis.functions import FunctionFacts
 from tosloc.analysis.text import terms
-from tosloc.records import BugReport, FloatArray
+from tosloc.records import BugReport, FloatArray, LongArray
 
 K1: Final = 1.5
 B: Final = 0.75
@@ -28,10 +28,12 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
     numbers = {term: number for number, term in enumerate(query)}
     N = sum(map(len, facts))
     lengths = np.zeros(N)
-    rows, columns, frequencies = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    rows: list[LongArray] = [np.zeros(0, np.int64)]
+    columns: list[LongArray] = [np.zeros(0, np.int64)]
+    frequencies: list[FloatArray] = [np.zeros(0)]
     first = 0
     for one in facts:
-        counts = one.code + one.comments.astype(np.float64)
+        counts: FloatArray = one.code.astype(np.float64) + one.comments
         held = np.repeat(np.arange(first, first + len(one)), np.diff(one.offsets))
         lengths[first : first + len(one)] = np.bincount(held - first, weights=counts, minlength=len(one))
         first += len(one)
