@@ -18,6 +18,7 @@ import numpy as np
 import tosloc
 from tosloc.analysis.analyser import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
+from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.errors import CheckpointError
 from tosloc.files import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.index.documents import Documents
@@ -115,8 +116,10 @@ def _digest(path: Path) -> str:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error
 
 
-def weights_record(stage: StageOne, choice: Choice | None = None, *, lizard: bool = False) -> dict[str, Any]:
-    """What weights.json holds of stage one, learned with or without lizard's complexity."""
+def weights_record(
+    stage: StageOne, choice: Choice | None = None, temperature: float | None = None, *, lizard: bool = False
+) -> dict[str, Any]:
+    """What weights.json holds: stage one, learned with or without lizard's complexity, and the shares' temperature."""
     return {
         "schema": _SCHEMA,
         "tosloc": tosloc.__version__,
@@ -124,6 +127,7 @@ def weights_record(stage: StageOne, choice: Choice | None = None, *, lizard: boo
         "digests": DIGESTS_FILE,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "mix": stage.ranker.weight_ if stage.ranker is not None else None,
+        "temperature": temperature,
         "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
     }
 
@@ -157,6 +161,18 @@ def read_stage_one(record: Mapping[str, Any], folder: Path, settings: RankerSett
     return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
 
 
+def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
+    """The temperature of shares in weights.json; None where none was fitted, or an earlier TosLoc wrote it."""
+    value = record.get("temperature")
+    if value is None:
+        return None
+    if not _is_number(value) or not LOWEST <= value <= HIGHEST:
+        raise CheckpointError(
+            f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
+        )
+    return float(value)
+
+
 def _ranker(path: Path, settings: RankerSettings | None, weight: float) -> HeadRanker:
     try:
         text = read_plain(path).decode("utf-8")
@@ -179,13 +195,19 @@ def is_shipped() -> bool:
 
 def shipped_stage_one() -> StageOne:
     """The shipped stage one. Raises CheckpointError where there is none."""
+    return shipped()[0]
+
+
+def shipped() -> tuple[StageOne, float | None]:
+    """The shipped stage one and its shares' temperature. Raises CheckpointError where there is none."""
     if not is_shipped():
         raise CheckpointError(
             "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
         )
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
         check_digests(folder)
-        return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, None)
+        record = read_record(folder / WEIGHTS_FILE)
+        return read_stage_one(record, folder, None), read_temperature(record, folder)
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

@@ -19,6 +19,7 @@ from tosloc.analysis.analyser import analyser
 from tosloc.analysis.build import BuildReport
 from tosloc.analysis.report_attributes import attributes_of
 from tosloc.analysis.report_languages import settled
+from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.data.datasets import Dataset, load_dataset
@@ -256,6 +257,7 @@ def rank_reports(
         candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, lambda _: extraction.tables(blocks))
         rankings = candidates.rankings(split, reranker, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, **learned_on(reranker)}
+        header |= {TEMPERATURE: localizer.temperature_}
         experiment.write_part(folder / split, header, rankings, cases)
         watch.took("features, rankings")
         if functions:

@@ -15,6 +15,8 @@ import numpy as np
 from tosloc import checkpoint
 from tosloc.answer import Answer, Searched
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
+from tosloc.calibration import UNFITTED
+from tosloc.calibration import shares as shares_of
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.data.git import Repository, decode
 from tosloc.data.path_filter import Chosen
@@ -111,6 +113,8 @@ class Localization:
     """Its answer, where it had one."""
     sources: Sources = field(default_factory=Sources)
     """What reasons may read beside the facts."""
+    temperature: float = UNFITTED
+    """Of the softmax that makes shares of scores."""
 
     def answer(
         self, number: int, chosen: Chosen | None = None, repository: Path | None = None, seconds: float = 0.0
@@ -136,8 +140,7 @@ class Localization:
 
     def _hits(self, number: int, kept: BoolArray) -> Iterator[Hit]:
         order = np.argsort(-self.scores, kind="stable")
-        shares = np.exp(np.where(kept, self.scores, -np.inf) - self.scores[kept].max(initial=-np.inf))
-        shares /= shares.sum()
+        shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
         places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
         paths = self.stage_one.context.version.text.snapshot.paths
         shown = [file for _, file in places[:number]]
@@ -166,6 +169,8 @@ class Localizer:
         self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None
         """What training tried and took for stage one."""
+        self.temperature_: float | None = None
+        """Of shares, fitted on validation."""
         self.reranker_: Reranker | None = None
         self.reports_: tuple[Documents, tuple[str, ...]] | None = None
         """Fixed reports that training knew, with the paths that their numbers mean."""
@@ -191,6 +196,11 @@ class Localizer:
         if self.stage_one_ is None:
             raise ToslocError("this localizer has learned nothing yet; train it, or load a checkpoint")
         return self.stage_one_
+
+    @property
+    def temperature(self) -> float:
+        """Of the softmax that makes shares of scores: the fitted one, where one was."""
+        return UNFITTED if self.temperature_ is None else self.temperature_
 
     # Localizing
 
@@ -257,7 +267,7 @@ class Localizer:
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
-        return Localization(ranking, first, scores, notes, reranker, reranked, version.sources)
+        return Localization(ranking, first, scores, notes, reranker, reranked, version.sources, self.temperature)
 
     def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
@@ -275,7 +285,7 @@ class Localizer:
         checkpoint.write_stage_one(folder, stage)
         if self.reports_ is not None:
             checkpoint.write_known_reports(folder / checkpoint.REPORTS_FILE, *self.reports_)
-        record = checkpoint.weights_record(stage, self.choice_, lizard=self.config.stage_one.lizard)
+        record = checkpoint.weights_record(stage, self.choice_, self.temperature_, lizard=self.config.stage_one.lizard)
         if self.version_ is not None:
             _write_version(folder / checkpoint.VERSION_FILE, self.version_)
         if self.reranker_ is not None:
@@ -302,6 +312,7 @@ class Localizer:
         localizer = cls(_of_this_machine(Config.from_record(checkpoint.read_record(config), str(config))))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
         localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config.stage_one.ranker)
+        localizer.temperature_ = checkpoint.read_temperature(record, path)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
         if (path / checkpoint.REPORTS_FILE).exists():
             localizer.reports_ = checkpoint.read_known_reports(path / checkpoint.REPORTS_FILE)
@@ -317,7 +328,7 @@ class Localizer:
     def default(cls) -> Self:
         """Localizer with the shipped weights: learned on the training parts of four projects, for any repository."""
         localizer = cls()
-        localizer.stage_one_ = checkpoint.shipped_stage_one()
+        localizer.stage_one_, localizer.temperature_ = checkpoint.shipped()
         localizer.provenance_ = {"shipped": True}
         return localizer
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import is_shipped, shipped_stage_one
 from tosloc.config import Config
@@ -19,7 +20,7 @@ from tosloc.errors import ConfigError, ToslocError
 from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
-from tosloc.records import Case, Progress, silent
+from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking import reranker_class
 from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
@@ -220,6 +221,13 @@ class _Tables:
         return self.extraction.tables(self.blocks[part])
 
 
+def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
+    """The same rankings; the list gets what shares are fitted to."""
+    for ranking, case in zip(rankings, cases, strict=True):
+        judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
+        yield ranking
+
+
 @dataclass(eq=False)
 class _Training:
     """The second half of training: a reranker on top of stage one, runs, checkpoint."""
@@ -250,17 +258,33 @@ class _Training:
     def write_runs(self, what: str) -> None:
         """Rank validation and test; what a reranker adds stands beside what it began with."""
         header, whole = self.experiment.run_header("tosloc train"), self.localizer.reranker_
+        judged: list[JudgedAnswer] = []
         for part in _SCORED:
             named, cases = header | {"split": part}, self.experiment.part(part)
             first = self.candidates.rankings(part)
             if whole is None:
-                self.experiment.write_part(self.folder / part, named, first, cases)
+                self._write_part(part, named, first, cases, judged)
                 continue
             self.experiment.write_part(self.folder / STAGE_ONE / part, named | {"stage": "one"}, first, cases)
             reranker = whole.for_validation if part == "validation" else whole
             both = self.candidates.rankings(part, reranker, self.context, self.progress)
-            self.experiment.write_part(self.folder / part, named | learned_on(reranker), both, cases)
+            self._write_part(part, named | learned_on(reranker), both, cases, judged)
         self.watch.took(what)
+
+    def _write_part(
+        self,
+        part: str,
+        header: Mapping[str, Any],
+        rankings: Iterator[Ranking],
+        cases: Sequence[Case],
+        judged: list[JudgedAnswer],
+    ) -> None:
+        """Write the final rankings of a part; of validation they tell the temperature of shares."""
+        if part == "test":
+            header = {**header, TEMPERATURE: self.localizer.temperature_}
+        self.experiment.write_part(self.folder / part, header, _judging(rankings, cases, judged), cases)
+        if part == "validation" and judged:
+            self.localizer.temperature_ = fit_temperature(judged)
 
     def save(self) -> None:
         """Write the checkpoint and the records of the run."""

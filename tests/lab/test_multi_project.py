@@ -130,12 +130,17 @@ def test_the_commands(trained: list[Path], tmp_path: Path, capsys: pytest.Captur
     whole = lines[2].split(" | ")
     assert whole[1] == whole[2]  # the same project twice
     assert main(["lab", "pool", *folders, "--out", str(tmp_path / "out"), "--leave-one-out"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    rows = [line.split(" | ") for line in lines[2:]]
+    ranking, shares, bins = capsys.readouterr().out.split("\n\n")
+    rows = [line.split(" | ") for line in ranking.splitlines()[2:]]
     assert list(dict.fromkeys(row[0] for row in rows)) == ["| first", "| second"]
     assert {row[1] for row in rows if row[0] == "| first"} == {row[1] for row in rows if row[0] == "| second"}
     assert rows[0][1] == "weights of the others"
+    alike = [line.split(" | ")[1:] for line in shares.splitlines()[2:]]
+    assert alike[0] == alike[1]
+    assert alike[0][0] == "8"  # reports of validation and test
+    assert len(bins.splitlines()) == 12
     record = json.loads((tmp_path / "out/weights.json").read_text())
+    assert 0 < record["temperature"] < 1  # of a project whose first files are mostly right
     assert list(record["weights"]) == ["bm25f", "path", "test"]
     assert set(record["weights"]) <= set(features.ALL)
     assert record["mix"] == 8.0

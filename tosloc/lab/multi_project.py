@@ -6,16 +6,18 @@ Works on the feature tables that ``train --keep-features`` leaves behind; test t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tosloc.calibration import LISTED, UNFITTED, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import weights_record, write_digests
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
+from tosloc.evaluation.reliability import Reliability
 from tosloc.files import write_text
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.linear import fit_listwise, listwise_loss
@@ -74,9 +76,10 @@ def fit_projects(
 def write_weights(settings: StageOneSettings, projects: Sequence[StoredFeatureTables], out: Path) -> Path:
     """Fit stage one on all projects and write it as TosLoc ships it; the file of its weights."""
     stage = fit_projects(settings, projects[0].features, [project.train() for project in projects])
+    temperature = common_temperature(stage, projects)
     if stage.ranker is not None:
         write_text(out / "ranker.txt", stage.ranker.text())
-    write_text(out / "weights.json", json.dumps(weights_record(stage), indent=1) + "\n")
+    write_text(out / "weights.json", json.dumps(weights_record(stage, temperature=temperature), indent=1) + "\n")
     write_digests(out)
     return out / "weights.json"
 
@@ -90,6 +93,23 @@ class LeftOut:
     validation: tuple[float, float]
     """MRR and MAP."""
     test: tuple[float, float]
+    shares: Reliability | None = None
+    """What its shares are worth on the project's validation and test reports; of the stage one to be shipped."""
+    temperature: float = UNFITTED
+    """Of those shares, fitted on the others' validation parts."""
+
+
+def judged(stage: StageOne, project: StoredFeatureTables, parts: Sequence[str]) -> Iterator[JudgedAnswer]:
+    """A stage one's answers to the reports of some parts of a project."""
+    for table in (table for part in parts for table in project.tables(part)):
+        scores = stage.scores(table.rows)
+        first = np.argsort(-scores, kind="stable")[:LISTED]
+        yield JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any()))
+
+
+def common_temperature(stage: StageOne, projects: Iterable[StoredFeatureTables]) -> float:
+    """The temperature of a stage one's shares, fitted on the validation parts of all projects together."""
+    return fit_temperature([answer for project in projects for answer in judged(stage, project, ["validation"])])
 
 
 def leave_one_out(
@@ -107,8 +127,12 @@ def leave_one_out(
                 with_ranker = StageOne(names, stage.weights, stage.ranker.weighted(weight))
                 stages[f"and their ranker x {weight:g}"] = with_ranker
         validation, test = (judge(stages, project.tables(part)) for part in ("validation", "test"))
+        shipped = f"and their ranker x {RANKER_MIX:g}" if stage.ranker is not None else "weights of the others"
+        temperature = common_temperature(stage, [one for other, one in enumerate(projects) if other != number])
+        shares = Reliability.of(list(judged(stage, project, ["validation", "test"])), temperature)
         for name in stages:
-            yield LeftOut(project.name, name, validation[name], test[name])
+            measured = (shares, temperature) if name == shipped else ()
+            yield LeftOut(project.name, name, validation[name], test[name], *measured)
     progress("projects", len(projects), len(projects))
 
 

@@ -22,6 +22,7 @@ from tosloc.evaluation.curves import (
     precision_at_recall,
 )
 from tosloc.evaluation.evaluate import Evaluation
+from tosloc.evaluation.reliability import BINS, Reliability
 from tosloc.evaluation.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation, Truth
 from tosloc.plots.drawing import GREYS, STROKES, drawing
 
@@ -124,6 +125,36 @@ def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
         axes.margins(y=0.1)
         if len(evaluations) > 1:
             axes.legend()
+    return figure
+
+
+def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
+    """How often the first file is right against its share, in ten bins; how many answers each bin has below."""
+    with drawing(4.6, 4.6) as (figure, axes):
+        axes.remove()
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        upper.plot((0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1)
+        width = 0.8 / BINS / len(found)
+        for number, (name, one) in enumerate(found.items()):
+            bins = [row for row in one.bins if row.answers]
+            label = f"{name} (error {one.error:.3f})"
+            upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **_style(number))
+            places = [row.low + 0.1 / BINS + width * (number + 0.5) for row in one.bins]
+            lower.bar(
+                places,
+                [row.answers / max(len(one.shares), 1) for row in one.bins],
+                width,
+                facecolor="#ffffff" if number else "#8c8c8c",
+                edgecolor=GREYS[number % len(GREYS)],
+                hatch=HATCHES[number % len(HATCHES)],
+                linewidth=0.8,
+            )
+        upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
+        upper.legend(handlelength=3.5)
+        lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))
+        lower.set_xticks(np.linspace(0, 1, BINS + 1))
+        for axes in (upper, lower):
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return figure
 
 

@@ -6,6 +6,7 @@ import typer
 
 from tosloc.cli.lab.agreement import reproduce_check
 from tosloc.cli.lab.baselines import baselines, restrict
+from tosloc.cli.lab.calibration import calibration
 from tosloc.cli.lab.encoder import pack, train_encoder
 from tosloc.cli.lab.multi_project import feature_ablation, pool
 from tosloc.cli.lab.paper import reproduce
@@ -19,6 +20,7 @@ for _command in (
     reproduce,
     reproduce_check,
     truncation,
+    calibration,
     feature_ablation,
     pool,
     study,

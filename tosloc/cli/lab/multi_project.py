@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tosloc.cli.options import ProgressOption
+from tosloc.errors import ToslocError
 
 FoldersArgument = Annotated[
     list[Path], typer.Argument(metavar="RUN", help="Folders that tosloc train --keep-features wrote.")
@@ -45,25 +46,38 @@ def pool(
     leave_one_out: Annotated[
         bool, typer.Option("--leave-one-out", help="Print each project's numbers with what the others teach.")
     ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="PATH", help="Draw how sure each project's answers are, as PATH.svg and .png."
+        ),
+    ] = None,
     progress: ProgressOption = None,
 ) -> None:
     """Learn the shipped weights from several projects.
 
-    Or see how they serve a project that they never saw.
+    Or see how they serve a project that they never saw, and whether their shares mean there what they say.
     """
+    from tosloc.cli.lab.calibration import draw, show
     from tosloc.cli.printing import markdown_table
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.lab.multi_project import leave_one_out as numbers_without
     from tosloc.lab.multi_project import read_alike, write_weights
 
+    if figure is not None and not leave_one_out:
+        raise ToslocError("--figure: it shows what --leave-one-out measures; ask for both")
     settings, projects = Config().stage_one, read_alike(folders)
     with shown(progress) as callback:
         if leave_one_out:
+            found = list(numbers_without(settings, projects, callback))
             rows = [
-                [one.project, one.stage, *(f"{value:.3f}" for value in (*one.validation, *one.test))]
-                for one in numbers_without(settings, projects, callback)
+                [one.project, one.stage, *(f"{value:.3f}" for value in (*one.validation, *one.test))] for one in found
             ]
-            print(markdown_table(["project", "stage one", "validation MRR", "MAP", "test MRR", "MAP"], rows), end="")
+            print(markdown_table(["project", "stage one", "validation MRR", "MAP", "test MRR", "MAP"], rows))
+            shares = {one.project: (one.shares, one.temperature) for one in found if one.shares is not None}
+            if figure is not None:
+                draw(shares, figure)
+            show(shares, as_markdown=True)
         if out is not None:
             print(f"wrote {write_weights(settings, projects, out)}", file=sys.stderr)

@@ -1,0 +1,118 @@
+"""The command ``calibration``: whether shares mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
+from tosloc.cli.options import JsonOption, Split
+from tosloc.errors import RunError
+
+if TYPE_CHECKING:
+    from tosloc.evaluation.reliability import Reliability
+
+HEADS = ("project", "answers", "temperature", "first file right", "mean share", "calibration error", "by chance")
+MEANING = (
+    "calibration error: of ten bins of first shares, how far the bin's share is off the answers that were right; by"
+    " chance: the same of as many answers that are right just as often as they say"
+)
+
+
+def calibration(
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", help="Of the softmax that makes shares.", show_default="the run's own"),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
+    ] = None,
+    as_markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how sure answers are beside how often they are right.
+
+    The share of the first file against how often the fix changed it: ten bins, expected calibration error.
+    """
+    from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
+    from tosloc.cli.printing import print_json
+    from tosloc.evaluation import read_scored
+    from tosloc.evaluation.reliability import Reliability, judged_answers
+
+    if as_json and as_markdown:
+        raise RunError("--json and --markdown: choose one of them")
+    if temperature is not None and not LOWEST <= temperature <= HIGHEST:
+        raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
+    found: dict[str, tuple[Reliability, float]] = {}
+    for path in runs:
+        scored = read_scored(path, split.value, qrels)
+        own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
+        if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
+            raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
+        name = scored.name if scored.name not in found else str(path)
+        found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
+    if figure is not None:
+        draw(found, figure)
+    if as_json:
+        print_json([_values(name, *one) for name, one in found.items()])
+    else:
+        show(found, as_markdown)
+
+
+def draw(found: Mapping[str, tuple[Reliability, float]], path: Path) -> None:
+    """Write the figure of all runs. Raises MissingExtra."""
+    from tosloc.plots.drawing import save_figure
+    from tosloc.plots.figures import reliability_figure
+
+    save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), path)
+
+
+def show(found: Mapping[str, tuple[Reliability, float]], as_markdown: bool) -> None:
+    """Print what was found of each run: in sum, and bin by bin."""
+    from tosloc.cli.cells import UNKNOWN, share
+    from tosloc.cli.printing import markdown_table, print_table
+
+    rows = [
+        [
+            name,
+            f"{len(one.shares):,}",
+            f"{temperature:.4g}",
+            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
+        ]
+        for name, (one, temperature) in found.items()
+    ]
+    heads = ("first share", *(f"{name}: answers, share, right" for name in found))
+    bins = [
+        [f"{row[0].low:.1f} to {row[0].high:.1f}"]
+        + [f"{one.answers} {share(one.share)} {share(one.right)}" if one.answers else UNKNOWN for one in row]
+        for row in zip(*(one.bins for one, _ in found.values()), strict=True)
+    ]
+    if as_markdown:
+        print(f"{markdown_table(HEADS, rows)}\n{markdown_table(heads, bins)}", end="")
+    else:
+        print_table(HEADS, rows, note=MEANING)
+        print_table(heads, bins)
+
+
+def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
+    bins = [
+        {"low": row.low, "high": row.high, "answers": row.answers}
+        | ({"share": row.share, "right": row.right} if row.answers else {})
+        for row in one.bins
+    ]
+    return {
+        "run": name,
+        "answers": len(one.shares),
+        "temperature": temperature,
+        "right": one.right_share,
+        "share": one.mean_share,
+        "error": one.error,
+        "error by chance": one.error_by_chance(),
+        "bins": bins,
+    }
