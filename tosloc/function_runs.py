@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.functions import KINDS, FunctionFacts, dotted
+from tosloc.analysis.function_rows import KINDS, FunctionFacts
+from tosloc.analysis.functions import dotted
 from tosloc.analysis.report_attributes import attributes_of
 from tosloc.data.datasets import Dataset
 from tosloc.data.report_file import ChangedFunction

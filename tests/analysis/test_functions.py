@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.analysis.test_growth import UNITS, grown
-from tosloc.analysis.function_rows import pack_functions, unpack_functions
-from tosloc.analysis.functions import KINDS, MAX_FUNCTIONS, FunctionFacts, functions_of
+from tosloc.analysis.function_rows import KINDS, FunctionFacts, pack_functions, unpack_functions
+from tosloc.analysis.functions import MAX_FUNCTIONS, functions_of
 from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named, language_of
 from tosloc.analysis.store import FactStore

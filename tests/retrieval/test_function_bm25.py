@@ -9,7 +9,8 @@ import bm25s
 import numpy as np
 import pytest
 
-from tosloc.analysis.functions import FunctionFacts, functions_of
+from tosloc.analysis.function_rows import FunctionFacts
+from tosloc.analysis.functions import functions_of
 from tosloc.analysis.text import terms
 from tosloc.records import BugReport
 from tosloc.retrieval.function_bm25 import function_bm25

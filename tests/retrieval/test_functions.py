@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tosloc.analysis.functions import FunctionFacts, functions_of
+from tosloc.analysis.function_rows import FunctionFacts
+from tosloc.analysis.functions import functions_of
 from tosloc.retrieval.functions import FunctionWeights, score_functions
 
 NOTHING = FunctionWeights(**dict.fromkeys(FunctionWeights.__slots__, 0.0))

@@ -10,14 +10,16 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.analysis.analyser import FIELDS
-from tosloc.analysis.facts import Facts
 from tosloc.records import IntArray, LongArray
+
+if TYPE_CHECKING:
+    from tosloc.analysis.facts import Facts  # not loaded: what only reads rows needs no parser
 
 # T distinct terms, C chunks, Q (chunk, term) postings
 

@@ -1,21 +1,63 @@
-"""Function facts as bytes and back: what the facts store keeps of the functions of one blob.
+"""Function facts, and what the facts store keeps of those of one blob: known without loading a parser.
 
-Numbers of functions, terms and pairs and lengths of both texts; the arrays; names and terms, a line each; compressed.
+Packed they are the numbers of functions, terms and pairs and the lengths of both texts; the arrays; names and terms,
+a line each; compressed.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from tosloc.analysis.functions import KINDS, FunctionFacts
+from tosloc.analysis.grammars import grammar_release
+from tosloc.records import IntArray, LongArray
+
+KINDS: Final = ("function", "method", "class")
+FUNCTIONS_VERSION: Final = 1
+"""Goes up when what ``tosloc.analysis.functions`` computes changes."""
 
 _HEAD: Final = struct.Struct("<5I")
 _LONGEST: Final = 1 << 28
 """Bytes of one blob's function facts, unpacked; more is no such thing."""
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
+
+    names: tuple[str, ...] = ()
+    """(N,) qualified names, ``Class.method``; overloads have the same."""
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(N,) places in ``KINDS``."""
+    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(N,) first lines, from 1."""
+    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(N,) last lines."""
+    terms: tuple[str, ...] = ()
+    """(T,) distinct terms, sorted."""
+    offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
+    places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(Q,) places in ``terms``, ascending in a function."""
+    code: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often the term stands in the function's code and strings, at most 255."""
+    comments: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often it stands in its comments and documentation, at most 255."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@cache
+def functions_analyser_of(language: str) -> str:
+    """The version of the function facts of the language called so, for store keys."""
+    return "+".join((f"functions{FUNCTIONS_VERSION}", *grammar_release(language)))
 
 
 def pack_functions(facts: FunctionFacts) -> bytes:

@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import tree_sitter
-from scipy.sparse import csr_array
 
-from tosloc.analysis.grammars import grammar_release, query
+from tosloc.analysis.function_rows import FunctionFacts
+from tosloc.analysis.grammars import query
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.syntax import Captures, syntax_tree
 from tosloc.analysis.text import identifier_terms, words
-from tosloc.records import IntArray, LongArray
-
-KINDS: Final = ("function", "method", "class")
-FUNCTIONS_VERSION: Final = 1
-"""Goes up when what is computed here changes."""
+from tosloc.records import LongArray
 
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
+MAX_BYTES: Final = 4_000_000
+"""A longer text is data or generated, and has no functions here."""
 MAX_DEPTH: Final = 8
 """Definitions that stand deeper are part of what is around them."""
 
@@ -163,33 +159,6 @@ _MAX_ABOVE: Final = 500
 """Comments and attributes above one definition."""
 
 
-@dataclass(slots=True)
-class FunctionFacts:
-    """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
-
-    names: tuple[str, ...] = ()
-    """(N,) qualified names, ``Class.method``; overloads have the same."""
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(N,) places in ``KINDS``."""
-    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(N,) first lines, from 1."""
-    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(N,) last lines."""
-    terms: tuple[str, ...] = ()
-    """(T,) distinct terms, sorted."""
-    offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
-    places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(Q,) places in ``terms``, ascending in a function."""
-    code: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(Q,) how often the term stands in the function's code and strings, at most 255."""
-    comments: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(Q,) how often it stands in its comments and documentation, at most 255."""
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
 class _Definition(NamedTuple):
     """A function or class, in bytes of the source."""
 
@@ -218,15 +187,9 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     if language not in _QUERIES:
         return FunctionFacts()
     source = text.encode("utf-8", "replace")
-    captures = _captures(source, language)
+    captures = _captures(source, language) if len(source) <= MAX_BYTES else {}
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)
-
-
-@cache
-def functions_analyser_of(language: str) -> str:
-    """The version of the function facts of the language called so, for store keys."""
-    return "+".join((f"functions{FUNCTIONS_VERSION}", *grammar_release(language)))
 
 
 @cache
@@ -372,63 +335,58 @@ def dotted(written: str) -> str:
 def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
     """The definitions with their lines and the terms of their texts.
 
-    S stretches of the source, each in one definition and either comment or not; I identifiers, T terms, N functions.
+    A stretch of the source is in one definition, and either comment or not. W words, I identifiers, T terms,
+    N functions.
     """
     N = len(definitions)
     if not N:
         return FunctionFacts()
     identifiers: dict[str, int] = {}
-    tokens: list[list[int]] = []
-    holders: list[tuple[list[int], bool]] = []
+    tokens: list[int] = []
+    held: list[tuple[int, tuple[int, ...], bool]] = []
     for start, end, innermost, is_comment in _stretches(definitions, comments):
         found = words(source[start:end].decode("utf-8", "replace"))
-        if found:
-            tokens.append([identifiers.setdefault(word, len(identifiers)) for word in found])
-            holders.append((list(_held_by(definitions, innermost)), is_comment))
+        tokens += [identifiers.setdefault(word, len(identifiers)) for word in found]
+        held.append((len(found), tuple(_held_by(definitions, innermost)), is_comment))
     expanded = [identifier_terms(identifier) for identifier in identifiers]
     terms = sorted({term for some in expanded for term in some})
     number_of = {term: number for number, term in enumerate(terms)}
-    terms_IT = _counts([[number_of[term] for term in some] for some in expanded], len(terms))
-    terms_ST = _counts(tokens, len(identifiers)) @ terms_IT
-    by_kind = []
-    for wanted in (False, True):
-        rows: list[list[int]] = [[] for _ in range(N)]
-        for stretch, (numbers, is_comment) in enumerate(holders):
-            if is_comment == wanted:
-                for number in numbers:
-                    rows[number].append(stretch)
-        by_kind.append(_counts(rows, len(tokens)) @ terms_ST)
-    code_NT, comments_NT = by_kind
-    both_NT = csr_array(code_NT + comments_NT)  # the pairs that either has
-    both_NT.sort_indices()
+    T = max(len(terms), 1)
+    # every word of every stretch for each definition that holds it, and each of these for each of its terms
+    words_of = np.array([size for size, _, _ in held], dtype=np.int64)
+    holders = np.array([number for _, numbers, _ in held for number in numbers], dtype=np.int64)
+    stretch = np.repeat(np.arange(len(held)), [len(numbers) for _, numbers, _ in held])
+    first_word = np.cumsum(words_of) - words_of
+    place, owner = _ranges(first_word[stretch], words_of[stretch])
+    word = np.array(tokens, dtype=np.int64)[place]
+    terms_of = np.array([len(some) for some in expanded], dtype=np.int64)
+    flat = np.array([number_of[term] for some in expanded for term in some], dtype=np.int64)
+    place, origin = _ranges((np.cumsum(terms_of) - terms_of)[word], terms_of[word])
+    owner = owner[origin]
+    pairs, numbers = np.unique(holders[owner] * T + flat[place], return_inverse=True)
+    in_comment = np.array([is_comment for _, _, is_comment in held], dtype=np.bool_)[stretch][owner]
+    counts = [np.bincount(numbers[chosen], minlength=len(pairs)) for chosen in (~in_comment, in_comment)]
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
     starts = np.array([one.start for one in definitions])
     last = np.array([max(one.end - 1, one.start) for one in definitions])
-    rows_Q = np.repeat(np.arange(N), np.diff(both_NT.indptr))
     return FunctionFacts(
         names=tuple(one.name for one in definitions),
         kinds=np.array([one.kind for one in definitions], dtype=np.uint8),
         starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
         ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
         terms=tuple(terms),
-        offsets=both_NT.indptr.astype(np.int64),
-        places=both_NT.indices.astype(np.int32),
-        code=_bytes(code_NT, rows_Q, both_NT.indices),
-        comments=_bytes(comments_NT, rows_Q, both_NT.indices),
+        offsets=np.searchsorted(pairs, np.arange(N + 1) * T).astype(np.int64),
+        places=(pairs % T).astype(np.int32),
+        code=np.minimum(counts[0], 255).astype(np.uint8),
+        comments=np.minimum(counts[1], 255).astype(np.uint8),
     )
 
 
-def _bytes(counts: csr_array, rows: LongArray, columns: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """Values at places of a sparse matrix, at most 255."""
-    values = np.asarray(counts[rows, columns]).reshape(-1) if len(rows) else np.zeros(0)
-    return np.minimum(values, 255).astype(np.uint8)
-
-
-def _counts(rows: Sequence[Sequence[int]], width: int) -> csr_array:
-    """Sparse matrix that holds in row r how often each number occurs in ``rows[r]``."""
-    starts = np.cumsum([0, *map(len, rows)])
-    columns = np.fromiter((column for row in rows for column in row), dtype=np.int64, count=int(starts[-1]))
-    return csr_array((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(rows), width))
+def _ranges(starts: LongArray, sizes: LongArray) -> tuple[LongArray, LongArray]:
+    """All places of ranges, one range after the other, and for each place the number of its range."""
+    ranges = np.repeat(np.arange(len(sizes)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return np.arange(len(ranges)) - before[ranges] + starts[ranges], ranges
 
 
 def _stretches(

@@ -20,17 +20,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
 from tosloc.analysis.fact_table import FactTable
-from tosloc.analysis.facts import Facts
-from tosloc.analysis.function_rows import pack_functions, unpack_functions
-from tosloc.analysis.functions import FunctionFacts, functions_analyser_of
+from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of, pack_functions, unpack_functions
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning
+
+if TYPE_CHECKING:
+    from tosloc.analysis.facts import Facts  # not loaded: what only reads a store needs no parser
 
 SCHEMA: Final = 1
 BUSY_SECONDS: Final = 120.0
@@ -131,7 +132,7 @@ class FactStore:
         A row that is there already is left as it is, or replaced. After an error nothing of the batch is in the store.
         """
         packed = [
-            (blob, language, pack_facts(facts) if isinstance(facts, Facts) else facts)
+            (blob, language, facts if isinstance(facts, PackedFacts) else pack_facts(facts))
             for blob, language, facts in batch
         ]
         added = 0

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from tosloc.analysis.functions import FunctionFacts, functions_of
+from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
@@ -31,6 +31,8 @@ def functions_of_files(
     with FactStore(store_path) as store:
         found = store.functions(keys)
         missing = [key for key in dict.fromkeys(keys) if key not in found]
+        if missing:
+            from tosloc.analysis.functions import functions_of  # loads a parser
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             texts = repo.texts([blob for blob, _ in batch])

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.analysis.functions import FunctionFacts
+from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.text import terms
 from tosloc.records import BugReport, FloatArray, LongArray
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.analysis.functions import KINDS, FunctionFacts
+from tosloc.analysis.function_rows import KINDS, FunctionFacts
 from tosloc.analysis.text import identifier_terms, words
 from tosloc.index.context import VersionIndex
 from tosloc.index.query import Query
