@@ -38,3 +38,37 @@ def test_learning_term_vectors_needs_torch_and_ranking_by_stage_one_does_not(mon
     assert main(["evaluate", str(tmp_path / "one"), "--html", str(tmp_path / "page.html")]) == 2
     assert "a figure or page needs matplotlib, jinja2; run: pip install 'tosloc[report]'" in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "nowhere", "--html", "page.html"],
+        ["evaluate", "nowhere", "--figures", "figures"],
+        ["lab", "calibration", "nowhere", "--figure", "figure"],
+        ["lab", "truncation", "nowhere"],
+    ],
+)
+def test_what_draws_says_so_before_it_begins(monkeypatch, tmp_path, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    without(monkeypatch, "matplotlib")
+    assert main(command) == 2
+    sentence = "tosloc: a figure or page needs matplotlib; run: pip install 'tosloc[report]'\n"
+    assert capsys.readouterr().err == sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["pool", "baselines", "reproduce"])
+def test_the_laboratory_says_what_it_needs(monkeypatch, tmp_path, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    without(monkeypatch, "torch", "sklearn")
+    for name in [name for name in sys.modules if name.startswith("tosloc.lab")]:
+        monkeypatch.delitem(sys.modules, name)
+    given = {
+        "pool": ["run"],
+        "baselines": ["--repo", ".", "--reports", "x", "--out", "out"],
+        "reproduce": ["table-2", "--out", "out"],
+    }
+    assert main(["lab", command, *given[command]]) == 2
+    assert "needs torch, sklearn; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption, Level, Split
+from tosloc.cli.options import JsonOption, Level, Split, check_drawing
 from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def evaluate(
     _check_one_form(as_json, as_markdown)
     if html is not None and len(runs) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
+    check_drawing(html, figures)
     asked = _measures(measures)
     if level is Level.function:
         for option, value in (("--qrels", qrels), ("--html", html), ("--figures", figures)):

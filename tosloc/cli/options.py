@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,12 @@ class Level(StrEnum):
 
     file = "file"
     function = "function"
+
+
+def check_drawing(*wanted: Path | None) -> None:
+    """Raise MissingExtra, before any work, where a figure or page is wanted and what draws it is not installed."""
+    if any(path is not None for path in wanted):
+        import_module("tosloc.plots")
 
 
 class Split(StrEnum):

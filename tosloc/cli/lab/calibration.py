@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
-from tosloc.cli.options import JsonOption, Split
+from tosloc.cli.options import JsonOption, Split, check_drawing
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def calibration(
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
+    check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
         raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
     found: dict[str, tuple[Reliability, float]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, SplitOption
-from tosloc.cli.options import JsonOption, Split
+from tosloc.cli.options import JsonOption, Split, check_drawing
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def truncation(
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
+    check_drawing(figure, *(() if as_json else (run,)))  # its words stand beside its figure
     scored = read_scored(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = cut(evaluation)
