@@ -155,12 +155,12 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"
         "import tosloc.analysis.facts as facts\n"
-        "real = facts.analyse\n"
-        "def analyse(text, suffix, **more):\n"
-        "    if 'class Shop17 ' in text and more.get('parse', True):\n"
+        "real = facts.analyse_all\n"
+        "def analyse_all(files, *, parse=True, **more):\n"
+        "    if parse and any('class Shop17 ' in text for text, _ in files):\n"
         "        os._exit(9)\n"
-        "    return real(text, suffix, **more)\n"
-        "facts.analyse = analyse\n"
+        "    return real(files, parse=parse, **more)\n"
+        "facts.analyse_all = analyse_all\n"
     )
     root = Path(module.__file__).parents[2]
     done = subprocess.run(

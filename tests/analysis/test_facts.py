@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tosloc.analysis import term_counts
 from tosloc.analysis.analyser import FIELDS, analyser, analyser_of
-from tosloc.analysis.facts import Facts, analyse
+from tosloc.analysis.facts import Facts, analyse, analyse_all
 from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
 
 SHOP = """/*
@@ -333,6 +334,34 @@ def test_languages_and_suffixes() -> None:
     assert analyser_of("java") != analyser_of("python")
     prose = analyse("if this and that while those?", ".md")
     assert (prose.complexity, prose.functions) == (0, 0)
+
+
+def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
+    texts = [(SHOP, ".java"), ("", ".py"), ('über = "naïve\\n" # straße\n' * 120, ".py"), ("word\n" * 300, ".txt")]
+    together = analyse_all([*texts, *reversed(texts)])
+    for text, facts in zip([*texts, *reversed(texts)], together, strict=True):
+        own = analyse(*text)
+        assert (facts.terms, table(facts), chunks(facts)) == (own.terms, table(own), chunks(own))
+        assert (facts.length, facts.compounds, facts.lines, facts.types) == (
+            own.length,
+            own.compounds,
+            own.lines,
+            own.types,
+        )
+        assert facts.counts.dtype == np.uint16
+        assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
+
+
+def test_letters_of_every_script_are_words() -> None:
+    facts = analyse('x = "größe_alt naïve $übel" # straße ٣٤ –日本語', ".py")
+    assert {"größe", "alt", "naïv", "übel"} <= column(facts, "string").keys()
+    assert {"straße", "日本語"} <= column(facts, "comment").keys()
+
+
+def test_a_process_forgets_words_before_it_holds_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(term_counts, "_MAX_WORDS", 10)
+    for _ in range(3):
+        assert table(analyse(SHOP, ".java")) == GOLDEN
 
 
 def test_without_a_parser_every_term_is_there() -> None:

@@ -15,7 +15,7 @@ from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.analysis.fact_rows import PackedFacts, pack_facts
-from tosloc.analysis.facts import analyse
+from tosloc.analysis.facts import analyse, analyse_all
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
@@ -168,14 +168,12 @@ def _repository(path: str) -> Repository:
 
 
 def _analyse_batch(path: str, batch: _Batch, lizard: bool) -> _Result:
-    contents = _repository(path).texts([task.blob for task in batch])
+    contents = [data for _, data in _repository(path).texts([task.blob for task in batch])]
+    found = [(task, decode(data)) for task, data in zip(batch, contents, strict=True) if data is not None]
+    made = iter(analyse_all([(text, task.suffix) for task, text in found], lizard=lizard))
     return [
-        _Analysed(
-            task.blob,
-            task.language,
-            None if data is None else pack_facts(analyse(decode(data), task.suffix, lizard=lizard)),
-        )
-        for task, (_, data) in zip(batch, contents, strict=True)
+        _Analysed(task.blob, task.language, None if data is None else pack_facts(next(made)))
+        for task, data in zip(batch, contents, strict=True)
     ]
 
 

@@ -102,7 +102,8 @@ def identifier_compounds(identifier: str) -> tuple[str, ...]:
     return found[1] if found is not None else _remember(identifier)[1]
 
 
-def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Terms of one word token, and its compounds; for who keeps them in ways of their own."""
     found: list[str] = []
     compounds: list[str] = []
     for name in identifier.split("$"):
@@ -115,10 +116,14 @@ def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if len(parts) > 1:
             compounds.append("".join(parts).lower())
             found.append(compounds[-1])
+    return tuple(found), tuple(compounds)
+
+
+def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if len(_cache) >= _MAX_CACHED:
         _cache.clear()
         _stem.cache_clear()
-    made = _cache[identifier] = tuple(found), tuple(compounds)
+    made = _cache[identifier] = expand_identifier(identifier)
     return made
 
 

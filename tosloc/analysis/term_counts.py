@@ -1,0 +1,281 @@
+"""The terms of source texts, counted by field and by 50-line chunk, for many texts at once.
+
+All words of a batch become one array of numbers, so that what costs the same for a short text and a long one is paid
+once a batch. What comes out for a text does not depend on the others.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.analysis.analyser import FIELDS, TEXT_FIELDS
+from tosloc.analysis.outline import Outline, Span
+from tosloc.analysis.text import expand_identifier, words
+from tosloc.records import IntArray, LongArray
+
+CHUNK_LINES: Final = 50
+CHUNK_OVERLAP: Final = 10
+"""Lines that a chunk shares with the next one."""
+
+_FIELDS: Final = {name: number for number, name in enumerate(FIELDS)}
+_ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
+_MARKUP = re.compile(
+    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
+    r"|\{@(?:code|link|linkplain|literal|value)\b",
+    re.I,
+)
+_BLANKED: Final = bytes(code if chr(code).isalnum() or chr(code) in "_$" else ord(" ") for code in range(128)).ljust(
+    256
+)
+"""What stands for a byte of ASCII where only words matter."""
+_MAX_WORDS: Final = 400_000
+"""Words numbered in a process, about 100 MB; then numbering starts again."""
+
+# N words, M of their terms, P (text, term) pairs, Q (chunk, term) pairs, V distinct terms of the batch
+
+
+class SourceText(NamedTuple):
+    """A text to be counted."""
+
+    source: bytes
+    """UTF-8."""
+    lines: int
+    outline: Outline
+
+
+class TermCounts(NamedTuple):
+    """Counts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
+
+    terms: list[str]
+    """(T,) distinct terms, sorted."""
+    counts: npt.NDArray[np.uint16]
+    """(T, 6) how often each term stands in each of ``FIELDS``, at most 65,535."""
+    chunk_starts: LongArray
+    """(C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1."""
+    chunk_terms: IntArray
+    """(Q,) positions in ``terms``, ascending in a chunk."""
+    chunk_counts: npt.NDArray[np.uint8]
+    """(Q,) counts of code, comments and strings together, at most 255."""
+    length: int
+    """Terms of code, comments and strings, each time they occur."""
+    compounds: int
+    """Those of ``length`` that are compounds of an identifier."""
+
+
+class _Numbers(dict[str, int]):
+    """Number of each word; a new one gets the next, and its terms go to the lexicon."""
+
+    def __init__(self, lexicon: _Lexicon) -> None:
+        self._lexicon = lexicon
+
+    def __missing__(self, word: str) -> int:
+        self._lexicon.learn(word)
+        number = self[word] = len(self)
+        return number
+
+
+class _Lexicon:
+    """The words that this process has met, with the terms that each stands for."""
+
+    def __init__(self) -> None:
+        self.numbers = _Numbers(self)
+        self.terms: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._starts = array("q", [0])
+        self._terms = array("i")
+        self._compounds = array("i")
+
+    def learn(self, word: str) -> None:
+        """Keep the terms of the next word."""
+        terms, compounds = expand_identifier(word)
+        for term in terms:
+            number = self._numbers.setdefault(term, len(self.terms))
+            if number == len(self.terms):
+                self.terms.append(term)
+            self._terms.append(number)
+        self._starts.append(len(self._terms))
+        self._compounds.append(len(compounds))
+
+    def arrays(self) -> tuple[LongArray, IntArray, IntArray]:
+        """Where each word's terms start in the second array, of numbers of terms; how many of them are compounds."""
+        # copies, since an array that is looked at cannot grow
+        return np.array(self._starts), np.array(self._terms, dtype=np.int32), np.array(self._compounds, dtype=np.int32)
+
+
+_lexicon = _Lexicon()
+
+
+def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
+    """Counts of each text."""
+    global _lexicon
+    if len(_lexicon.numbers) >= _MAX_WORDS:
+        _lexicon = _Lexicon()
+    chunks = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
+    pieces = _Pieces()
+    of_texts = [pieces.add(text, count) for text, count in zip(texts, chunks.tolist(), strict=True)]
+    numbers = np.fromiter(map(_lexicon.numbers.__getitem__, pieces.words), dtype=np.int64, count=len(pieces.words))
+    columns = (np.repeat(np.arange(len(texts)), of_texts), pieces.runs, pieces.fields)
+    files, runs, fields = (np.repeat(np.array(column, dtype=np.int64), pieces.sizes) for column in columns)
+    return _counted(numbers, files, runs, fields, chunks)
+
+
+def _chunk_count(lines: int) -> int:
+    """How many chunks a text has; a last one of overlap lines only is not made.
+
+    >>> [_chunk_count(lines) for lines in (0, 1, 60, 61, 110, 111)]
+    [1, 1, 1, 2, 2, 3]
+    """
+    return max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))
+
+
+class _Pieces:
+    """Words of pieces of texts: of one field each, none of which goes over the end of a run of lines.
+
+    Runs are lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on: run 2c is what chunk c shares with chunk c - 1, run
+    2c + 1 the rest of chunk c's first 50 lines.
+    """
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.sizes: list[int] = []
+        """Words of each piece."""
+        self.runs: list[int] = []
+        """Of lines; 0 for declared names."""
+        self.fields: list[int] = []
+
+    def add(self, text: SourceText, chunks: int) -> int:
+        """Take a text apart; the number of its pieces."""
+        before = len(self.sizes)
+        source, outline = text.source, text.outline
+        blanked = source.translate(_BLANKED).decode() if source.isascii() else None
+        ends = _run_ends(source, chunks)
+        run = 0
+        for start, stop, kind in _with_code(outline.spans, len(source)):
+            while start < stop:
+                while ends[run] <= start:
+                    run += 1
+                end = min(stop, ends[run])
+                if blanked is None or (kind != "code" and _is_marked_up(source, start, end, kind)):
+                    found = words(_plain(source[start:end].decode("utf-8", "replace"), kind))
+                else:
+                    found = blanked[start:end].split()
+                if found:
+                    self._add(found, run, kind)
+                start = end
+        for kind, names in (("method", outline.methods), ("type", outline.types), ("field", outline.fields)):
+            if names:
+                self._add(words(" ".join(names)), 0, kind)
+        return len(self.sizes) - before
+
+    def _add(self, words: list[str], run: int, field: str) -> None:
+        self.words += words
+        self.sizes.append(len(words))
+        self.runs.append(run)
+        self.fields.append(_FIELDS[field])
+
+
+def _with_code(spans: Sequence[Span], size: int) -> Iterator[Span]:
+    """The spans that have words, with the code between them all."""
+    end = 0
+    for span in spans:
+        if end < span.start:
+            yield Span(end, span.start, "code")
+        if span.kind != "drop":
+            yield span
+        end = span.end
+    yield Span(end, size, "code")
+
+
+def _run_ends(source: bytes, chunks: int) -> list[int]:
+    """Where each run of lines ends in the source."""
+    newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
+    runs = np.arange(1, 2 * chunks + 1)
+    first_lines = (runs // 2) * CHUNK_LINES + (runs % 2) * CHUNK_OVERLAP
+    first_lines = first_lines[first_lines <= len(newlines)]
+    return [*(newlines[first_lines - 1] + 1).tolist(), len(source)]
+
+
+def _is_marked_up(source: bytes, start: int, end: int, kind: str) -> bool:
+    """Whether a string may hold escapes, a comment markup."""
+    if kind == "string":
+        return source.find(b"\\", start, end) >= 0
+    return source.find(b"<", start, end) >= 0 or source.find(b"{@", start, end) >= 0
+
+
+def _plain(text: str, kind: str) -> str:
+    """A string without its escapes, a comment without its markup."""
+    if kind == "string":
+        return _ESCAPE.sub(" ", text)
+    return _MARKUP.sub(" ", text) if kind == "comment" else text
+
+
+def _counted(
+    words_N: LongArray, files_N: LongArray, runs_N: LongArray, fields_N: LongArray, chunks: LongArray
+) -> list[TermCounts]:
+    """Counts from the numbers of the words, and of which text, run of lines and field each is."""
+    first, of_words, compounds = _lexicon.arrays()
+    in_text = fields_N < len(TEXT_FIELDS)
+    lengths = np.diff(first)[words_N]
+    length = np.bincount(files_N[in_text], weights=lengths[in_text], minlength=len(chunks)).astype(np.int64)
+    compound = np.bincount(files_N[in_text], weights=compounds[words_N[in_text]], minlength=len(chunks)).astype(
+        np.int64
+    )
+
+    ends = np.cumsum(lengths)
+    terms = of_words[np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[words_N] - (ends - lengths), lengths)]
+    files, runs, fields = (np.repeat(values, lengths) for values in (files_N, runs_N, fields_N))
+
+    used = np.zeros(len(_lexicon.terms), dtype=bool)
+    used[terms] = True
+    names = sorted((_lexicon.terms[number], number) for number in np.flatnonzero(used).tolist())
+    V = len(names)
+    rank = np.zeros(len(used), dtype=np.int64)
+    rank[[number for _, number in names]] = np.arange(V)
+    ranks = rank[terms]
+
+    pair_of = np.zeros(len(chunks) * V, dtype=bool)
+    pair_of[files * V + ranks] = True
+    pairs = np.flatnonzero(pair_of)
+    starts = np.searchsorted(pairs, np.arange(len(chunks) + 1) * V)
+    places = (np.cumsum(pair_of) - 1)[files * V + ranks]  # of the pair
+    found_PF = np.bincount(places * len(FIELDS) + fields, minlength=len(pairs) * len(FIELDS))
+    counts = np.minimum(found_PF, np.iinfo(np.uint16).max).astype(np.uint16).reshape(-1, len(FIELDS))
+
+    # overlap lines stand in two chunks, but for the first and the last ones
+    here = (fields < len(TEXT_FIELDS)) & (runs // 2 < chunks[files])
+    before = (fields < len(TEXT_FIELDS)) & (runs % 2 == 0) & (runs > 0)
+    first_chunks = np.cumsum(chunks) - chunks
+    chunk_of = first_chunks[files] + runs // 2
+    postings = np.sort(
+        np.concatenate((chunk_of[here], chunk_of[before] - 1)) * max(len(pairs), 1)
+        + np.concatenate((places[here], places[before]))
+    )
+    new = np.flatnonzero(np.diff(postings, prepend=-1))
+    chunk_counts = np.minimum(np.diff(new, append=len(postings)), np.iinfo(np.uint8).max).astype(np.uint8)
+    posting_chunks, posting_pairs = np.divmod(postings[new], max(len(pairs), 1))
+    chunk_starts = np.searchsorted(posting_chunks, np.arange(int(chunks.sum()) + 1))
+
+    found = []
+    ranked = pairs % max(V, 1)
+    for file, chunk in enumerate(first_chunks.tolist()):
+        own = slice(*starts[file : file + 2].tolist())
+        bounds = chunk_starts[chunk : chunk + int(chunks[file]) + 1]
+        part = slice(int(bounds[0]), int(bounds[-1]))
+        found.append(
+            TermCounts(
+                terms=[names[number][0] for number in ranked[own].tolist()],
+                counts=counts[own],
+                chunk_starts=bounds - bounds[0],
+                chunk_terms=(posting_pairs[part] - own.start).astype(np.int32),
+                chunk_counts=chunk_counts[part],
+                length=int(length[file]),
+                compounds=int(compound[file]),
+            )
+        )
+    return found
