@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import tosloc
@@ -12,6 +14,12 @@ from tosloc.records import BugReport, Function, Hit, Reason
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of an answer."""
+    described: dict[str, Any] = json.loads(Path(__file__).with_name("answer.schema.json").read_text(encoding="utf-8"))
+    return described
 
 
 @dataclass(frozen=True, slots=True)

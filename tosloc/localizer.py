@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -18,8 +19,10 @@ from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.calibration import UNFITTED
 from tosloc.calibration import shares as shares_of
 from tosloc.candidates import candidates_of_answer, final_scores
+from tosloc.data.clones import clone_notes
 from tosloc.data.git import Repository, decode
 from tosloc.data.path_filter import Chosen
+from tosloc.data.web import WebPages
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext, VersionIndex
@@ -93,6 +96,20 @@ def texts_of(repo: Repository) -> TextSource:
     return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
 
 
+def sources_of(repo: Repository) -> Sources:
+    """What reasons may read of a repository; its remote is looked up when a commit is first told."""
+
+    @cache
+    def pages() -> WebPages | None:
+        return WebPages.of(repo.remote_url())
+
+    def commit_url(commit: str) -> str | None:
+        found = pages()
+        return None if found is None else found.commit(commit)
+
+    return Sources(repo.subjects, commit_url)
+
+
 def vectors_path(store_path: Path) -> Path:
     """Where the vectors of a project's files lie: beside their facts."""
     return store_path.with_name(f"{store_path.stem}.vectors.sqlite")
@@ -133,6 +150,11 @@ class Localization:
             self.notes if chosen is None else (*self.notes, *chosen.notes),
             seconds,
         )
+
+    @property
+    def ranked_paths(self) -> Sequence[str]:
+        """(F,) all files, in path order."""
+        return self.stage_one.context.version.text.snapshot.paths
 
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons, tests among them."""
@@ -208,18 +230,12 @@ class Localizer:
         """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
         max_files = MAX_FILES if self._config is None else self.config.history.max_files
         prepared = indexed.prepared(revision, max_files, progress)
-        notes = []
-        if prepared.missing:
-            notes.append(
-                f"{prepared.missing} files could not be read from the repository; they are ranked by their paths alone"
-            )
         history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
-        if not len(history.reports):
-            notes.append("no earlier fix is known in this repository; history adds nothing to the ranking")
-        version = OpenVersion.of(prepared, tuple(notes), history)
+        notes = tuple(clone_notes(indexed.repo, prepared.missing, len(history.reports)))
+        version = OpenVersion.of(prepared, notes, history)
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(indexed.repo, vectors_path(indexed.store_path))
-        version.sources = Sources(indexed.repo.subjects)
+        version.sources = sources_of(indexed.repo)
         self.version_ = version
         return self
 
@@ -236,11 +252,7 @@ class Localizer:
         Raises ToslocError when neither a repository nor a carried version is there.
         """
         if repo is not None:
-            # shipped weights serve any language, a learned checkpoint the files that it learned on
-            suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
-            jobs = -1 if self._config is None else self.config.run.jobs
-            lizard = self._config is not None and self.config.stage_one.lizard
-            indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
+            indexed = self._indexed(repo, store_path)
             try:
                 self.open(indexed, revision, progress)
             finally:
@@ -248,6 +260,17 @@ class Localizer:
         if self.version_ is None:
             raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
         return self.answer(report, self.version_)
+
+    def sources(self, repo: Repository, revision: str = "HEAD") -> Snapshot:
+        """The files that a version would be searched in; nothing is made of them. Raises UnknownCommit, ToslocError."""
+        return self._indexed(repo, None).sources(revision)
+
+    def _indexed(self, repo: Repository, store_path: Path | None) -> IndexedRepository:
+        # shipped weights serve any language, a learned checkpoint the files that it learned on
+        suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
+        jobs = -1 if self._config is None else self.config.run.jobs
+        lizard = self._config is not None and self.config.stage_one.lizard
+        return IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
 
     def answer(self, report: BugReport, version: OpenVersion) -> Localization:
         """Rank the files of a version that is ready: a function of both, and of no clock."""

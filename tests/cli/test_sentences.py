@@ -15,7 +15,7 @@ from tosloc.errors import ConfigError, ToslocError
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["localize"], "Missing option '--report'; see: tosloc localize --help"),
+        (["localize"], "no report is given; name a file, or - for standard input"),
         (["localize", "--top", "x"], "Invalid value for '--top'"),
         (["index", "--stor", "x"], "No such option: --stor"),
         (["nope"], "No such command 'nope'; see: tosloc --help"),

@@ -58,7 +58,7 @@ def test_the_report_itself_comes_first_then_the_past_then_words(make):
         ("Growing fails in Tree", "the report says Tree, the file's name"),
         ("Growing fails in src/Tree.java", "the report names src/Tree.java"),
         ("Tree.java:12 is wrong", "the report names Tree.java"),
-        ("see other/src/Tree.java", "the report names other/src/Tree.java"),
+        ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
         ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
     ],
 )
@@ -114,7 +114,7 @@ def test_subjects_are_asked_for_once_and_only_for_what_is_shown(make):
 
 def test_changes_that_share_nothing_with_the_report_are_not_told(make):
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
-    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "path"]
+    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "test"]
 
 
 def test_words_that_most_files_hold_are_told_only_where_there_is_nothing_else(make):
@@ -138,7 +138,7 @@ def test_without_anything_to_point_to_that_is_said(make):
 
 def test_a_test_and_what_it_tests(make):
     got = why(make("Growing"), {"twin": 1.0}, 2)
-    assert got == (Reason("test", "what it tests, src/Tree.java is number 1 of all files"),)
+    assert got == (Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files"),)
 
 
 def test_what_a_reranker_says_comes_after_what_can_be_checked(make):

@@ -13,9 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tosloc.files import printable
-from tosloc.records import Hit
 
-REASONS_SHOWN = 2
 UNBOUNDED: Final = 100_000
 """Letters of a line, where a table may be as wide as it likes."""
 Rows: TypeAlias = Sequence[Sequence[str | Text]]
@@ -30,21 +28,6 @@ def print_notes(notes: Iterable[str]) -> None:
     """Print sentences about the input on standard error."""
     for note in notes:
         print(f"tosloc: {printable(note)}", file=sys.stderr)
-
-
-def print_hits(hits: Sequence[Hit]) -> None:
-    """Print rank, score and path of each hit, whole, and below it why; a terminal gets long reasons cut."""
-    console = _console()
-    indent = " " * 16
-    console.print(Text(f"{'rank':>4}  {'score':>8}  path, and why", style="bold"))
-    for hit in hits:
-        place = Text(f"{hit.rank:>4}  {hit.score:>8.3f}  ")
-        console.print(place.append(printable(hit.path), style="cyan"), soft_wrap=True)
-        for reason in hit.why[:REASONS_SHOWN]:
-            text = Text(f"{indent}{printable(reason.text)}", style="dim")
-            if console.is_terminal:
-                text.truncate(console.width, overflow="ellipsis")
-            console.print(text, soft_wrap=True)
 
 
 def print_table(

@@ -248,6 +248,26 @@ class Repository:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
         return git_files.shallow_commits(self._directory, self._id_length)
 
+    @property
+    def partial(self) -> bool:
+        """Whether it is a partial clone, which lacks what nobody has asked for yet."""
+        return any((self._common / "objects/pack").glob("*.promisor"))
+
+    def remote_url(self) -> str | None:
+        """Address of the remote called origin, as the repository's own configuration has it; None without one."""
+        file = self._common / "config"
+        if git_files.git_file_size(file, git_files.CONFIG) is None:
+            return None
+        command = ["config", "--file", str(file), "--no-includes", "--get", "remote.origin.url"]
+        with self._named(), self._run(command, self._environment()) as run:
+            address = run.output.read(git_files.SMALL)
+        return address.decode("utf-8", "replace").strip() or None
+
+    @property
+    def work_tree(self) -> Path | None:
+        """The folder whose files a reader can open; None of a bare repository."""
+        return self.path if os.path.lexists(self.path / ".git") else None
+
     def _parsed(self, item: GitObject) -> CommitInfo:
         try:
             return _parse_commit(item)
@@ -378,6 +398,8 @@ class Repository:
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
             return f"{self.path}: {revision!r} begins {len(several)} commit ids; give more digits, as in {several[0]}"
+        if revision == "HEAD":
+            return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
         if self.shallow:
             return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"

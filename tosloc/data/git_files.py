@@ -63,6 +63,26 @@ def find(path: Path) -> GitDirectory:
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 
+def around(folder: Path) -> Path:
+    """The repository that a folder is in, as git finds it: what GIT_DIR names, else the nearest folder upwards.
+
+    Raises RepositoryError when there is none up to the root, or up to a folder of GIT_CEILING_DIRECTORIES.
+    """
+    if named := os.environ.get("GIT_DIR"):
+        return Path(named).expanduser()
+    ceilings = {Path(name) for name in os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if name}
+    for place in (folder, *folder.parents):
+        if place in ceilings and place != folder:
+            break
+        if os.path.lexists(place / ".git") or _is_bare(place):
+            return place
+    raise RepositoryError(f"{folder}: not in a git repository; go to one, or name it with --repo")
+
+
+def _is_bare(folder: Path) -> bool:
+    return os.path.lexists(folder / "HEAD") and _is_folder(folder / "objects") and _is_folder(folder / "refs")
+
+
 def _git_directories(path: Path) -> Iterator[Path]:
     """Where the git directory may be, likeliest first."""
     dot_git = path / ".git"

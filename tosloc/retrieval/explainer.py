@@ -13,11 +13,13 @@ from itertools import islice
 
 from tosloc.index.context import QueryContext
 from tosloc.records import FloatArray, Reason
-from tosloc.retrieval.features import FEATURES, LEADING_FILES
-from tosloc.retrieval.reasons import PastChange, ReasonsOf, Sources
+from tosloc.retrieval.features import FEATURES
+from tosloc.retrieval.reasons import NEAR, PastChange, ReasonsOf, Sources
 
 SHOWN = 3
 """Reasons a file, at most."""
+LEADING = 5
+"""A test, or what one tests, speaks for a file where it is among so many first ones."""
 
 
 class Explainer:
@@ -35,46 +37,56 @@ class Explainer:
 
     @cached_property
     def _leading(self) -> list[int]:
-        return list(islice(self.order(), LEADING_FILES))
+        return list(islice(self.order(), LEADING))
 
     def why(
         self, files: Sequence[int], sources: Sources | None = None, terms: Mapping[int, Reason] | None = None
     ) -> list[tuple[Reason, ...]]:
         """At most SHOWN reasons for each file, the most useful first; ``terms``: what a reranker says of some files."""
         sources = sources or Sources()
-        past = [self.reasons.past(file) if self._lifted(file, "past") else [] for file in files]
-        shown = [change.commit for changes in past for change in changes[:2]]
+        past = [self._past(file) for file in files]
+        shown = [change.commit for changes in past for change in changes]
         subjects = sources.subjects(list(dict.fromkeys(shown))) if shown else {}
 
         def told(change: PastChange) -> Reason:
             return self.reasons.told(change, subjects.get(change.commit), sources.commit_url(change.commit))
 
         return [
-            tuple(islice(self._of(file, [told(change) for change in changes[:2]], (terms or {}).get(file)), SHOWN))
+            tuple(islice(self._of(file, list(map(told, changes)), (terms or {}).get(file)), SHOWN))
             for file, changes in zip(files, past, strict=True)
         ]
+
+    def _past(self, file: int) -> list[PastChange]:
+        """The earlier change that is told of a file, and a second one where that is near to the report, too."""
+        found = self.reasons.past(file) if self._lifted(file, "past") else []
+        return [*found[:1], *(one for one in found[1:2] if one.similarity >= NEAR)]
 
     def _of(self, file: int, past: Sequence[Reason], terms: Reason | None) -> Iterator[Reason]:
         """All that can be said for a file, the most useful first."""
         reasons = self.reasons
         pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
-        words, rare = reasons.words(file) if self._lifted(file, "words") else ([], False)
-        in_path = reasons.path_words(file) if self._lifted(file, "path") else []
+        words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
         met = Reason("words", f"words {reasons.listed(words)}") if words else None
-        counterpart = reasons.counterpart(file, self._leading) if self._lifted(file, "test") else None
         concrete = [
             pointed,
             *past[:1],
-            met if rare else None,
+            met if telling else None,
             terms,
-            Reason("path", f"words of its path: {reasons.listed(in_path)}") if in_path else None,
-            counterpart,
+            self._name_words(file, words) if pointed is None else None,
+            reasons.counterpart(file, self._leading) if self._lifted(file, "test") else None,
             *past[1:],
         ]
         told = [reason for reason in concrete if reason is not None]
         yield from told
         if not told:
             yield met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
+
+    def _name_words(self, file: int, words: Sequence[str]) -> Reason | None:
+        """Words of the file's name, where they are not told as words of its text."""
+        held = self.reasons.name_words(file) if self._lifted(file, "path") else []
+        if not held or set(held) <= set(words):
+            return None
+        return Reason("path", f"its name has {self.reasons.listed(held)}")
 
     def _lifted(self, file: int, kind: str) -> bool:
         """Whether the features of a kind together add to the file's score."""

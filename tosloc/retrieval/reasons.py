@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.data.fixes import issue_named
+from tosloc.data.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
@@ -22,18 +23,28 @@ from tosloc.records import FloatArray, Reason
 
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
-COMMON: Final = 0.1
-"""Words that stand in a larger part of the files tell none from another, and are named only where there is nothing
-else."""
+COMMON: Final = 0.25
+"""Words that stand in a larger part of the files tell none from another."""
+RARE: Final = 0.1
+"""Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
+THREE: Final = 3
 NAMESAKES: Final = 5
 """A name that more files have says nothing of one of them."""
-LEAST_SIMILARITY: Final = 0.1
-"""Cosine between the report and a commit message below which they share a word by chance."""
+LEAST_SIMILARITY: Final = 0.15
+"""Cosine between the report and a commit message below which they share words by chance."""
+NEAR: Final = 0.3
+"""Cosine from which on one shared word is enough."""
+LEAST_SHARED: Final = 8.0
+"""Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
 FIX_BEFORE_COMMIT: Final = 1.25
 """A fix is told before a commit that is at most so many times nearer to the report."""
+NEAREST: Final = 3
+"""Fixes and commits of a file that are looked at: those nearest to the report."""
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
 _PATH: Final = re.compile(r"(?<![\w$])(?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7}(?![\w(])")
+_NOT_SAID: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
+"""Of a report's text, what nobody has said: addresses, and what a form tells those who fill it in."""
 _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 
 
@@ -68,11 +79,18 @@ class ReasonsOf:
     def __init__(self, context: QueryContext) -> None:
         self.context = context
         self._written: dict[str, str] = {}
+        """Terms of what the report says, each as it is written there first."""
         for source in (context.query.report.summary, context.query.prose):
-            for word in text.words(source):
+            for word in text.words(_NOT_SAID.sub(" ", source)):
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
                         self._written.setdefault(term, part)
+
+    @cached_property
+    def _strong(self) -> frozenset[str]:
+        """Terms that say what the report is about: those of its summary, and identifiers."""
+        query = self.context.query
+        return frozenset(term for term in (*query.summary_counts, *query.compounds) if term in self._written)
 
     def as_written(self, term: str) -> str:
         """A term of the report as it was written there."""
@@ -98,11 +116,11 @@ class ReasonsOf:
         for name, _, rows in self.context.frame_files:
             if row in rows:
                 frame = next(frame for frame in self.context.query.frames if frame_name(frame) == name)
-                where = frame.type.rpartition(".")[2] or PurePosixPath(frame.path or frame.file).name
-                place = f"{where}{f'.{frame.method}' if frame.method else ''}"
+                place = ".".join(filter(None, (frame.type.rpartition(".")[2], frame.method)))
                 line = f", line {frame.line} in the report's version" if frame.line else ""
                 lines = (frame.line, frame.line) if frame.line else None
-                return Reason("frame", f"stack frame {place}{line}{_one_of(len(rows))}", lines=lines)
+                said = f"stack frame{f' {place}' if place else ''}{line}{_one_of(len(rows))}"
+                return Reason("frame", said, lines=lines)
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -135,7 +153,7 @@ class ReasonsOf:
             for spelled in dict.fromkeys(_PATH.findall(source)):
                 rows = paths.rows_of_file(spelled)
                 if len(rows) == 1:
-                    found.setdefault(rows[0], spelled)
+                    found.setdefault(rows[0], _tail(spelled, paths.table.paths[rows[0]]))
             for spelled in dict.fromkeys(_MODULE.findall(source)):
                 if (row := self._module(spelled)) is not None:
                     found.setdefault(row, spelled)
@@ -168,87 +186,104 @@ class ReasonsOf:
         for view, similarities, fix in (fixes, commits):
             documents = view.documents
             holders = documents.pair_document[documents.files == row]
-            near = holders[np.argsort(-similarities[holders], kind="stable")][:3]
-            for number in near.tolist():
+            near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
+            for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)
-                if change.similarity >= LEAST_SIMILARITY:
+                if change is not None:
                     found.setdefault(change.commit, change)
         return sorted(found.values(), key=lambda one: -one.similarity * (FIX_BEFORE_COMMIT if one.fix else 1.0))
 
-    def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange:
+    def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
+        """A document as an earlier change; None where what it shares with the report is chance."""
         documents = view.documents
-        known = self.context.query.weights
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
-        shared = sorted((t for t in terms if documents.vocabulary[t] in known), key=lambda t: (-view.idf[t], t))
+        weights = {
+            term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
+            for number in terms
+            if (term := documents.vocabulary[number]) in self._written
+        }
+        told = sorted(weights, key=lambda term: (-weights[term], term))
+        enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
+        if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
+            return None
         commit, identity = documents.commit_ids[number], documents.ids[number]
-        return PastChange(
-            commit,
-            None if identity == commit or not fix else identity.partition("#")[0],
-            int(documents.times[number]),
-            fix,
-            similarity,
-            tuple(documents.vocabulary[term] for term in shared),
-        )
+        bug = None if identity == commit or not fix else identity.partition("#")[0]
+        return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
-        """An earlier change in words: which, when, and what it says of itself or shares with the report."""
+        """An earlier change in words: which, when, and what it says of itself or shares with the report.
+
+        It is called a fix where a fixed report is known, or where its own first line says so.
+        """
+        fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         day = datetime.fromtimestamp(change.at, UTC).date().isoformat()
-        bug = f" of bug {change.bug}" if change.bug else ""
-        kind = "earlier fix" if change.fix else "commit"
-        head = f"{kind} {change.commit[:10]}{bug}, {day}"
-        issue = change.bug or (None if subject is None else issue_named(subject))
+        of_bug = f" of bug {change.bug}" if change.bug else ""
+        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
         shared = self.listed(change.words)
         if subject:
-            terms = frozenset(text.terms(subject))
-            shared = "" if terms & frozenset(change.words) else shared
-            head = f"{head}: {_cut(subject)}"
-        tail = f"; it says {shared}" if shared else ""
-        return Reason("fix" if change.fix else "commit", head + tail, change.commit, issue, url=url)
+            said = f"{said}: {_cut(subject)}"
+            if frozenset(text.terms(subject)) & frozenset(change.words):
+                shared = ""
+        issue = change.bug or (None if subject is None else issue_named(subject))
+        kind = "fix" if fix else "commit"
+        return Reason(kind, said + (f"; it says {shared}" if shared else ""), change.commit, issue, url=url)
 
     # Words
 
     def words(self, file: int) -> tuple[list[str], bool]:
-        """Terms that the report and the file's text share, those that tell most first; whether they are rare enough."""
+        """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
         view = self.context.version.text
         row = int(view.rows[file])
-        if row < 0:
-            return [], False
         terms, weights = self.context.text_terms
+        if row < 0 or not len(terms):
+            return [], False
+        vocabulary = view.corpus.vocabulary
         shared, counts = view.corpus.counts_in(row, terms)
         terms, weights = terms[shared], weights[shared]
-        if not len(terms):
-            return [], False
-        rows = np.full(len(terms), row, dtype=np.int32)
         idf = view.idf(terms)
-        gain: FloatArray = bm25.whole(view, counts, rows) * idf * weights
-        rare = idf >= np.log(1.0 / COMMON)
-        chosen = np.flatnonzero(rare) if rare.any() else np.arange(len(terms))
-        best = terms[chosen[np.argsort(-gain[chosen], kind="stable")]].tolist()
-        return [view.corpus.vocabulary[term] for term in best], bool(rare.any())
+        gain: FloatArray = bm25.whole(view, counts, np.full(len(terms), row, dtype=np.int32)) * idf * weights
+        best = ((vocabulary[int(terms[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
+        by_gain = [(term, rarity) for term, rarity in best if term in self._written]
+        strong = [term for term, rarity in by_gain if term in self._strong and rarity >= np.log(1 / COMMON)]
+        others = [term for term, rarity in by_gain if term not in self._strong and rarity >= np.log(1 / RARE)]
+        if strong or len(others) >= THREE:
+            return strong + others[: max(0, THREE - len(strong))], True
+        return [term for term, _ in by_gain], False
 
-    def path_words(self, file: int) -> list[str]:
-        """The report's words that the path shares, heaviest first."""
-        table, row = self.context.version.paths.table, self._path(file)
-        terms = table.terms[int(table.starts[row]) : int(table.starts[row + 1])].tolist()
+    def name_words(self, file: int) -> list[str]:
+        """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
+        paths = self.context.version.paths
+        stem = frozenset(text.terms(paths.table.stems[self._path(file)]))
+        ids = paths.table.term_ids
+        held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
         known = self.context.query.weights
-        held = [table.vocabulary[term] for term in terms if table.vocabulary[term] in known]
-        return sorted(held, key=lambda term: (-known[term], term))
+        return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
 
     # Related files
 
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
-        """The file among the ``leading`` ones that this one tests, or that tests this one."""
+        """A file among the ``leading`` ones that is a test by this one's name, or whose name this one tests."""
         table = self.context.version.paths.table
         paths = self.context.version.text.snapshot.paths
         row = self._path(file)
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
-            if other != file and table.counterpart_group[there] == table.counterpart_group[row]:
-                if table.test[there] == table.test[row]:
-                    continue
-                says = "its test" if table.test[there] else "what it tests,"
-                return Reason("test", f"{says} {paths[other]} is number {place} of all files")
+            same = table.counterpart_group[there] == table.counterpart_group[row]
+            if same and table.stems[there] != table.stems[row] and table.test[there] != table.test[row]:
+                what = "a test of this name," if table.test[there] else "what it tests by its name,"
+                return Reason("test", f"{what} {paths[other]}, is number {place} of all files")
         return None
+
+
+def _tail(spelled: str, path: str) -> str:
+    """The end of a path as a report spells it, as far as it is that of the file.
+
+    >>> _tail("github.com/x/y/blob/12ab/src/a.py", "src/a.py"), _tail("..\\\\lib\\\\a.py", "src/a.py")
+    ('src/a.py', 'a.py')
+    """
+    theirs = reversed(PurePosixPath(spelled.replace("\\", "/")).parts)
+    pairs = zip(reversed(PurePosixPath(path).parts), theirs, strict=False)
+    return "/".join(reversed([own for own, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
 
 
 def _one_of(files: int) -> str:

@@ -1,0 +1,117 @@
+"""The answer as JSON: what its schema promises, and that nothing else is in it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tosloc
+from tosloc.answer import SCHEMA, Answer, Searched, schema
+from tosloc.records import BugReport, Function, Hit, Reason
+
+WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
+FULL = Answer(
+    "/srv/flask",
+    "c" * 40,
+    WHEN,
+    BugReport("#12", "It fails", "all of it", WHEN),
+    Searched(40, 2),
+    (
+        Hit(
+            1,
+            "src/caf\udce9.py",
+            -2.5,
+            0.75,
+            (Function("App.run", 3, 9, 1.5),),
+            (
+                Reason("frame", "stack frame App.run, line 4", lines=(4, 4)),
+                Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/commit/aa"),
+            ),
+        ),
+        Hit(2, "b.py", -3.0, 0.25),
+    ),
+    ("a note",),
+    1.23456,
+)
+BARE = Answer(None, "c" * 64, WHEN, BugReport("x", "", "d", None), Searched(0), ())
+
+
+def test_an_answer_in_plain_values() -> None:
+    assert FULL.as_dict() == {
+        "schema": SCHEMA,
+        "tosloc": tosloc.__version__,
+        "repository": "/srv/flask",
+        "commit": "c" * 40,
+        "committed": "2014-01-15T07:30:17Z",
+        "report": {"id": "#12", "summary": "It fails", "opened": "2014-01-15T07:30:17Z"},
+        "searched": {"files": 40, "hidden_tests": 2},
+        "hits": [
+            {
+                "rank": 1,
+                "path": "src/caf\udce9.py",
+                "score": -2.5,
+                "share": 0.75,
+                "functions": [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}],
+                "why": [
+                    {"kind": "frame", "text": "stack frame App.run, line 4", "lines": [4, 4]},
+                    {
+                        "kind": "fix",
+                        "text": "earlier fix",
+                        "commit": "a" * 40,
+                        "issue": "#7",
+                        "url": "https://github.com/a/b/commit/aa",
+                    },
+                ],
+            },
+            {"rank": 2, "path": "b.py", "score": -3.0, "share": 0.25, "functions": [], "why": []},
+        ],
+        "notes": ["a note"],
+        "seconds": 1.235,
+    }
+    assert FULL.top(1) == [FULL.hits[0]]
+    assert BARE.as_dict()["report"]["opened"] is None
+
+
+def test_early_times_have_four_digits() -> None:
+    early = Answer(None, "c" * 40, datetime(33, 1, 1, tzinfo=UTC), BARE.report, Searched(0), ())
+    assert early.as_dict()["committed"] == "0033-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])
+def test_answers_are_what_the_schema_says(answer: Answer) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.check_schema(schema())
+    validator.validate(json.loads(json.dumps(answer.as_dict())))
+    for wrong in ({"schema": "tosloc.answer/2"}, {"seconds": -1}, {"hits": [{}]}, {"commit": "HEAD"}):
+        assert list(validator.iter_errors(answer.as_dict() | wrong))
+
+
+def described(value: Any, wanted: Any, definitions: Any, place: str = "") -> None:
+    """Every key of an answer is described, and every required one is there: without a validator, too."""
+    if "$ref" in wanted:
+        wanted = definitions[wanted["$ref"].rpartition("/")[2]]
+    if isinstance(value, dict):
+        assert set(wanted["required"]) <= set(value) <= set(wanted["properties"]), place
+        for key, inner in value.items():
+            described(inner, wanted["properties"][key], definitions, f"{place}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            described(inner, wanted["items"], definitions, f"{place}[]")
+
+
+def test_every_key_is_described() -> None:
+    described(FULL.as_dict(), schema(), schema()["$defs"])
+    assert schema()["$id"] == SCHEMA == schema()["properties"]["schema"]["const"]
+
+
+def test_the_page_speaks_of_every_key_and_kind() -> None:
+    page = (Path(__file__).parents[1] / "docs/answer.md").read_text(encoding="utf-8")
+    names = {"functions", "lines", "issue", "url", "share", "hidden_tests"}
+    names |= set(schema()["required"]) | set(schema()["$defs"]["reason"]["properties"])
+    kinds = schema()["$defs"]["reason"]["properties"]["kind"]["description"].partition(";")[0].split(", ")
+    assert [name for name in sorted({*names, *kinds}) if f"`{name}`" not in page] == []
