@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tosloc.analysis.functions import functions_of
 from tosloc.records import Reason
 from tosloc.retrieval import features
 from tosloc.retrieval.explainer import SHOWN, Explainer
@@ -126,6 +127,22 @@ def test_words_that_most_files_hold_are_told_only_where_there_is_nothing_else(ma
 def test_words_are_those_of_the_file_not_their_neighbours_in_the_report(make):
     """TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"."""
     assert why(make("TreeHouse"), {"bm25f": 1.0}, 2) == (Reason("words", "words Tree"),)
+
+
+def test_words_are_told_with_the_function_that_holds_them(make):
+    lines = ["class Tree {", "  int leaf;", "  void grow() { tree.up(); }", "  void fall() { tree.down(); }", "}"]
+    facts = functions_of("\n".join(lines), ".java")
+    for summary, functions, text in (
+        ("growing tree", facts, "words growing, tree in Tree.grow"),
+        ("growing tree leaf", facts, "words growing, tree in Tree.grow"),
+        ("a tree", facts, "words tree in Tree.grow"),
+        ("growing tree", functions_of("class Tree { void other() { } }", ".java"), "words growing, tree"),
+    ):
+        [told] = why(make(summary), {"bm25f": 1.0}, 1, functions={1: functions})
+        assert told == Reason("words", text, lines=(3, 3) if "in Tree" in text else None)
+    facts = functions_of("class Tree { void grow() { }\n void tree() { } }", ".java")
+    [told] = why(make("growing tree"), {"bm25f": 1.0}, 1, functions={1: facts})
+    assert told == Reason("words", "words growing, tree; growing in Tree.grow", lines=(1, 1))
 
 
 def test_without_anything_to_point_to_that_is_said(make):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
@@ -46,10 +45,10 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     for hit in answer.hits:
         console.print(_place(hit, widest, console, places), soft_wrap=True)
         for line in _below(hit, places):
-            if console.is_terminal:
-                console.print(Padding(line, (0, 0, 0, widest + 3)))
-            else:
-                console.print(Text(" " * (widest + 3)).append_text(line), soft_wrap=True)
+            room = console.width - widest - 3
+            for part in line.wrap(console, max(room, 20)) if console.is_terminal else [line]:
+                part.rstrip()
+                console.print(Text(" " * (widest + 3)).append_text(part), soft_wrap=True)
 
 
 class Links:

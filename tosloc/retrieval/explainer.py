@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
+from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.index.context import QueryContext
 from tosloc.records import FloatArray, Reason
 from tosloc.retrieval.features import FEATURES
@@ -40,9 +41,16 @@ class Explainer:
         return list(islice(self.order(), LEADING))
 
     def why(
-        self, files: Sequence[int], sources: Sources | None = None, terms: Mapping[int, Reason] | None = None
+        self,
+        files: Sequence[int],
+        sources: Sources | None = None,
+        terms: Mapping[int, Reason] | None = None,
+        functions: Mapping[int, FunctionFacts] | None = None,
     ) -> list[tuple[Reason, ...]]:
-        """At most SHOWN reasons for each file, the most useful first; ``terms``: what a reranker says of some files."""
+        """At most SHOWN reasons for each file, the most useful first.
+
+        ``terms`` is what a reranker says of some files, ``functions`` are the functions of some.
+        """
         sources = sources or Sources()
         past = [self._past(file) for file in files]
         shown = [change.commit for changes in past for change in changes]
@@ -52,7 +60,12 @@ class Explainer:
             return self.reasons.told(change, subjects.get(change.commit), sources.commit_url(change.commit))
 
         return [
-            tuple(islice(self._of(file, list(map(told, changes)), (terms or {}).get(file)), SHOWN))
+            tuple(
+                islice(
+                    self._of(file, list(map(told, changes)), (terms or {}).get(file), (functions or {}).get(file)),
+                    SHOWN,
+                )
+            )
             for file, changes in zip(files, past, strict=True)
         ]
 
@@ -61,12 +74,14 @@ class Explainer:
         found = self.reasons.past(file) if self._lifted(file, "past") else []
         return [*found[:1], *(one for one in found[1:2] if one.similarity >= NEAR)]
 
-    def _of(self, file: int, past: Sequence[Reason], terms: Reason | None) -> Iterator[Reason]:
+    def _of(
+        self, file: int, past: Sequence[Reason], terms: Reason | None, functions: FunctionFacts | None
+    ) -> Iterator[Reason]:
         """All that can be said for a file, the most useful first."""
         reasons = self.reasons
         pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
         words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
-        met = Reason("words", f"words {reasons.listed(words)}") if words else None
+        met = reasons.met(words, functions) if words else None
         concrete = [
             pointed,
             *past[:1],

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.analysis import text
+from tosloc.analysis.function_rows import KINDS, FunctionFacts
 from tosloc.data.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
@@ -24,7 +25,9 @@ from tosloc.records import FloatArray, Reason
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
 COMMON: Final = 0.25
-"""Words that stand in a larger part of the files tell none from another."""
+"""Words that stand in a larger part of the files tell none from another, unless two of them met."""
+EVERYWHERE: Final = 0.5
+"""Words that stand in a larger part of the files are not named."""
 RARE: Final = 0.1
 """Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
 THREE: Final = 3
@@ -42,6 +45,7 @@ NEAREST: Final = 3
 """Fixes and commits of a file that are looked at: those nearest to the report."""
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
+CLASS: Final = KINDS.index("class")
 _PATH: Final = re.compile(r"(?<![\w$])(?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7}(?![\w(])")
 _NOT_SAID: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
 """Of a report's text, what nobody has said: addresses, and what a form tells those who fill it in."""
@@ -244,11 +248,26 @@ class ReasonsOf:
         gain: FloatArray = bm25.whole(view, counts, np.full(len(terms), row, dtype=np.int32)) * idf * weights
         best = ((vocabulary[int(terms[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
         by_gain = [(term, rarity) for term, rarity in best if term in self._written]
-        strong = [term for term, rarity in by_gain if term in self._strong and rarity >= np.log(1 / COMMON)]
+        about = [one for one in by_gain if one[0] in self._strong and one[1] >= np.log(1 / EVERYWHERE)]
+        telling = len(about) > 1 or any(rarity >= np.log(1 / COMMON) for _, rarity in about)
+        strong = [term for term, _ in about]
         others = [term for term, rarity in by_gain if term not in self._strong and rarity >= np.log(1 / RARE)]
-        if strong or len(others) >= THREE:
+        if telling or len(others) >= THREE:
             return strong + others[: max(0, THREE - len(strong))], True
         return [term for term, _ in by_gain], False
+
+    def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
+        """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
+        shown = list(words[:WORDS_SHOWN])
+        place = None if functions is None else _holder(functions, shown)
+        if functions is None or place is None:
+            return Reason("words", f"words {self.listed(words)}")
+        number, held = place
+        lines = (int(functions.starts[number]), int(functions.ends[number]))
+        all_words, in_it = self.listed(shown), self.listed([word for word in shown if word in held])
+        where = f"in {functions.names[number]}"
+        text = f"words {all_words} {where}" if in_it == all_words else f"words {all_words}; {in_it} {where}"
+        return Reason("words", text, lines=lines)
 
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
@@ -273,6 +292,27 @@ class ReasonsOf:
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason("test", f"{what} {paths[other]}, is number {place} of all files")
         return None
+
+
+def _holder(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
+    """The function that holds the most of the words, and those that it holds; None where none holds any.
+
+    Each word counts more than all after it together; a class is no function.
+    """
+    wanted = {term: 2.0**-place for place, term in enumerate(words)}
+    weights = [(place, wanted[term]) for place, term in enumerate(functions.terms) if term in wanted]
+    best, most = None, 0.0
+    for number in range(len(functions)):
+        if functions.kinds[number] == CLASS:
+            continue
+        places = functions.places[int(functions.offsets[number]) : int(functions.offsets[number + 1])]
+        value = sum(weight for place, weight in weights if (places == place).any())
+        if value > most:
+            best, most = number, value
+    if best is None:
+        return None
+    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
 
 
 def _tail(spelled: str, path: str) -> str:
