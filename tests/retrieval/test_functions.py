@@ -108,6 +108,14 @@ def test_a_name_that_many_functions_have_counts_less(make_context):
     assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "description", ["Shape.draw() fails", "pkg.shapes.Shape.draw", "Shape::draw", "Shape#draw is wrong"]
+)
+def test_a_method_written_after_its_class_counts(ask, description):
+    got = ask("s", description, replace(NOTHING, qualified=1.0))
+    assert {name for name, score in got.items() if score} == {"Shape.draw"}
+
+
 def test_methods_of_a_named_class_count(ask):
     got = ask("Store loses files", weights=replace(NOTHING, of_class=1.0))
     assert {name for name, score in got.items() if score} == {"Store.open"}

@@ -1,7 +1,6 @@
 """Which functions of the first files a report is about: a few weighted signs, the same for every project.
 
-A function's score is ``text + .2 own + .4 named + .2 of_class + .4 frame + .3 size - .4 class + .2 place + .2 gap``;
-docs/method.md, section 8, has the formula, what it was chosen on and what each part is worth.
+docs/method.md, section 8, has the formula and what its weights were chosen on.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -42,10 +42,12 @@ class FunctionWeights:
 
     text: float = 1.0
     """BM25 of its text, over the highest."""
-    own: float = 0.2
+    own: float = 0.4
     """Words of the report in its own name, by rarity, over the highest."""
-    named: float = 0.4
+    named: float = 0.6
     """The report writes its name as code; less for a name that many functions have."""
+    qualified: float = 0.6
+    """The report writes it after the name of its class: ``Class.method``."""
     of_class: float = 0.2
     """The report writes the name of its class."""
     frame: float = 0.4
@@ -70,6 +72,8 @@ class _Words:
     mentioned: frozenset[str]
     as_code: frozenset[str]
     """Called, quoted, dotted, or written as no word is."""
+    pairs: frozenset[tuple[str, str]]
+    """Names that follow each other with a dot between them."""
 
     @classmethod
     def of(cls, query: Query) -> _Words:
@@ -78,8 +82,9 @@ class _Words:
         code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
         code.update(_CALLED.findall(text))
         code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
-        code.update(name for dotted in _DOTTED.findall(text) for name in _SEPARATOR.split(dotted))
-        return cls(mentioned, frozenset(code))
+        dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
+        code.update(name for names in dotted for name in names)
+        return cls(mentioned, frozenset(code), frozenset(pair for names in dotted for pair in pairwise(names)))
 
 
 def score_functions(
@@ -108,11 +113,13 @@ def score_functions(
     named = np.array([1 / (1 + math.log(shared[name])) if name in written.as_code else 0.0 for name in simple])
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     of_class = np.array([name in written.mentioned for name in outer]) & ~is_class
+    qualified = np.array([pair in written.pairs for pair in zip(outer, simple, strict=True)])
     rank = np.repeat(np.arange(1, len(files) + 1), counts)
     values = (
         weights.text * text
         + weights.own * own
         + weights.named * named
+        + weights.qualified * qualified
         + weights.of_class * of_class
         + weights.frame * _in_frames(query, version, files, facts)
         + weights.size * np.log1p(lengths) / 10
