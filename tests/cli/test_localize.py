@@ -1,0 +1,339 @@
+"""``tosloc localize`` as people type it, in real repositories."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.answer import schema
+from tosloc.cli import main
+
+FILES: dict[str | bytes, Any] = {
+    "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",
+    "src/cookies.py": "def read_cookie(header):\n    return header\n",
+    "src/deep/folder/pool.py": "class Pool:\n    def close(self):\n        pass\n",
+    "tests/test_parser.py": "def test_parse_header():\n    assert parse_header\n",
+    "docs/conf.py": "project = 'toy'\n",
+}
+REPORT = "Parser drops the header\n\nparse_header loses everything after the second colon.\n"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plain folder to stand in; what is kept between commands goes to another."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    (tmp_path / "plain/bug.md").write_text(REPORT)
+    return tmp_path / "plain"
+
+
+@pytest.fixture
+def project(repository: GitRepository) -> GitRepository:
+    repository.commit(FILES, "Begin")
+    repository.commit({"src/parser.py": FILES["src/parser.py"] + "\n"}, "Fix #7: the header lost its colon")
+    return repository
+
+
+@pytest.fixture
+def answered(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Function (*arguments) -> the answer, as JSON."""
+
+    def run(*arguments: str | Path) -> Any:
+        assert main(["localize", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., str]:
+    """Function (*arguments) -> the one sentence of a command that ends with 2 and leaves nothing behind."""
+
+    def run(*arguments: str | Path) -> str:
+        assert main(["localize", *map(str, arguments)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        [line] = printed.err.splitlines()
+        assert not (tmp_path / "cache").exists()
+        return line.removeprefix("tosloc: ")
+
+    return run
+
+
+# Which repository
+
+
+@pytest.mark.parametrize("folder", [".", "src", "src/deep/folder", ".git", ".git/refs"])
+def test_the_repository_around_the_current_folder(project, answered, place, monkeypatch, folder):
+    monkeypatch.chdir(project.path / folder)
+    answer = answered(place / "bug.md", "--top", "1")
+    assert answer["hits"][0]["path"] == "src/parser.py"
+    assert answer["commit"] == project.made[-1]
+    assert Path(answer["repository"]) == (project.path / ".git" if folder.startswith(".git") else project.path)
+
+
+def test_a_bare_repository_and_a_linked_work_tree(make_repository, place, answered, monkeypatch, project):
+    bare = make_repository("bare.git", bare=True)
+    bare.commit(FILES)
+    monkeypatch.chdir(bare.path)
+    assert answered(place / "bug.md")["commit"] == bare.made[-1]
+    project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
+    monkeypatch.chdir(place / "linked/src")
+    answer = answered(place / "bug.md")
+    assert (answer["commit"], Path(answer["repository"])) == (project.made[0], place / "linked")
+
+
+def test_what_git_is_told_by_its_environment_is_heard(project, answered, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(project.path / ".git"))
+    assert answered("bug.md")["commit"] == project.made[-1]
+
+
+def test_no_repository_is_one_sentence(fails, place, project):
+    said = fails("bug.md")
+    assert said == f"{place}: not in a git repository; go to one, or name it with --repo"
+    assert "not a git repository" in fails("bug.md", "--repo", ".")
+    assert "no such folder" in fails("bug.md", "--repo", "nowhere")
+
+
+def test_an_empty_repository_and_one_without_sources(fails, place, repository):
+    assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path)
+    repository.commit({"README": "text"})
+    assert "holds no source file" in fails("bug.md", "--repo", repository.path)
+    assert "no commit 'v9'" in fails("bug.md", "--repo", repository.path, "--commit", "v9")
+
+
+# Which files
+
+
+def test_tests_are_hidden_and_counted(project, answered, capsys):
+    answer = answered("bug.md", "--repo", project.path)
+    assert answer["searched"] == {"files": 4, "hidden_tests": 1}
+    assert "tests/test_parser.py" not in [hit["path"] for hit in answer["hits"]]
+    assert sum(hit["share"] for hit in answer["hits"]) == pytest.approx(1, abs=1e-4)
+    shown = answered("bug.md", "--repo", project.path, "--tests")
+    assert shown["searched"] == {"files": 5, "hidden_tests": 0}
+    assert "tests/test_parser.py" in [hit["path"] for hit in shown["hits"]]
+    assert main(["localize", "bug.md", "--repo", str(project.path)]) == 0
+    assert "1 test file hidden (--tests)" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_globs(project, answered, fails):
+    given = ["bug.md", "--repo", project.path]
+    assert {hit["path"] for hit in answered(*given, "--include", "/src/*.py", "--exclude", "cook*")["hits"]} == {
+        "src/parser.py"
+    }
+    answer = answered(*given, "--include", "docs", "--include", "tests/", "--top", "1")
+    assert [(hit["rank"], hit["path"]) for hit in answer["hits"]] == [(1, "docs/conf.py")]
+    assert answered(*given, "--include", "tests")["notes"][-1] == "all searched files are test files, so none is hidden"
+
+
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_a_glob_that_matches_nothing_is_one_sentence(project, fails, option):
+    said = fails("bug.md", "--repo", project.path, option, "*.java")
+    assert said.startswith(f"{option} '*.java' matches none of the 5 source files")
+
+
+def test_nothing_found_is_an_answer_with_a_note(project, answered, place):
+    (place / "odd.md").write_text("xyzzy plugh\n")
+    answer = answered("odd.md", "--repo", project.path)
+    assert "no word of the report occurs in any file; the order says only which files change most" in answer["notes"]
+    assert len(answer["hits"]) == 4
+
+
+def test_a_language_without_a_grammar_is_searched(repository, answered):
+    repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
+    assert answered("bug.md", "--repo", repository.path)["hits"][0]["path"] == "a.lua"
+
+
+# Which reports
+
+
+def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypatch):
+    issues = [{"number": n, "title": f"Pool {n}", "body": "close fails"} for n in (1, 2)]
+    (place / "issues.json").write_text(json.dumps(issues))
+    (place / "lines.jsonl").write_text('{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n')
+    gitlab = {"iid": 5, "title": "T", "description": "pool", "created_at": "2020-01-01T00:00:00Z"}
+    (place / "gitlab.json").write_text(json.dumps(gitlab))
+    (place / "jira.json").write_text(json.dumps({"issues": [{"key": "A-1", "fields": {"summary": "S"}}]}))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Pool does not close\n")))
+    given = ["bug.md", "issues.json", "lines.jsonl", "gitlab.json", "jira.json", "-"]
+    assert main(["localize", *given, "--repo", str(project.path), "--jsonl", "--top", "1"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer["report"]["id"] for answer in answers] == ["bug", "1", "2", "lines:1", "L2", "5", "A-1", "report"]
+    assert answers[5]["report"]["opened"] == "2020-01-01T00:00:00Z"
+    assert {answer["schema"] for answer in answers} == {"tosloc.answer/1"}
+    assert main(["localize", *given[:2], "--repo", str(project.path), "--top", "1"]) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if line.startswith(("bug:", "1:", "2:"))] == [
+        "bug: Parser drops the header",
+        "1: Pool 1",
+        "2: Pool 2",
+    ]
+
+
+def test_json_is_one_answer(project, fails, place):
+    (place / "two.json").write_text('[{"title": "a"}, {"title": "b"}]')
+    said = fails("two.json", "--repo", project.path, "--json")
+    assert said == "--json prints one answer, and there are 2 reports; use --jsonl"
+
+
+def test_the_older_way_to_name_a_report(project, answered):
+    assert answered("--report", "bug.md", "--repo", project.path)["report"]["id"] == "bug"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("<!-- Please search first -->\n\n### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n", "empty template"),
+        ('{"title": "[Bug]: ", "body": "**Describe the bug**\\nA clear and concise description of what the bug is."}',
+         "empty template"),
+        ('{"summary": "a"}\n{"summary": \n', "line 2: malformed JSON"),
+    ],
+)  # fmt: skip
+def test_reports_that_say_nothing(fails, project, place, text, words):
+    (place / "bad.md").write_text(text)
+    assert words in fails("bad.md", "--repo", project.path)
+
+
+def test_a_form_that_was_filled_in_is_a_report(project, answered, place):
+    (place / "form.md").write_text("<!-- hello -->\n### Describe the bug\nThe parser fails.\n\n- OS: [e.g. iOS]\n")
+    assert answered("form.md", "--repo", project.path)["hits"][0]["path"] == "src/parser.py"
+    (place / "short.md").write_text("<!-- hello -->\nCrash on start:\n")
+    assert answered("short.md", "--repo", project.path)["report"]["summary"] == "Crash on start:"
+
+
+def test_no_report_is_one_sentence(fails):
+    assert fails() == "no report is given; name a file, or - for standard input"
+
+
+# What is printed
+
+
+def test_the_answer_is_what_the_schema_says(project, answered):
+    jsonschema = pytest.importorskip("jsonschema")
+    project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
+    answer = answered("bug.md", "--repo", project.path)
+    jsonschema.Draft202012Validator(schema()).validate(answer)
+
+
+def test_a_fix_is_told_with_its_page_and_no_password(project, answered):
+    project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
+    [fix] = [why for why in answered("bug.md", "--repo", project.path)["hits"][0]["why"] if why["kind"] == "fix"]
+    commit = project.made[-1]
+    assert fix["text"].startswith(f"earlier fix {commit[:10]}, ")
+    assert fix["text"].endswith(": Fix #7: the header lost its colon")
+    assert (fix["commit"], fix["issue"]) == (commit, "#7")
+    assert fix["url"] == f"https://github.com/a/toy/commit/{commit}"
+
+
+def test_functions_of_a_hit(project, answered):
+    first = answered("bug.md", "--repo", project.path)["hits"][0]
+    assert all(1 <= function["start"] <= function["end"] for function in first["functions"])
+    assert answered("bug.md", "--repo", project.path, "--functions", "0")["hits"][0]["functions"] == []
+
+
+def test_a_pipe_gets_plain_text(project, capsys):
+    assert main(["localize", "bug.md", "--repo", str(project.path), "--top", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "bug: Parser drops the header"
+    assert re.fullmatch(r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)", lines[1])
+    assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
+    assert not any("\x1b" in line or "\u2588" in line for line in lines)
+
+
+def drawn(command: list[str], columns: int, folder: Path, **environment: str) -> str:
+    """What a command writes to a terminal."""
+    import pty
+    import termios
+
+    own, theirs = pty.openpty()
+    termios.tcsetwinsize(own, (40, columns))
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=known | {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment,
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            block = os.read(own, 65536)
+        except OSError:  # closed on the other side
+            break
+        if not block:
+            break
+        written += block
+    os.close(own)
+    assert process.wait() == 0
+    return written.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals")
+def test_a_terminal_gets_bars_colours_and_links(project, place):
+    command = [sys.executable, "-m", "tosloc", "localize", str(place / "bug.md"), "--top", "2"]
+    for columns in (50, 60, 80, 120):
+        text = drawn(command, columns, project.path / "src")
+        assert "\x1b]8;id=" in text
+        assert f"{(project.path / 'src/parser.py').as_uri()}\x1b\\" in text
+        assert ("\u2588" in text) == (columns >= 60)
+        plain = re.sub(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;]*m", "", text).replace("\r", "").splitlines()
+        assert all(len(line) <= columns and line == line.rstrip() for line in plain[2:])
+        assert any(line.endswith("src/parser.py") for line in plain)
+    bare = drawn(command, 80, project.path, NO_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", bare)
+    assert "\x1b" not in drawn(command, 80, project.path, TERM="dumb")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    asked = {
+        "bash": {"COMP_WORDS": "tosloc loc", "COMP_CWORD": "1"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "tosloc loc"},
+        "fish": {"_TYPER_COMPLETE_ARGS": "tosloc loc", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    environment = os.environ | asked | {"_TOSLOC_COMPLETE": f"complete_{shell}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tosloc"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "localize" in done.stdout, done.stderr
+
+
+# Clones that lack something
+
+
+@pytest.mark.slow
+def test_a_shallow_and_a_partial_clone_say_what_to_do(project, place, answered):
+    url = f"file://{project.path}"
+    project.git("config", "uploadpack.allowFilter", "true")
+    subprocess.run(["git", "clone", "-q", "--depth", "1", url, str(place / "shallow")], check=True)
+    [note] = [note for note in answered("bug.md", "--repo", place / "shallow")["notes"] if "shallow" in note]
+    assert "git fetch --unshallow" in note
+    assert "fetch-depth: 0" in note
+    clone = ["git", "clone", "-q", "--bare", "--filter=blob:none", url, str(place / "partial")]
+    subprocess.run(clone, check=True)
+    [note] = [note for note in answered("bug.md", "--repo", place / "partial")["notes"] if "partial" in note]
+    assert note.startswith("5 files could not be read from the repository; they are ranked by their paths alone")
+    command = note.rpartition(": ")[2].split()
+    subprocess.run([command[0], "-C", str(place / "partial"), *command[1:]], check=True)
+    assert not [note for note in answered("bug.md", "--repo", place / "partial")["notes"] if "partial" in note]
