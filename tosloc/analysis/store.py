@@ -18,6 +18,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -135,19 +136,25 @@ class FactStore:
             (blob, language, facts if isinstance(facts, PackedFacts) else pack_facts(facts))
             for blob, language, facts in batch
         ]
+        insert = (
+            f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO facts (maker, {_COLUMNS}, checksum)"
+            f" VALUES (?{', ?' * len(FactRow._fields)}, ?)"
+        )
         added = 0
-        with self._explained(), self._transaction():
-            fresh = self._intern(dict.fromkeys(term for _, _, facts in packed for term in facts.terms))
-            for blob, language, facts in packed:
-                numbers = [fresh[term] if term in fresh else self._numbers[term] for term in facts.terms]
-                row = facts.with_numbers(blob, np.array(numbers, dtype=np.int32))
-                kept = checksum(self._maker_checksum(language), stored_values(row))
-                added += self._database.execute(
-                    f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO facts (maker, {_COLUMNS}, checksum)"
-                    f" VALUES (?{', ?' * len(row)}, ?)",
-                    (self._own_maker(language), *row, kept),
-                ).rowcount
-        self._numbers.update(fresh)
+        fresh: dict[str, int] = {}
+        try:
+            with self._explained(), self._transaction():
+                fresh = self._intern(dict.fromkeys(chain.from_iterable(facts.terms for _, _, facts in packed)))
+                self._numbers.update(fresh)
+                for blob, language, facts in packed:
+                    numbers = map(self._numbers.__getitem__, facts.terms)
+                    row = facts.with_numbers(blob, np.fromiter(numbers, dtype=np.int32, count=len(facts.terms)))
+                    kept = checksum(self._maker_checksum(language), stored_values(row))
+                    added += self._database.execute(insert, (self._own_maker(language), *row, kept)).rowcount
+        except BaseException:
+            for term in fresh:
+                self._numbers.pop(term, None)
+            raise
         return added
 
     def load(
@@ -399,17 +406,18 @@ class FactStore:
     def _intern(self, terms: Iterable[str]) -> dict[str, int]:
         """Numbers of those terms that this object has not seen, given now to new ones. Within a transaction."""
         unknown = [term for term in terms if term not in self._numbers]
-        self._database.executemany("INSERT OR IGNORE INTO terms (term) VALUES (?)", ((term,) for term in unknown))
-        self._cover_terms()
-        found = dict(self._select("SELECT term, id FROM terms WHERE term IN", unknown))
+        self._database.executemany("INSERT OR IGNORE INTO terms (term) VALUES (?)", zip(unknown))
+        new = {term: number for number, term in self._cover_terms()}
+        old = [term for term in unknown if term not in new]
+        found = dict(self._select("SELECT term, id FROM terms WHERE term IN", old))
         # the one comes out of SQLite's index of the terms, the other out of the table
         known = dict(self._select("SELECT id, term FROM terms WHERE id IN", list(found.values())))
-        if len(found) < len(unknown) or any(known.get(number) != term for term, number in found.items()):
+        if len(found) < len(old) or any(known.get(number) != term for term, number in found.items()):
             raise self._damaged("its terms and their index differ")
-        return found
+        return {term: new[term] if term in new else found[term] for term in unknown}
 
-    def _cover_terms(self) -> None:
-        """Give the terms that have none yet a checksum, all together. Within a transaction."""
+    def _cover_terms(self) -> list[tuple[int, str]]:
+        """Give the terms that have none yet a checksum, all together, and return them. Within a transaction."""
         execute = self._database.execute
         [[covered]] = execute("SELECT coalesce(max(last), 0) FROM term_batches")
         rows = execute("SELECT id, term FROM terms WHERE id > ? ORDER BY id", (covered,)).fetchall()
@@ -417,6 +425,7 @@ class FactStore:
             if rows[-1][0] - rows[0][0] != len(rows) - 1:
                 raise self._damaged("terms are numbered wrongly")
             execute("INSERT INTO term_batches VALUES (?, ?, ?)", (rows[0][0], rows[-1][0], _checksum_of_terms(rows)))
+        return rows
 
     def _fetch_terms(self) -> None:
         """Bring ``_terms`` up to date with what any process has written. Raises StoreError when it is damaged."""

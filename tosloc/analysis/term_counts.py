@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,9 @@ CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
 """Lines that a chunk shares with the next one."""
 
-_FIELDS: Final = {name: number for number, name in enumerate(FIELDS)}
+_CODE, _COMMENT, _STRING, _METHOD, _TYPE, _FIELD = range(len(FIELDS))
+_KINDS: Final = {"comment": _COMMENT, "string": _STRING}
+_MARKS: Final = {_CODE: (), _COMMENT: (b"<", b"{@"), _STRING: (b"\\",)}
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _MARKUP = re.compile(
     r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
@@ -120,8 +122,9 @@ def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     pieces = _Pieces()
     of_texts = [pieces.add(text, count) for text, count in zip(texts, chunks.tolist(), strict=True)]
     numbers = np.fromiter(map(_lexicon.numbers.__getitem__, pieces.words), dtype=np.int64, count=len(pieces.words))
-    columns = (np.repeat(np.arange(len(texts)), of_texts), pieces.runs, pieces.fields)
-    files, runs, fields = (np.repeat(np.array(column, dtype=np.int64), pieces.sizes) for column in columns)
+    places = np.array(pieces.places, dtype=np.int64)
+    columns = (np.repeat(np.arange(len(texts)), of_texts), *np.divmod(places, len(FIELDS)))
+    files, runs, fields = (np.repeat(column, pieces.sizes) for column in columns)
     return _counted(numbers, files, runs, fields, chunks)
 
 
@@ -145,51 +148,52 @@ class _Pieces:
         self.words: list[str] = []
         self.sizes: list[int] = []
         """Words of each piece."""
-        self.runs: list[int] = []
-        """Of lines; 0 for declared names."""
-        self.fields: list[int] = []
+        self.places: list[int] = []
+        """Run of lines of each piece (0 for declared names) times the number of fields, and its field."""
 
     def add(self, text: SourceText, chunks: int) -> int:
         """Take a text apart; the number of its pieces."""
         before = len(self.sizes)
         source, outline = text.source, text.outline
         blanked = source.translate(_BLANKED).decode() if source.isascii() else None
+        marked_up = _marked_up(source)
         ends = _run_ends(source, chunks)
         run = 0
-        for start, stop, kind in _with_code(outline.spans, len(source)):
+        for start, stop, field in _with_code(outline.spans, len(source)):
             while start < stop:
                 while ends[run] <= start:
                     run += 1
-                end = min(stop, ends[run])
-                if blanked is None or (kind != "code" and _is_marked_up(source, start, end, kind)):
-                    found = words(_plain(source[start:end].decode("utf-8", "replace"), kind))
+                end = stop if stop <= ends[run] else ends[run]
+                marks = marked_up[field]
+                if blanked is None or (marks and any(source.find(mark, start, end) >= 0 for mark in marks)):
+                    found = words(_plain(source[start:end].decode("utf-8", "replace"), field))
                 else:
                     found = blanked[start:end].split()
-                if found:
-                    self._add(found, run, kind)
+                self.words += found
+                self.sizes.append(len(found))
+                self.places.append(run * len(FIELDS) + field)
                 start = end
-        for kind, names in (("method", outline.methods), ("type", outline.types), ("field", outline.fields)):
-            if names:
-                self._add(words(" ".join(names)), 0, kind)
+        for field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
+            found = words(" ".join(names))
+            self.words += found
+            self.sizes.append(len(found))
+            self.places.append(field)
         return len(self.sizes) - before
 
-    def _add(self, words: list[str], run: int, field: str) -> None:
-        self.words += words
-        self.sizes.append(len(words))
-        self.runs.append(run)
-        self.fields.append(_FIELDS[field])
 
-
-def _with_code(spans: Sequence[Span], size: int) -> Iterator[Span]:
-    """The spans that have words, with the code between them all."""
+def _with_code(spans: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
+    """Start, end and field of the spans that have words, and of the code between them all."""
+    found = []
     end = 0
-    for span in spans:
-        if end < span.start:
-            yield Span(end, span.start, "code")
-        if span.kind != "drop":
-            yield span
-        end = span.end
-    yield Span(end, size, "code")
+    for start, stop, kind in spans:
+        if end < start:
+            found.append((end, start, _CODE))
+        if kind != "drop":
+            found.append((start, stop, _KINDS[kind]))
+        end = stop
+    if end < size:
+        found.append((end, size, _CODE))
+    return found
 
 
 def _run_ends(source: bytes, chunks: int) -> list[int]:
@@ -201,18 +205,16 @@ def _run_ends(source: bytes, chunks: int) -> list[int]:
     return [*(newlines[first_lines - 1] + 1).tolist(), len(source)]
 
 
-def _is_marked_up(source: bytes, start: int, end: int, kind: str) -> bool:
-    """Whether a string may hold escapes, a comment markup."""
-    if kind == "string":
-        return source.find(b"\\", start, end) >= 0
-    return source.find(b"<", start, end) >= 0 or source.find(b"{@", start, end) >= 0
+def _marked_up(source: bytes) -> dict[int, tuple[bytes, ...]]:
+    """Field -> what a piece of it that is more than words holds; nothing where no piece of the text can."""
+    return {field: tuple(mark for mark in marks if mark in source) for field, marks in _MARKS.items()}
 
 
-def _plain(text: str, kind: str) -> str:
+def _plain(text: str, field: int) -> str:
     """A string without its escapes, a comment without its markup."""
-    if kind == "string":
+    if field == _STRING:
         return _ESCAPE.sub(" ", text)
-    return _MARKUP.sub(" ", text) if kind == "comment" else text
+    return _MARKUP.sub(" ", text) if field == _COMMENT else text
 
 
 def _counted(
@@ -233,10 +235,10 @@ def _counted(
 
     used = np.zeros(len(_lexicon.terms), dtype=bool)
     used[terms] = True
-    names = sorted((_lexicon.terms[number], number) for number in np.flatnonzero(used).tolist())
-    V = len(names)
+    in_order = sorted(np.flatnonzero(used).tolist(), key=_lexicon.terms.__getitem__)
+    V = len(in_order)
     rank = np.zeros(len(used), dtype=np.int64)
-    rank[[number for _, number in names]] = np.arange(V)
+    rank[in_order] = np.arange(V)
     ranks = rank[terms]
 
     pair_of = np.zeros(len(chunks) * V, dtype=bool)
@@ -262,14 +264,16 @@ def _counted(
     chunk_starts = np.searchsorted(posting_chunks, np.arange(int(chunks.sum()) + 1))
 
     found = []
-    ranked = pairs % max(V, 1)
+    terms_of_pairs = [
+        _lexicon.terms[number] for number in np.array(in_order, dtype=np.int64)[pairs % max(V, 1)].tolist()
+    ]
     for file, chunk in enumerate(first_chunks.tolist()):
         own = slice(*starts[file : file + 2].tolist())
         bounds = chunk_starts[chunk : chunk + int(chunks[file]) + 1]
         part = slice(int(bounds[0]), int(bounds[-1]))
         found.append(
             TermCounts(
-                terms=[names[number][0] for number in ranked[own].tolist()],
+                terms=terms_of_pairs[own],
                 counts=counts[own],
                 chunk_starts=bounds - bounds[0],
                 chunk_terms=(posting_pairs[part] - own.start).astype(np.int32),
