@@ -295,8 +295,8 @@ class Bench:
                 in_turns(
                     [
                         lambda terms=query: reference(terms),  # type: ignore[misc]
-                        lambda report=report: self.default.answer(report, version),  # type: ignore[misc]
-                        lambda report=report: paper.answer(report, version),  # type: ignore[misc]
+                        lambda report=report: self.default.localization(report, version),  # type: ignore[misc]
+                        lambda report=report: paper.localization(report, version),  # type: ignore[misc]
                     ]
                 )
                 for report, query in zip(self.reports, questions, strict=True)
@@ -379,7 +379,7 @@ class Bench:
         times = np.array(
             [
                 in_turns(
-                    [lambda r=report, g=version: self.default.answer(r, g) for version in versions]  # type: ignore[misc]
+                    [lambda r=report, g=version: self.default.localization(r, g) for version in versions]  # type: ignore[misc]
                 )
                 for report in self.reports
             ]
@@ -439,13 +439,13 @@ class Bench:
         version = replace(whole, reranking=whole.for_reranking())
         say(f"ranking {len(self.reports)} reports by both stages of {checkpoint}, {ROUNDS} times")
         for report in self.reports:
-            learned.answer(report, version)
+            learned.localization(report, version)
         times = np.array(
             [
                 in_turns(
                     [
-                        lambda r=report: learned.answer(r, whole),  # type: ignore[misc]
-                        lambda r=report: learned.answer(r, version),  # type: ignore[misc]
+                        lambda r=report: learned.localization(r, whole),  # type: ignore[misc]
+                        lambda r=report: learned.localization(r, version),  # type: ignore[misc]
                     ]
                 )
                 for report in self.reports
@@ -481,14 +481,16 @@ class Bench:
         reports, settings, device = self.reports[:READ_AGAIN], models.settings, torch.device("cpu")
         both = Localizer.default()
         both.reranker_ = EncoderReranker(models)
-        version = replace(self.whole, reranking=self.whole.for_reranking(self.repo, self.work / "vectors.sqlite"))
+        version = replace(
+            self.whole, reranking=self.whole.for_reranking(texts_of(self.repo), self.work / "vectors.sqlite")
+        )
         say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
         warm(both, version, reports)
         words = models.report.words
         tokens = [words.marked(words.tokens([report_text(report)])[0], settings.report_tokens) for report in reports]
 
         def reference(report: BugReport, one: IntArray) -> object:
-            return self.default.answer(report, self.whole), encode(models.report, [one], device)
+            return self.default.localization(report, self.whole), encode(models.report, [one], device)
 
         say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
         times = np.array(
@@ -496,7 +498,7 @@ class Bench:
                 in_turns(
                     [
                         lambda r=report, q=one: reference(r, q),  # type: ignore[misc]
-                        lambda r=report: both.answer(r, version),  # type: ignore[misc]
+                        lambda r=report: both.localization(r, version),  # type: ignore[misc]
                     ]
                 )
                 for report, one in zip(reports, tokens, strict=True)
@@ -632,7 +634,7 @@ def alone(code: str, *arguments: str) -> dict[str, Any]:
 def warm(ranker: Localizer, version: OpenVersion, reports: Sequence[BugReport]) -> None:
     """Ask until all that is made once for many questions is made."""
     for report in reports[:3]:
-        ranker.answer(report, version)
+        ranker.localization(report, version)
 
 
 def localizer(stage: StageOne) -> Localizer:

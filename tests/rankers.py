@@ -166,7 +166,7 @@ def opened(world: World, name: str, version: str) -> Answer:
     snapshot = world.experiment.indexed.snapshot(version)
     if name in SYSTEMS:
         return lambda report: baseline(world, name).rank(report, snapshot)
-    made = localizer(world, name).open(world.experiment.indexed, version)
+    made = localizer(world, name).open_version(world.experiment.indexed, version)
     return lambda report: made.rank(report, snapshot)
 
 

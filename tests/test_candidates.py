@@ -128,7 +128,7 @@ def test_a_user_s_report_gives_the_candidates_of_training(experiment, tables) ->
     localizer = Localizer(experiment.config)
     localizer.stage_one_ = STAGE
     for one in labelled_candidates(experiment, tables).candidates("validation", 5):
-        version = localizer.open(experiment.indexed, one.version).version_
+        version = localizer.open_version(experiment.indexed, one.version).version_
         context = QueryContext(Query(one.report), version.index, version.history.as_of(one.opened))
         asked = candidates_of_answer(StageOneAnswer.of(context, STAGE), 5)
         assert (asked.paths, asked.blobs, asked.version) == (one.paths, one.blobs, one.version)

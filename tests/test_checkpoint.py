@@ -64,7 +64,7 @@ def test_one_with_term_vectors_exists_and_loads_no_torch() -> None:
 def test_it_carries_a_version_and_answers_from_it(folder: Path) -> None:
     localizer = Localizer.load(folder)
     assert localizer.version_ is not None
-    answer = localizer.localize(REPORT)
+    answer = localizer.localization(REPORT)
     assert len(answer.ranking) == len(localizer.version_.snapshot)
     assert len(answer.top(3)) == 3
 
@@ -82,7 +82,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
     with Repository(project.git.path) as repo:
         opened = IndexedRepository(repo, project.store, (".java",), 1)
-        localizer.open(opened)
+        localizer.open_version(opened)
         opened.close()
     localizer.save(project.folder / "made")
     return project.folder / "made"
@@ -234,7 +234,7 @@ def test_no_damage_of_any_file_is_more_than_a_sentence(made: Path, tmp_path: Pat
     """The term reranker's files among them: those of the checkpoint that is shipped."""
 
     def use(folder: Path) -> str:
-        answer = Localizer.load(folder).localize(REPORT)
+        answer = Localizer.load(folder).localization(REPORT)
         answer.top(5)
         return "answered"
 

@@ -169,6 +169,6 @@ def test_its_own_label_is_no_evidence(ranker: str, world: World, fixed: str) -> 
 
 @pytest.mark.parametrize("name", [*rankers.STAGES, *rankers.BOTH])
 def test_only_an_open_version_is_ranked(world: World, name: str) -> None:
-    localizer = rankers.localizer(world, name).open(world.experiment.indexed, world.newest)
+    localizer = rankers.localizer(world, name).open_version(world.experiment.indexed, world.newest)
     with pytest.raises(Exception, match="is not open"):
         localizer.rank(report_of("usual"), world.experiment.indexed.snapshot(world.project.git.made[2]))

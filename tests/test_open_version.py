@@ -89,8 +89,8 @@ CASES = ("1002", "1010", "1017", "1029", "2000", "2001", "2002", "2003")
 def test_the_same_features_and_ranking_as_in_training(experiment, extracted, identity):
     case = next(case for case in experiment.dataset.cases if case.report.id == identity)
     table = extracted[identity]
-    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
-    answer = localizer.answer(case.report, localizer.version_)
+    localizer = localizer_of(experiment).open_version(experiment.indexed, case.version)
+    answer = localizer.localization(case.report, localizer.version_)
     names = experiment.indexed.repo.path_names.names
     assert [names[number] for number in table.path_ids] == list(answer.stage_one.context.version.text.snapshot.paths)
     for place, name in enumerate(features.ALL):
@@ -109,10 +109,10 @@ def test_the_example_is_not_trivial(extracted):
 
 def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
     case = experiment.dataset.cases[-1]
-    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
-    answer = localizer.localize(case.report)
+    localizer = localizer_of(experiment).open_version(experiment.indexed, case.version)
+    answer = localizer.localization(case.report)
     localizer.save(tmp_path / "checkpoint")
-    carried = Localizer.load(tmp_path / "checkpoint").localize(case.report)
+    carried = Localizer.load(tmp_path / "checkpoint").localization(case.report)
     assert carried.ranking == answer.ranking
     # what a commit says of itself is read from the repository
     assert [toy.pointers(hit) for hit in carried.top(9)] == [toy.pointers(hit) for hit in answer.top(9)]
@@ -122,16 +122,16 @@ def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
 def test_asked_again_and_again(experiment):
     """From the third report on, joined texts are kept: the answer stays the same to the last bit."""
     case = experiment.dataset.cases[-1]
-    localizer = localizer_of(experiment).open(experiment.indexed, case.version)
-    answers = [localizer.localize(case.report).ranking for _ in range(4)]
+    localizer = localizer_of(experiment).open_version(experiment.indexed, case.version)
+    answers = [localizer.localization(case.report).ranking for _ in range(4)]
     assert all(answer == answers[0] for answer in answers)
 
 
 def test_a_report_without_a_date_is_asked_when_the_version_was_new(experiment):
     case = experiment.dataset.cases[-1]
-    version = localizer_of(experiment).open(experiment.indexed, case.version).version_
-    undated = localizer_of(experiment).answer(replace(case.report, opened=None), version)
-    dated = localizer_of(experiment).answer(replace(case.report, opened=version.newest), version)
+    version = localizer_of(experiment).open_version(experiment.indexed, case.version).version_
+    undated = localizer_of(experiment).localization(replace(case.report, opened=None), version)
+    dated = localizer_of(experiment).localization(replace(case.report, opened=version.newest), version)
     assert undated.ranking == dated.ranking
     assert undated.scores.tobytes() == dated.scores.tobytes()
     assert [note for note in undated.notes if f"opened at {version.newest:%Y-%m-%d}" in note]
@@ -152,8 +152,8 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
             random.Random(seed).shuffle(files)
             for start in range(0, len(files), 7):
                 build(project.git.path, indexed.store, files[start : start + 7], jobs=1)
-            localizer = localizer_of(experiment).open(indexed, case.version)
-            answer = localizer.answer(case.report, localizer.version_)
+            localizer = localizer_of(experiment).open_version(indexed, case.version)
+            answer = localizer.localization(case.report, localizer.version_)
             answers.add((answer.ranking.paths, answer.scores.tobytes(), str(answer.top(9))))
             indexed.close()
     assert len(answers) == 1

@@ -13,8 +13,10 @@ from typing import Any
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
+from tosloc.data.git import Repository
 from tosloc.evaluation import read_run
-from tosloc.records import Case, Hit
+from tosloc.localizer import Localization, Localizer
+from tosloc.records import BugReport, Case, Hit
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -80,6 +82,17 @@ def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Con
         "stage_one": {**SMALL, **stage_one},
     }
     return Config.of(values, "toy")
+
+
+def ask(
+    localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD", store: Path | None = None
+) -> Localization:
+    """Every file of a version of a repository, ranked for a report."""
+    indexed = localizer.indexed(repo, store)
+    try:
+        return localizer.open_version(indexed, revision).localization(report)
+    finally:
+        indexed.close()
 
 
 def path_of(theme: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -19,30 +22,50 @@ from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.calibration import UNFITTED
 from tosloc.calibration import shares as shares_of
 from tosloc.candidates import candidates_of_answer, final_scores
+from tosloc.data import git_files
 from tosloc.data.clones import clone_notes
 from tosloc.data.git import Repository, decode
-from tosloc.data.path_filter import Chosen
+from tosloc.data.path_filter import Chosen, PathFilter
+from tosloc.data.reports import read_report
 from tosloc.data.web import WebPages
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus
+from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
+from tosloc.index.live import OPEN_VERSIONS, LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
-from tosloc.records import BoolArray, BugReport, FloatArray, Hit, Names, Progress, Ranking, Reason, Snapshot, silent
+from tosloc.records import (
+    BoolArray,
+    BugReport,
+    FloatArray,
+    Function,
+    Hit,
+    Names,
+    Progress,
+    Ranking,
+    Reason,
+    Snapshot,
+    silent,
+)
 from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.reasons import Sources
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from tosloc.analysis.function_rows import FunctionFacts
     from tosloc.config import Config
     from tosloc.retrieval.fitting import Choice
 
+FunctionSource: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Sequence[FunctionFacts]]"
+"""(path, blob) of files -> the functions of each."""
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 """Seconds since 1970: no commit's clock is believed beyond."""
 MAX_FILES: Final = 30
@@ -61,6 +84,9 @@ class OpenVersion:
     """What a reranker reads; None where stage one is alone."""
     sources: Sources = field(default_factory=Sources)
     """What reasons read of the repository; nothing of a version that a checkpoint carries."""
+    functions: FunctionSource | None = None
+    """Where functions of files come from; None of a version that a checkpoint carries."""
+    _chosen: dict[PathFilter, Chosen] = field(default_factory=dict)
 
     @classmethod
     def of(cls, prepared: PreparedVersion, notes: tuple[str, ...] = (), history: HistoryIndex | None = None) -> Self:
@@ -75,13 +101,21 @@ class OpenVersion:
         """
         return time_of_seconds(min(max(self.snapshot.committed_at, 0), LATEST) + 1)
 
-    def for_reranking(self, repo: Repository | None = None, vectors: Path | None = None) -> RerankingContext:
-        """What a reranker may read of the version; without a repository no texts."""
+    def choose(self, wanted: PathFilter) -> Chosen:
+        """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
+        found = self._chosen.get(wanted)
+        if found is None:
+            found = wanted.choose(self.snapshot.paths)
+            self._chosen = {wanted: found}
+        return found
+
+    def for_reranking(self, texts: TextSource | None = None, vectors: Path | None = None) -> RerankingContext:
+        """What a reranker may read of the version."""
         return RerankingContext(
             facts_in_corpus(self.index.text.corpus),
             self.history,
             len(self.index.paths.table),
-            texts=None if repo is None else texts_of(repo),
+            texts=texts,
             vectors=vectors,
         )
 
@@ -91,12 +125,12 @@ def time_of_seconds(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def texts_of(repo: Repository) -> TextSource:
+def texts_of(repo: Repository | LiveRepository) -> TextSource:
     """Texts of a repository's blobs."""
     return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
 
 
-def sources_of(repo: Repository) -> Sources:
+def sources_of(repo: Repository | LiveRepository) -> Sources:
     """What reasons may read of a repository; its remote is looked up when a commit is first told."""
 
     @cache
@@ -128,15 +162,20 @@ class Localization:
     """Where one was asked."""
     reranked: Reranked | None = None
     """Its answer, where it had one."""
-    sources: Sources = field(default_factory=Sources)
-    """What reasons may read beside the facts."""
     temperature: float = UNFITTED
     """Of the softmax that makes shares of scores."""
+    version: OpenVersion | None = None
+    """What functions and reasons are read from beside the facts."""
 
     def answer(
-        self, number: int, chosen: Chosen | None = None, repository: Path | None = None, seconds: float = 0.0
+        self,
+        number: int,
+        chosen: Chosen | None = None,
+        repository: Path | None = None,
+        seconds: float = 0.0,
+        functions: int = 0,
     ) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons."""
+        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons and functions."""
         context = self.stage_one.context
         snapshot = context.version.text.snapshot
         kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
@@ -146,30 +185,39 @@ class Localization:
             time_of_seconds(snapshot.committed_at),
             context.query.report,
             Searched(int(kept.sum()), 0 if chosen is None else chosen.hidden_tests),
-            tuple(self._hits(number, kept)),
+            tuple(self._hits(number, kept, functions)),
             self.notes if chosen is None else (*self.notes, *chosen.notes),
             seconds,
         )
-
-    @property
-    def ranked_paths(self) -> Sequence[str]:
-        """(F,) all files, in path order."""
-        return self.stage_one.context.version.text.snapshot.paths
 
     def top(self, number: int) -> list[Hit]:
         """The first files with their reasons, tests among them."""
         return list(self.answer(number).hits)
 
-    def _hits(self, number: int, kept: BoolArray) -> Iterator[Hit]:
+    def _hits(self, number: int, kept: BoolArray, functions: int) -> Iterator[Hit]:
         order = np.argsort(-self.scores, kind="stable")
         shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
         places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
         paths = self.stage_one.context.version.text.snapshot.paths
         shown = [file for _, file in places[:number]]
         said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
-        reasons = self.stage_one.explainer.why(shown, self.sources, said)
-        for rank, (file, why) in enumerate(zip(shown, reasons, strict=True), start=1):
-            yield Hit(rank, paths[file], round(float(self.scores[file]), 6), round(float(shares[file]), 6), why=why)
+        sources = Sources() if self.version is None else self.version.sources
+        reasons = self.stage_one.explainer.why(shown, sources, said)
+        scored = self._functions(shown) if functions else [()] * len(shown)
+        for rank, (file, why, found) in enumerate(zip(shown, reasons, scored, strict=True), start=1):
+            score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
+            yield Hit(rank, paths[file], score, share, found[:functions], why)
+
+    def _functions(self, files: Sequence[int]) -> Sequence[tuple[Function, ...]]:
+        """Of each of some files all functions, best first; none where they cannot be read."""
+        if self.version is None or self.version.functions is None or not files:
+            return [()] * len(files)
+        from tosloc.retrieval.functions import score_functions  # which loads a parser
+
+        snapshot = self.version.snapshot
+        facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
+        context = self.stage_one.context
+        return score_functions(context.query, context.version, files, self.scores, facts)
 
     def _moved(self, file: int, place: int) -> Reason | None:
         """What the reranker says of a file that it has lifted to this place."""
@@ -197,6 +245,10 @@ class Localizer:
         self.reports_: tuple[Documents, tuple[str, ...]] | None = None
         """Fixed reports that training knew, with the paths that their numbers mean."""
         self.version_: OpenVersion | None = None
+        """The version that was opened last, or that a checkpoint carries along."""
+        self._live: LiveRepository | None = None
+        self._versions: dict[str, OpenVersion] = {}
+        self._reranking = Lock()
         self.provenance_: dict[str, Any] = {}
 
     @property
@@ -226,54 +278,93 @@ class Localizer:
 
     # Localizing
 
-    def open(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
-        """Get ready to localize in a version: make missing facts, read the history, keep both in memory."""
-        max_files = MAX_FILES if self._config is None else self.config.history.max_files
-        prepared = indexed.prepared(revision, max_files, progress)
-        history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
-        notes = tuple(clone_notes(indexed.repo, prepared.missing, len(history.reports)))
-        version = OpenVersion.of(prepared, notes, history)
-        if self.reranker_ is not None:
-            version.reranking = version.for_reranking(indexed.repo, vectors_path(indexed.store_path))
-        version.sources = sources_of(indexed.repo)
-        self.version_ = version
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        commit: str | None = "HEAD",
+        store: Path | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
+
+        ``path`` is a folder of the repository, or a bare one; the weights are the shipped ones, or those of a
+        ``checkpoint``; ``commit`` is made ready now (None: nothing is), others when they are asked for. Facts are
+        kept in the file ``store``, by default in the user's cache. Several threads may ask at the same time. Raises
+        RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds no source
+        file.
+
+        >>> localizer = Localizer.open(shop())
+        >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
+        >>> for hit in answer.top(5):
+        ...     print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions])
+        1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5', 'Cart:1-9']
+        2 shop/bill.py ['total:4-6']
+        >>> answer.hits[0].why[0].text
+        'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
+        >>> localizer.close()
+        """
+        localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
+        repo = Repository(git_files.containing(Path(path).expanduser().absolute()))
+        localizer._live = LiveRepository(localizer.indexed(repo, store), localizer._max_files)
+        localizer.version_ = None if commit is None else localizer._opened(commit, progress)
+        return localizer
+
+    def close(self) -> None:
+        """End what ``open`` began; the localizer cannot be asked of that repository afterwards."""
+        if self._live is not None:
+            self._live.close()
+            self._versions = {}
+
+    def __enter__(self) -> Self:
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def localize(
         self,
-        report: BugReport,
-        repo: Repository | None = None,
-        revision: str = "HEAD",
-        store_path: Path | None = None,
+        report: BugReport | str,
+        *,
+        commit: str = "HEAD",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tests: bool = False,
+        top: int = 10,
+        functions: int = 3,
         progress: Progress = silent,
-    ) -> Localization:
-        """Rank every file of a version for a report, with reasons; without a repository, of the version carried along.
+    ) -> Answer:
+        """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
-        Raises ToslocError when neither a repository nor a carried version is there.
+        They are those of the version that ``commit`` names now: what is new since the last question is read first. Of a
+        localizer that was loaded with a version, they are that version's. ``include`` and ``exclude`` are globs as
+        ``.gitignore`` has them; test files are left out unless ``tests``. At most ``top`` files, each with at most that
+        many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
+        that matches nothing, for a version without source files, and after ``close``.
         """
-        if repo is not None:
-            indexed = self._indexed(repo, store_path)
-            try:
-                self.open(indexed, revision, progress)
-            finally:
-                indexed.close()
-        if self.version_ is None:
-            raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
-        return self.answer(report, self.version_)
+        started = time.perf_counter()
+        asked = read_report(StringIO(report)) if isinstance(report, str) else report
+        version = self._opened(commit, progress) if self._live is not None else self._carried()
+        found = self.localization(asked, version)
+        chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
+        path = None if self._live is None else self._live.path
+        answer = found.answer(top, chosen, path, functions=functions)
+        return replace(answer, seconds=time.perf_counter() - started)
 
-    def sources(self, repo: Repository, revision: str = "HEAD") -> Snapshot:
-        """The files that a version would be searched in; nothing is made of them. Raises UnknownCommit, ToslocError."""
-        return self._indexed(repo, None).sources(revision)
+    def files(self, commit: str = "HEAD") -> Sequence[str]:
+        """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
+        return self._carried().snapshot.paths if self._live is None else self._live.files(commit).paths
 
-    def _indexed(self, repo: Repository, store_path: Path | None) -> IndexedRepository:
-        # shipped weights serve any language, a learned checkpoint the files that it learned on
-        suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
-        jobs = -1 if self._config is None else self.config.run.jobs
-        lizard = self._config is not None and self.config.stage_one.lizard
-        return IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
+    def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
+        """Every file of a version ranked for a report: a function of both, and of no clock.
 
-    def answer(self, report: BugReport, version: OpenVersion) -> Localization:
-        """Rank the files of a version that is ready: a function of both, and of no clock."""
+        Without a ``version`` it is the one that was opened last, or that a checkpoint carries along.
+        """
+        version = version or self._carried()
         notes = version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
@@ -283,20 +374,80 @@ class Localizer:
         scores, reranked = first.scores, None
         reranker = None if version.reranking is None else self.reranker_
         if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
+            with self._reranking:
+                candidates = [candidates_of_answer(first, reranker.depth)]
+                [reranked] = reranker.rerank(candidates, version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
         ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
-        return Localization(ranking, first, scores, notes, reranker, reranked, version.sources, self.temperature)
+        return Localization(ranking, first, scores, notes, reranker, reranked, self.temperature, version)
 
     def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
         if self.version_ is None or self.version_.snapshot.commit != version.commit:
-            raise ToslocError(f"version {version.commit[:12]} is not open; call open(indexed, revision) first")
-        return self.answer(report, self.version_).ranking
+            raise ToslocError(f"version {version.commit[:12]} is not open; call open_version(indexed, revision) first")
+        return self.localization(report, self.version_).ranking
+
+    def indexed(self, repo: Repository, store_path: Path | None = None) -> IndexedRepository:
+        """A repository with the files that these weights are for, and where its facts are kept."""
+        # shipped weights serve any language, a learned checkpoint the files that it learned on
+        suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
+        jobs = -1 if self._config is None else self.config.run.jobs
+        lizard = self._config is not None and self.config.stage_one.lizard
+        return IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
+
+    def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
+        """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
+        prepared = indexed.prepared(revision, self._max_files, progress)
+        self.version_ = self._ready(prepared, indexed, indexed.repo)
+        return self
+
+    @property
+    def commit(self) -> str:
+        """Full id of the version that was opened last, or that a checkpoint carries. Raises ToslocError without one."""
+        return self._carried().snapshot.commit
+
+    @property
+    def repository(self) -> LiveRepository | None:
+        """What ``open`` opened; None without."""
+        return self._live
+
+    @property
+    def _max_files(self) -> int:
+        return MAX_FILES if self._config is None else self.config.history.max_files
+
+    def _carried(self) -> OpenVersion:
+        if self.version_ is None:
+            raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
+        return self.version_
+
+    def _opened(self, commit: str, progress: Progress) -> OpenVersion:
+        """The version of the live repository that a revision names now."""
+        assert self._live is not None
+        live = self._live
+        prepared = live.version(commit, progress)
+        # read once, replaced as a whole: other threads ask at the same time, and the same twice does no harm
+        found = self._versions.get(prepared.snapshot.commit)
+        if found is None or found.index is not prepared.index:
+            found = self._ready(prepared, live.indexed, live)
+            self._versions = dict([*self._versions.items(), (prepared.snapshot.commit, found)][-OPEN_VERSIONS:])
+        return found
+
+    def _ready(
+        self, prepared: PreparedVersion, indexed: IndexedRepository, repo: Repository | LiveRepository
+    ) -> OpenVersion:
+        """A prepared version with what these weights have beside it."""
+        history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
+        notes = tuple(clone_notes(indexed.repo, prepared.missing, len(history.reports)))
+        version = OpenVersion.of(prepared, notes, history)
+        if self.reranker_ is not None:
+            version.reranking = version.for_reranking(texts_of(repo), vectors_path(indexed.store_path))
+        version.sources = sources_of(repo)
+        version.functions = partial(_functions_of, repo, indexed.store_path, indexed.suffixes)
+        return version
 
     # Keeping
 
@@ -354,6 +505,14 @@ class Localizer:
         localizer.stage_one_, localizer.temperature_ = checkpoint.shipped()
         localizer.provenance_ = {"shipped": True}
         return localizer
+
+
+def _functions_of(
+    repo: Repository | LiveRepository, store_path: Path, suffixes: frozenset[str], files: Sequence[tuple[str, str]]
+) -> Sequence[FunctionFacts]:
+    from tosloc.index.function_facts import functions_of_files  # which loads a parser
+
+    return functions_of_files(repo, store_path, [(blob, suffix_of(path, suffixes)) for path, blob in files])
 
 
 def _of_this_machine(config: Config) -> Config:

@@ -91,7 +91,7 @@ def train(
         )
         if carry:
             newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
-            localizer.open(experiment.indexed, newest, progress)
+            localizer.open_version(experiment.indexed, newest, progress)
         training.save()
     if keep_features:
         write_listing(folder / "work", names, tables.blocks)

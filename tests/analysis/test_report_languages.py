@@ -108,5 +108,5 @@ def test_a_training_takes_the_languages_of_the_fixed_files_and_its_checkpoint_re
     assert {len(searched.files(version)) for version in searched.versions} == {7}
     with Repository(project.git.path) as repo:
         question = BugReport("1", "openParser fails", "", None)
-        answer = Localizer.load(tmp_path / "both").localize(question, repo, store_path=project.store)
+        answer = toy.ask(Localizer.load(tmp_path / "both"), question, repo, store=project.store)
     assert sorted(path for path in answer.ranking.paths if not path.endswith(".py")) == ["build.sh"]

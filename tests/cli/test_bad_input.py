@@ -40,7 +40,7 @@ def checkpoint(project: toy.Toy) -> Path:
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
         opened = IndexedRepository(repo, project.store, (".java",), 1)
-        localizer.open(opened)
+        localizer.open_version(opened)
         opened.close()
     localizer.save(project.folder / "checkpoint")
     return project.folder / "checkpoint"

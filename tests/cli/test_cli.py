@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -29,20 +29,6 @@ LONG = "java/org/apache/catalina/core/deeply/nested/packages/of/a/large/project/
 
 
 @dataclass
-class Result:
-    hits: list[Hit]
-    notes: tuple[str, ...] = ()
-    ranked_paths: tuple[str, ...] = ("A.java", "B.java", "tests/T.java")
-
-    def answer(self, number: int, chosen: Any = None, repository: Path | None = None) -> Answer:
-        when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
-        report = BugReport("bug", "Context does not start", "", None)
-        hits = tuple(self.hits[:number])
-        searched = Searched(int(chosen.kept.sum()), chosen.hidden_tests)
-        return Answer("there", "c" * 40, when, report, searched, hits, self.notes)
-
-
-@dataclass
 class Built:
     files: int
     seconds: float
@@ -50,14 +36,24 @@ class Built:
 
 @dataclass
 class FakeLocalizer:
-    result: Result
-    version_: Any = None
+    hits: list[Hit]
+    notes: tuple[str, ...] = ()
     asked: list[dict[str, Any]] = field(default_factory=list)
+    version_: Any = None
+    repository = None
 
-    def localize(self, report: BugReport, repo: Any, revision: str, store_path: Any, progress: Any) -> Result:
-        self.asked.append({"report": report, "repo": repo, "revision": revision, "store_path": store_path})
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def localize(self, report: BugReport, *, top: int, progress: Any, **options: Any) -> Answer:
+        self.asked.append({"report": report, **options})
         progress("ranking", 1, 1)
-        return self.result
+        when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
+        asked = BugReport("bug", "Context does not start", "", None)
+        return Answer("there", "c" * 40, when, asked, Searched(2, 1), tuple(self.hits[:top]), self.notes)
 
 
 HITS = [
@@ -69,24 +65,22 @@ HITS = [
 
 @pytest.fixture
 def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
-    fake = FakeLocalizer(Result(HITS, ("no word of the report occurs in the files",)))
-    loaded: list[Any] = []
+    fake = FakeLocalizer(HITS, ("no word of the report occurs in the files",))
 
     class Localizer:
         @staticmethod
         def load(folder: Path) -> FakeLocalizer:
-            loaded.append(folder)
+            fake.asked.append({"loaded": folder})
             return fake
 
         @staticmethod
-        def default() -> FakeLocalizer:
-            loaded.append("default")
+        def open(path: Path, checkpoint: Path | None, **options: Any) -> FakeLocalizer:
+            fake.asked.append({"opened": path, "checkpoint": checkpoint, **options})
             return fake
 
     module = types.ModuleType("tosloc.localizer")
     module.Localizer = Localizer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tosloc.localizer", module)
-    fake.asked.append({"loaded": loaded})
     return fake
 
 
@@ -150,10 +144,10 @@ def test_localize_prints_exactly_an_answer(
         "notes": ["no word of the report occurs in the files"],
     }
     assert printed.err == "tosloc: no word of the report occurs in the files\n"
-    asked = localizer.asked[-1]
-    assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("Context does not start", "HEAD", None)
-    assert asked["repo"].path == repository.path
-    assert localizer.asked[0] == {"loaded": ["default"]}
+    opened, asked = localizer.asked
+    assert opened == {"opened": repository.path, "checkpoint": None, "commit": None, "store": None}
+    assert asked.pop("report").summary == "Context does not start"
+    assert asked == {"commit": "HEAD", "include": (), "exclude": (), "tests": False, "functions": 3}
 
 
 def test_when_the_report_was_opened_can_be_stated(
@@ -161,7 +155,8 @@ def test_when_the_report_was_opened_can_be_stated(
 ) -> None:
     arguments = ["localize", "--repo", str(repository.path), "--report", str(report)]
     assert main(arguments) == main([*arguments, "--opened", "2014-01-15 07:30"]) == 0
-    assert [asked["report"].opened for asked in localizer.asked[1:]] == [None, datetime(2014, 1, 15, 7, 30, tzinfo=UTC)]
+    opened = [asked["report"].opened for asked in localizer.asked[1::2]]
+    assert opened == [None, datetime(2014, 1, 15, 7, 30, tzinfo=UTC)]
     assert main([*arguments, "--opened", "soon"]) == 2
     assert "--opened: 'soon' is no time" in capsys.readouterr().err
 
@@ -179,18 +174,19 @@ def test_localize_table_keeps_paths_whole_and_controls_out(
         "    first frame of the trace",
     ]
     assert lines[5:] == ["2   10%  caf\\xe9/[bold]\\x1b.java", "3    0%  C.java"]
-    assert localizer.asked[0] == {"loaded": [Path("my/checkpoint")]}
-    assert localizer.asked[-1]["repo"] is None
+    assert localizer.asked[0] == {"loaded": Path("my/checkpoint")}
+    assert len(localizer.asked) == 2
 
 
 def test_a_report_from_standard_input(
     localizer: FakeLocalizer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"NPE in Valve\n")))
-    localizer.version_ = "carried"
-    assert main(["localize", "--checkpoint", "c", "--report", "-", "--commit", "v1", "--store", "s.db"]) == 0
-    asked = localizer.asked[-1]
-    assert (asked["report"].summary, asked["revision"], asked["store_path"]) == ("NPE in Valve", "v1", Path("s.db"))
+    arguments = ["localize", "--repo", "/r", "--checkpoint", "c", "--report", "-", "--commit", "v1", "--store", "s.db"]
+    assert main(arguments) == 0
+    opened, asked = localizer.asked
+    assert opened == {"opened": Path("/r"), "checkpoint": Path("c"), "commit": None, "store": Path("s.db")}
+    assert (asked["report"].summary, asked["commit"]) == ("NPE in Valve", "v1")
 
 
 def test_without_repository_and_checkpoint_the_current_folder_is_searched(
@@ -198,7 +194,7 @@ def test_without_repository_and_checkpoint_the_current_folder_is_searched(
 ) -> None:
     monkeypatch.chdir(repository.path)
     assert main(["localize", "--report", str(report)]) == 0
-    assert localizer.asked[-1]["repo"].path == repository.path
+    assert localizer.asked[0]["opened"] == repository.path
 
 
 def test_train_calls_the_experiment_and_prints_validation(

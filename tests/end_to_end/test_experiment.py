@@ -98,15 +98,15 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
 
 
 def test_localizing_with_and_without_the_repository(out, project):
-    carried = Localizer.load(out).localize(REPORT)
+    carried = Localizer.load(out).localization(REPORT)
     assert carried.ranking.paths[0] == toy.path_of("Violin")
     newest = project.git.made[-2]  # before the last fix
     with Repository(project.git.path) as repo:
-        asked = Localizer.load(out / "checkpoint").localize(REPORT, repo, newest, project.store)
+        asked = toy.ask(Localizer.load(out / "checkpoint"), REPORT, repo, newest, project.store)
         assert asked.ranking == carried.ranking
         # what a commit says of itself is read from the repository
         assert [toy.pointers(hit) for hit in asked.top(5)] == [toy.pointers(hit) for hit in carried.top(5)]
-        head = Localizer.load(out).localize(REPORT, repo, store_path=project.store)
+        head = toy.ask(Localizer.load(out), REPORT, repo, store=project.store)
         assert head.ranking.paths[0] == toy.path_of("Violin")
     top = carried.top(3)
     assert [hit.rank for hit in top] == [1, 2, 3]
@@ -122,7 +122,7 @@ def test_saving_and_loading_change_nothing(out, project, tmp_path):
             assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes(), path.name
     second = Localizer.load(tmp_path / "copy")
     assert second.stage_one.weights.tolist() == first.stage_one.weights.tolist()
-    assert second.localize(REPORT).ranking == first.localize(REPORT).ranking
+    assert second.localization(REPORT).ranking == first.localization(REPORT).ranking
 
 
 def test_weights_alone_serve_any_repository(project):
@@ -130,14 +130,14 @@ def test_weights_alone_serve_any_repository(project):
     localizer = Localizer(CONFIG)
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
-        answer = localizer.localize(REPORT, repo, store_path=project.store)
+        answer = toy.ask(localizer, REPORT, repo, store=project.store)
     assert answer.ranking.paths[0] == toy.path_of("Violin")
     assert len(answer.stage_one.context.history.reports.documents) == 40
     assert answer.notes == ()
 
 
 def test_no_known_word_is_said_and_still_ranked(out, project):
-    answer = Localizer.load(out).localize(BugReport("r", "xyzzy", "", LATER))
+    answer = Localizer.load(out).localization(BugReport("r", "xyzzy", "", LATER))
     assert any("no word of the report" in note for note in answer.notes)
     assert len(answer.ranking) == len(project.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
 
@@ -174,7 +174,7 @@ def test_the_paper_s_configuration(project):
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
-        Localizer.load(project.folder / "paper").localize(REPORT)
+        Localizer.load(project.folder / "paper").localization(REPORT)
 
 
 def test_what_is_damaged_is_said(out, tmp_path):
@@ -195,7 +195,7 @@ def test_what_is_damaged_is_said(out, tmp_path):
             Localizer.load(folder)
         write_digests(folder)
         with pytest.raises(CheckpointError, match=words):
-            Localizer.load(folder).localize(REPORT)
+            Localizer.load(folder).localization(REPORT)
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):

@@ -172,10 +172,10 @@ def test_what_is_planted_later_changes_no_score(out, tmp_path, kind):
             )
             made.git.git("update-ref", "refs/heads/planted", commit)
         with Repository(made.git.path) as repo:
-            found = Localizer.load(out).localize(asked, repo, made.git.made[38], made.store).ranking
+            found = toy.ask(Localizer.load(out), asked, repo, made.git.made[38], made.store).ranking
             scores.append(dict(zip(found.paths, found.scores.tolist(), strict=True)))
             early = replace(asked, opened=datetime.fromtimestamp(toy.START + 9 * toy.DAY, UTC))
-            assert Localizer.load(out).localize(early, repo, made.git.made[38], made.store).ranking != found
+            assert toy.ask(Localizer.load(out), early, repo, made.git.made[38], made.store).ranking != found
     assert scores[0] == scores[1]
 
 
@@ -184,22 +184,22 @@ def _opened(made: toy.Toy) -> int:
 
 
 def test_localizing_with_and_without_the_repository(out, project):
-    carried = Localizer.load(out).localize(REPORT)
+    carried = Localizer.load(out).localization(REPORT)
     with Repository(project.git.path) as repo:
-        asked = Localizer.load(out).localize(REPORT, repo, project.git.made[-2], project.store)
+        asked = toy.ask(Localizer.load(out), REPORT, repo, project.git.made[-2], project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
     alone.version_.reranking = None
-    assert carried.ranking.paths[HEAD:] == alone.localize(REPORT).ranking.paths[HEAD:]
-    assert carried.ranking.paths != alone.localize(REPORT).ranking.paths
+    assert carried.ranking.paths[HEAD:] == alone.localization(REPORT).ranking.paths[HEAD:]
+    assert carried.ranking.paths != alone.localization(REPORT).ranking.paths
     assert carried.ranking.paths[0] == toy.path_of("Violin")
 
 
 def test_a_file_that_moved_says_from_where_and_by_which_words(out):
     both = Localizer.load(out)
-    moved = {hit.path: hit for hit in both.localize(REPORT).top(HEAD)}
+    moved = {hit.path: hit for hit in both.localization(REPORT).top(HEAD)}
     both.version_.reranking = None
-    places = {hit.path: hit.rank for hit in both.localize(REPORT).top(HEAD)}
+    places = {hit.path: hit.rank for hit in both.localization(REPORT).top(HEAD)}
     said = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
     told = {path: text for path, [text] in ((path, text) for path, text in said.items() if text)}
     assert all(moved[path].rank < places[path] for path in told)
@@ -279,7 +279,7 @@ def test_answering_loads_no_torch(out):
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
         "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
-        f"answer = Localizer.load({str(out)!r}).localize(report); answer.top(5);"
+        f"answer = Localizer.load({str(out)!r}).localization(report); answer.top(5);"
         "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -301,11 +301,11 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", out, tested, middle)
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
     localizer = Localizer.load(tmp_path / "checkpoint")
-    answer = localizer.localize(early)
+    answer = localizer.localization(early)
     assert answer.reranked is None
     assert not any(reason.kind == "terms" for hit in answer.top(99) for reason in hit.why)
     localizer.version_.reranking = None
-    assert answer.ranking == localizer.localize(early).ranking
+    assert answer.ranking == localizer.localization(early).ranking
 
 
 def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypatch, capsys):

@@ -124,21 +124,21 @@ def test_what_is_tested_teaches_nothing(out, project, encoder):
 
 
 def test_localizing_with_and_without_the_repository(out, project):
-    carried = Localizer.load(out).localize(REPORT)
+    carried = Localizer.load(out).localization(REPORT)
     newest = project.git.made[-2]
     with Repository(project.git.path) as repo:
-        asked = Localizer.load(out).localize(REPORT, repo, newest, project.store)
+        asked = toy.ask(Localizer.load(out), REPORT, repo, newest, project.store)
     assert asked.ranking == carried.ranking
     alone = Localizer.load(out)
     alone.version_.reranking = None
-    assert carried.ranking.paths[8:] == alone.localize(REPORT).ranking.paths[8:]
+    assert carried.ranking.paths[8:] == alone.localization(REPORT).ranking.paths[8:]
 
 
 def test_a_file_that_moved_says_nothing_that_nobody_can_check(out, tmp_path):
     both = Localizer.load(weighing(tmp_path / "c", out, weight=math.inf))
-    moved = {hit.path: hit for hit in both.localize(REPORT).top(8)}
+    moved = {hit.path: hit for hit in both.localization(REPORT).top(8)}
     both.version_.reranking = None
-    places = {hit.path: hit.rank for hit in both.localize(REPORT).top(8)}
+    places = {hit.path: hit.rank for hit in both.localization(REPORT).top(8)}
     assert places.keys() == moved.keys()
     assert any(hit.rank != places[path] for path, hit in moved.items())
     assert not any(reason.kind == "terms" for hit in moved.values() for reason in hit.why)
@@ -168,7 +168,7 @@ def test_encoders_learn_too(project, encoder, learns, loss):
     [_] = (project.folder / name).glob(
         f"checkpoint/encoder/{'report' if learns == 'report' else 'code'}-*/model.safetensors"
     )
-    assert loaded.localize(REPORT).ranking.paths == learned.localize(REPORT).ranking.paths
+    assert loaded.localization(REPORT).ranking.paths == learned.localization(REPORT).ranking.paths
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_adapters_learn_and_come_back(project, encoder):
     assert [file.name for file in place.iterdir()] == ["adapters.safetensors"]
     loaded = Localizer.load(project.folder / "adapted")
     assert loaded.reranker_.models.code.rank == 2
-    assert loaded.localize(REPORT).ranking == learned.localize(REPORT).ranking
+    assert loaded.localization(REPORT).ranking == learned.localization(REPORT).ranking
 
 
 def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):
@@ -243,10 +243,10 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", tmp_path / "both", later, middle)
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
     localizer = Localizer.load(checkpoint)
-    answer = localizer.localize(early)
+    answer = localizer.localization(early)
     assert answer.reranked is None
     localizer.version_.reranking = None
-    assert answer.ranking == localizer.localize(early).ranking
+    assert answer.ranking == localizer.localization(early).ranking
 
 
 def test_nothing_is_encoded_for_reports_that_are_left_to_stage_one(out, tmp_path):
@@ -277,11 +277,11 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     localizer = Localizer.load(checkpoint)
     store = tmp_path / "facts.sqlite"
     with Repository(project.git.path) as repo:
-        answer = localizer.localize(REPORT, repo, project.git.made[-2], store)
+        answer = toy.ask(localizer, REPORT, repo, project.git.made[-2], store)
     assert answer.reranked is None
     assert not vectors_path(store).exists()
     localizer.version_.reranking = None
-    assert answer.ranking == localizer.localize(REPORT).ranking
+    assert answer.ranking == localizer.localization(REPORT).ranking
 
 
 def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
@@ -290,7 +290,7 @@ def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
     write_digests(tmp_path / "c")
     whole = Localizer.load(out)
     whole.version_.reranking = None
-    assert Localizer.load(tmp_path / "c").localize(REPORT).ranking == whole.localize(REPORT).ranking
+    assert Localizer.load(tmp_path / "c").localization(REPORT).ranking == whole.localization(REPORT).ranking
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -17,11 +15,8 @@ from tosloc.cli.options import CommitOption, JsonOption, ProgressOption, StoreOp
 from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.answer import Answer
-    from tosloc.data.git import Repository
-    from tosloc.data.path_filter import PathFilter
     from tosloc.localizer import Localizer
-    from tosloc.records import BugReport, Progress
+    from tosloc.records import BugReport
 
 
 def localize(
@@ -76,17 +71,26 @@ def localize(
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
     from tosloc.data.path_filter import PathFilter
-    from tosloc.localizer import Localizer
 
     reports = _reports([*(report or ()), *(named or ())], opened)
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
-    localizer = Localizer.default() if checkpoint is None else Localizer.load(checkpoint)
-    wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
-    with _repository(repo, localizer) as repository, shown(progress) as callback:
-        answers = _answers(localizer, reports, repository, commit, store, wanted, top, functions, callback)
+    with shown(progress) as callback, _opened(repo, checkpoint, store) as localizer:
+        if include or exclude:  # before anything is made
+            PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(commit))
         said: set[str] = set()
-        for number, answer in enumerate(answers):
+        for number, one in enumerate(reports):
+            answer = localizer.localize(
+                one,
+                commit=commit,
+                include=include or (),
+                exclude=exclude or (),
+                tests=tests,
+                top=top,
+                functions=functions,
+                progress=callback,
+            )
+            commit = answer.commit  # all are asked of one version
             print_notes(note for note in answer.notes if note not in said)
             said.update(answer.notes)
             if as_lines:
@@ -94,7 +98,7 @@ def localize(
             elif as_json:
                 print_json(answer.as_dict())
             else:
-                print_answer(answer, repository, again=number > 0)
+                print_answer(answer, localizer.repository, again=number > 0)
 
 
 def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
@@ -111,39 +115,13 @@ def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
     return [replace(one, opened=when) for one in reports]
 
 
-def _repository(named: Path | None, localizer: Localizer) -> closing[Repository] | nullcontext[None]:
-    """The named repository, else the one around the current folder; None for what a checkpoint carries along."""
+def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None) -> Localizer:
+    """The named repository, else the version that a checkpoint carries, else the repository around this folder."""
     from tosloc.data import git_files
-    from tosloc.data.git import Repository
+    from tosloc.localizer import Localizer
 
-    if named is None and localizer.version_ is not None:
-        return nullcontext()
-    return closing(Repository(git_files.around(Path.cwd()) if named is None else named))
-
-
-def _answers(
-    localizer: Localizer,
-    reports: Sequence[BugReport],
-    repository: Repository | None,
-    commit: str,
-    store: Path | None,
-    wanted: PathFilter,
-    top: int,
-    functions: int,
-    progress: Progress,
-) -> Iterator[Answer]:
-    """The answers, one after the other, of one opened version."""
-    chosen = None
-    for report in reports:
-        started = time.perf_counter()
-        if chosen is None:
-            if repository is not None and (wanted.include or wanted.exclude):
-                wanted.choose(localizer.sources(repository, commit).paths)  # before anything is made
-            result = localizer.localize(report, repository, commit, store, progress)
-            chosen = wanted.choose(result.ranked_paths)
-        else:
-            result = localizer.localize(report)
-        path = None if repository is None else repository.path
-        answer = result.answer(top, chosen, path)
-        hits = tuple(replace(hit, functions=hit.functions[:functions]) for hit in answer.hits)
-        yield replace(answer, hits=hits, seconds=time.perf_counter() - started)
+    if repo is None and checkpoint is not None:
+        localizer = Localizer.load(checkpoint)
+        if localizer.version_ is not None:
+            return localizer
+    return Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store)

@@ -83,6 +83,19 @@ def _is_bare(folder: Path) -> bool:
     return os.path.lexists(folder / "HEAD") and _is_folder(folder / "objects") and _is_folder(folder / "refs")
 
 
+def containing(path: Path) -> Path:
+    """The nearest folder upwards that is a git repository, ``path`` itself among them.
+
+    Raises RepositoryError when there is none, and for a path that does not exist.
+    """
+    if path.is_dir():
+        for place in (path, *path.parents):
+            if os.path.lexists(place / ".git") or _is_bare(place):
+                return place
+    find(path)  # which says what is wrong
+    return path
+
+
 def _git_directories(path: Path) -> Iterator[Path]:
     """Where the git directory may be, likeliest first."""
     dot_git = path / ".git"

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
-from tosloc.data.git import Repository, decode
+from tosloc.data.git import decode
 from tosloc.errors import StoreError
 from tosloc.records import Progress, silent
+
+
+class BlobSource(Protocol):
+    """A repository, as far as the contents of its files go."""
+
+    def texts(self, blob_ids: Iterable[str]) -> Iterable[tuple[str, bytes | None]]:
+        """Each blob's id and bytes, in the order asked; None for one that cannot be read."""
+
 
 _BATCH: Final = 200
 """Files read and written together."""
 
 
 def functions_of_files(
-    repo: Repository, store_path: Path, files: Sequence[tuple[str, str]], progress: Progress = silent
+    repo: BlobSource, store_path: Path, files: Sequence[tuple[str, str]], progress: Progress = silent
 ) -> list[FunctionFacts]:
     """Functions of (blob, suffix) files, in their order; none of a blob that cannot be read.
 

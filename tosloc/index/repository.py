@@ -80,9 +80,10 @@ class IndexedRepository:
         return FactStore(self.store_path, lizard=self.lizard)
 
     def close(self) -> None:
-        """Close the store; the repository belongs to the caller."""
+        """Close the store, which is opened again when it is asked; the repository belongs to the caller."""
         if "store" in vars(self):
             self.store.close()
+            del self.store
 
     def snapshot(self, revision: str) -> Snapshot:
         """The version that ``revision`` names. Raises UnknownCommit."""
@@ -164,11 +165,14 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(self, revision: str, max_files: int, progress: Progress = silent) -> PreparedVersion:
+    def prepared(
+        self, revision: str, max_files: int, progress: Progress = silent, before: PreparedVersion | None = None
+    ) -> PreparedVersion:
         """The version that ``revision`` names, ready for queries, fixes told by commit messages.
 
-        It is kept beside the facts for the next time. What is not there is made from another version that is, with
-        what is new, or from facts and commits. Raises UnknownCommit, and ToslocError when it holds no source file.
+        It is kept beside the facts for the next time. What is not there is made from another version that is, the one
+        ``before`` or the one kept last, with what is new, or else from facts and commits. Raises UnknownCommit, and
+        ToslocError when it holds no source file.
         """
         commit = self.repo.resolve(revision)
         family = self._family(max_files)
@@ -178,7 +182,8 @@ class IndexedRepository:
                 os.utime(path)
             return kept
         snapshot = self.sources(commit)
-        before = next(filter(None, map(self._kept, self._kept_paths(family))), None)
+        if before is None:
+            before = next(filter(None, map(self._kept, self._kept_paths(family))), None)
         return self.prepare(snapshot, max_files, before, progress)
 
     def prepare(

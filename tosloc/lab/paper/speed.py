@@ -298,13 +298,13 @@ class VersionClock:
     def _own_answers(self) -> dict[str, Answer]:
         """Stage one, and both stages where the checkpoint has two."""
         localizer = self.localizer
-        localizer.open(self.context.indexed, self.case.version, self.progress)
+        localizer.open_version(self.context.indexed, self.case.version, self.progress)
         version = localizer.version_
         assert version is not None
         alone = replace(version, reranking=None)
-        answers: dict[str, Answer] = {_STAGE_ONE: lambda report: localizer.answer(report, alone)}
+        answers: dict[str, Answer] = {_STAGE_ONE: lambda report: localizer.localization(report, alone)}
         if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
-            answers[BOTH_STAGES] = lambda report: localizer.answer(report, version)
+            answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
         return answers
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:

@@ -1,0 +1,215 @@
+"""A repository that is kept open: it answers as one that is opened anew, whatever its branches do meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import GitRepository, RepositoryFactory
+from tosloc import Localizer
+from tosloc.answer import Answer
+from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
+from tosloc.index.repository import IndexedRepository
+from tosloc.records import BugReport
+
+TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
+LATER = BugReport("2", "Ledger is closed twice", "closeLedger in LedgerService", datetime(2031, 1, 1, tzinfo=UTC))
+WORDS = "parser socket ledger reader writer widget".split()
+
+
+def source(word: str, more: str = "") -> str:
+    name = word.title()
+    return f"""/** Serves the {word}. */
+public class {name}Service {{
+    void open{name}(int byteCount) {{ {word}(); }}
+    void close{name}() {{ {more} }}
+}}
+"""
+
+
+def path_of(word: str) -> str:
+    return f"src/org/app/{word.title()}Service.java"
+
+
+@pytest.fixture
+def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GitRepository:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit({path_of(word): source(word) for word in WORDS}, "Start")
+    for number, word in enumerate(WORDS[:4]):
+        repository.commit({path_of(word): source(word, f"first({number});")}, f"Fix bug {7000 + number}: {word} byte")
+    repository.commit({"test/org/app/ParserServiceTest.java": source("parser")}, "Test the parser")
+    return repository
+
+
+@pytest.fixture
+def opened(grown: GitRepository) -> Iterator[Localizer]:
+    with Localizer.open(grown.path) as localizer:
+        yield localizer
+
+
+def content(answer: Answer) -> dict[str, Any]:
+    return answer.as_dict() | {"seconds": 0}
+
+
+def anew(grown: GitRepository, tmp_path: Path, report: str | BugReport = TEXT, **options: Any) -> dict[str, Any]:
+    """The answer of a localizer that has seen nothing before."""
+    made = len(list(tmp_path.glob("anew-*.sqlite")))
+    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite", **options) as localizer:
+        return content(localizer.localize(report, commit=localizer.commit))
+
+
+def test_the_example(grown: GitRepository) -> None:
+    localizer = Localizer.open(grown.path / "src" / "org")
+    answer = localizer.localize(TEXT)
+    for hit in answer.top(5):
+        print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions], hit.why[0].text)
+    first = answer.hits[0]
+    assert first.path == path_of("parser")
+    assert (first.functions[0].name, first.functions[0].start) == ("ParserService.openParser", 3)
+    assert len(answer.hits) == answer.searched.files == 6
+    assert answer.searched.hidden_tests == 1
+    assert (answer.commit, answer.repository) == (grown.made[-1], str(grown.path))
+    assert answer.seconds > 0
+    localizer.close()
+
+
+def test_options(opened: Localizer) -> None:
+    answer = opened.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
+    assert answer.hits[0].path == path_of("ledger")
+    assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
+    assert len(opened.localize(LATER, tests=True).hits) == 7
+    assert all(not hit.functions for hit in opened.localize(LATER, functions=0).hits)
+    with pytest.raises(ToslocError, match="matches none of the 7 source files"):
+        opened.localize(LATER, include=["*.rs"])
+
+
+def test_home_is_the_users(grown: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(grown.path.parent))
+    with Localizer.open("~/repo") as localizer:
+        assert localizer.commit == grown.made[-1]
+
+
+def test_what_is_no_repository_is_said(grown: GitRepository, tmp_path: Path) -> None:
+    for path, words in ((tmp_path / "nowhere", "no such folder"), (tmp_path, "not a git repository")):
+        with pytest.raises(RepositoryError, match=words):
+            Localizer.open(path)
+    with pytest.raises(UnknownCommit, match="no commit 'v9'"):
+        Localizer.open(grown.path, commit="v9")
+
+
+def test_the_head_moves(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
+    before = content(opened.localize(TEXT))
+    grown.commit({path_of("parser"): source("parser", "byteCount--;")}, "Fix #8000: the parser's first byte")
+    after = content(opened.localize(TEXT))
+    assert after["commit"] == grown.made[-1] != before["commit"]
+    assert after == anew(grown, tmp_path)
+    assert content(opened.localize(TEXT, commit="HEAD~1")) == before
+
+
+def test_new_files_are_found_and_deleted_ones_forgotten(
+    grown: GitRepository, opened: Localizer, tmp_path: Path
+) -> None:
+    new = "src/org/app/XylophoneService.java"
+    grown.commit({new: source("xylophone"), path_of("widget"): None}, "A xylophone")
+    answer = opened.localize("Xylophone out of tune")
+    assert answer.hits[0].path == new
+    assert path_of("widget") not in [hit.path for hit in answer.hits]
+    assert content(answer) == anew(grown, tmp_path, "Xylophone out of tune")
+
+
+def test_a_branch_is_changed(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
+    grown.git("branch", "other", grown.made[2])
+    grown.git("symbolic-ref", "HEAD", "refs/heads/other")
+    assert opened.localize(TEXT).commit == grown.made[2]
+    assert content(opened.localize(TEXT)) == anew(grown, tmp_path)
+    grown.git("symbolic-ref", "HEAD", "refs/heads/main")
+    assert opened.localize(TEXT).commit == grown.made[-1]
+
+
+def test_a_commit_is_amended(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
+    opened.localize(TEXT)
+    amended = grown.commit({"src/Other.java": source("other")}, "Amended", parents=[grown.made[-2]])
+    answer = opened.localize(TEXT)
+    assert answer.commit == amended
+    assert content(answer) == anew(grown, tmp_path)
+
+
+def test_the_history_is_rewritten(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
+    grown.commit({path_of(word): source(word) for word in WORDS}, "All anew: fix #1", parents=())
+    answer = opened.localize(TEXT)
+    assert answer.commit == grown.made[-1]
+    assert content(answer) == anew(grown, tmp_path)
+
+
+def test_only_what_is_new_is_made(grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened.localize(TEXT)
+    for name in ("index", "corpus", "history"):
+        monkeypatch.setattr(IndexedRepository, name, None)
+    assert opened.localize(LATER).commit == grown.made[-1]
+    grown.commit({path_of("parser"): source("parser", "more();")}, "More")
+    assert opened.localize(LATER).commit == grown.made[-1]
+
+
+def test_threads_answer_as_one_after_the_other(grown: GitRepository, opened: Localizer) -> None:
+    reports = [f"{word} loses a byte\n\nopen{word.title()} and close{word.title()} fail" for word in WORDS]
+    expected = [json.dumps(content(opened.localize(report, commit=grown.made[-1]))) for report in reports]
+    moved = threading.Event()
+
+    def ask(number: int) -> tuple[str, str]:
+        if number == 20:
+            grown.commit({"src/New.java": source("new")}, "New")
+            moved.set()
+        if number % 3:
+            return expected[number % 6], json.dumps(content(opened.localize(reports[number % 6], commit=grown.made[5])))
+        answer = opened.localize(reports[number % 6])
+        assert answer.commit in grown.made[-2:]
+        return "", ""
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(mine == theirs for mine, theirs in pool.map(ask, range(48)))
+    assert moved.is_set()
+    assert opened.localize(reports[0]).commit == grown.made[-1]
+
+
+def test_one_that_is_closed_says_so(grown: GitRepository) -> None:
+    localizer = Localizer.open(grown.path)
+    localizer.localize(TEXT)
+    localizer.close()
+    localizer.close()
+    with pytest.raises(ToslocError, match="was closed; open it again"):
+        localizer.localize(TEXT)
+
+
+def test_damaged_and_old_kept_versions_do_not_matter(grown: GitRepository, tmp_path: Path) -> None:
+    with Localizer.open(grown.path) as localizer:
+        expected = content(localizer.localize(TEXT))
+    [kept] = (tmp_path / "cache").rglob("*.arrays")
+    whole = kept.read_bytes()
+    for data in (b"", whole[:1000], whole[:-9] + b"123456789", whole.replace(b"arrays 1", b"arrays 0")):
+        kept.unlink()
+        kept.write_bytes(data)
+        with Localizer.open(grown.path) as localizer:
+            assert content(localizer.localize(TEXT)) == expected
+        assert kept.read_bytes() == whole
+
+
+def test_a_bare_repository_and_a_carried_version(make_repository: RepositoryFactory, tmp_path: Path) -> None:
+    bare = make_repository("bare.git", bare=True)
+    bare.commit({path_of(word): source(word) for word in WORDS}, "Fix #4: start")
+    localizer = Localizer.open(bare.path, store=tmp_path / "facts.sqlite")
+    answer = localizer.localize(TEXT)
+    localizer.save(tmp_path / "checkpoint")
+    localizer.close()
+    carried = Localizer.load(tmp_path / "checkpoint").localize(TEXT)
+    assert [hit.path for hit in carried.hits] == [hit.path for hit in answer.hits]
+    assert [hit.score for hit in carried.hits] == [hit.score for hit in answer.hits]
+    assert carried.repository is None
+    with pytest.raises(ToslocError, match="carries no version"):
+        Localizer.default().localize(TEXT)
