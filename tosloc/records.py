@@ -211,7 +211,7 @@ class Hit:
     path: str
     score: float
     share: float
-    """Its part, from 0 to 1, of all that the list gives out: how sure the answer is."""
+    """How sure the answer is, from 0 to 1; see ``tosloc.calibration``."""
     functions: tuple[Function, ...] = ()
     why: tuple[Reason, ...] = ()
 
