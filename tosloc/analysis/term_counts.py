@@ -25,6 +25,8 @@ CHUNK_OVERLAP: Final = 10
 
 _CODE, _COMMENT, _STRING, _METHOD, _TYPE, _FIELD = range(len(FIELDS))
 _KINDS: Final = {"comment": _COMMENT, "string": _STRING}
+_BETWEEN: Final = "|"
+"""Stands between pieces: no word, and nothing that a piece holds beside its words."""
 _MARKS: Final = {_CODE: (), _COMMENT: (b"<", b"{@"), _STRING: (b"\\",)}
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _MARKUP = re.compile(
@@ -121,11 +123,13 @@ def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     chunks = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
     pieces = _Pieces()
     of_texts = [pieces.add(text, count) for text, count in zip(texts, chunks.tolist(), strict=True)]
-    numbers = np.fromiter(map(_lexicon.numbers.__getitem__, pieces.words), dtype=np.int64, count=len(pieces.words))
-    places = np.array(pieces.places, dtype=np.int64)
-    columns = (np.repeat(np.arange(len(texts)), of_texts), *np.divmod(places, len(FIELDS)))
-    files, runs, fields = (np.repeat(column, pieces.sizes) for column in columns)
-    return _counted(numbers, files, runs, fields, chunks)
+    tokens = f" {_BETWEEN} ".join(pieces.texts).split()
+    numbers = np.fromiter(map(_lexicon.numbers.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+    between = numbers == _lexicon.numbers[_BETWEEN]
+    of_pieces = np.cumsum(between)[~between]
+    runs, fields = np.divmod(np.array(pieces.places, dtype=np.int64)[of_pieces], len(FIELDS))
+    files = np.repeat(np.arange(len(texts)), of_texts)[of_pieces]
+    return _counted(numbers[~between], files, runs, fields, chunks)
 
 
 def _chunk_count(lines: int) -> int:
@@ -138,47 +142,44 @@ def _chunk_count(lines: int) -> int:
 
 
 class _Pieces:
-    """Words of pieces of texts: of one field each, none of which goes over the end of a run of lines.
+    """Pieces of texts, blank but for their words: of one field each, none of which goes over the end of a run of lines.
 
     Runs are lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on: run 2c is what chunk c shares with chunk c - 1, run
     2c + 1 the rest of chunk c's first 50 lines.
     """
 
     def __init__(self) -> None:
-        self.words: list[str] = []
-        self.sizes: list[int] = []
-        """Words of each piece."""
+        self.texts: list[str] = []
         self.places: list[int] = []
         """Run of lines of each piece (0 for declared names) times the number of fields, and its field."""
 
     def add(self, text: SourceText, chunks: int) -> int:
         """Take a text apart; the number of its pieces."""
-        before = len(self.sizes)
+        before = len(self.texts)
         source, outline = text.source, text.outline
         blanked = source.translate(_BLANKED).decode() if source.isascii() else None
-        marked_up = _marked_up(source)
-        ends = _run_ends(source, chunks)
+        marks_of = {field: [mark for mark in marks if mark in source] for field, marks in _MARKS.items()}
+        ends, width = _run_ends(source, chunks), len(FIELDS)
         run = 0
         for start, stop, field in _with_code(outline.spans, len(source)):
             while start < stop:
                 while ends[run] <= start:
                     run += 1
                 end = stop if stop <= ends[run] else ends[run]
-                marks = marked_up[field]
-                if blanked is None or (marks and any(source.find(mark, start, end) >= 0 for mark in marks)):
-                    found = words(_plain(source[start:end].decode("utf-8", "replace"), field))
+                more_than_words = blanked is None
+                for mark in marks_of[field]:
+                    more_than_words = more_than_words or source.find(mark, start, end) >= 0
+                if blanked is None or more_than_words:
+                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), field)))
                 else:
-                    found = blanked[start:end].split()
-                self.words += found
-                self.sizes.append(len(found))
-                self.places.append(run * len(FIELDS) + field)
+                    piece = blanked[start:end]
+                self.texts.append(piece)
+                self.places.append(run * width + field)
                 start = end
         for field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
-            found = words(" ".join(names))
-            self.words += found
-            self.sizes.append(len(found))
+            self.texts.append(" ".join(words(" ".join(names))))
             self.places.append(field)
-        return len(self.sizes) - before
+        return len(self.texts) - before
 
 
 def _with_code(spans: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
@@ -203,11 +204,6 @@ def _run_ends(source: bytes, chunks: int) -> list[int]:
     first_lines = (runs // 2) * CHUNK_LINES + (runs % 2) * CHUNK_OVERLAP
     first_lines = first_lines[first_lines <= len(newlines)]
     return [*(newlines[first_lines - 1] + 1).tolist(), len(source)]
-
-
-def _marked_up(source: bytes) -> dict[int, tuple[bytes, ...]]:
-    """Field -> what a piece of it that is more than words holds; nothing where no piece of the text can."""
-    return {field: tuple(mark for mark in marks if mark in source) for field, marks in _MARKS.items()}
 
 
 def _plain(text: str, field: int) -> str:
