@@ -28,15 +28,14 @@ from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.analysis.text import terms
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
-from tosloc.data.path_filter import PathFilter
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Case, Hit, Reason
+from tosloc.records import BugReport, Hit, Reason
 
 TOP = 5
 _COMMIT = re.compile(
     r"(?:earlier fix|commit) ([0-9a-f]{10})(?: of bug (\S+))?, (\d{4}-\d\d-\d\d)(?:: (.*?))?(?:; it says .*)?"
 )
-_WORDS = re.compile(r"words (.*?)(?: in (\S+)|; (.*) in (\S+))?")
+_WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*?)(?: in (.+)|; ([^ ,]+(?:, [^ ,]+)*) in (.+))?")
 
 
 @dataclass(frozen=True)
@@ -58,17 +57,12 @@ def answered(git: Path, reports: Path, number: int, store: Path | None) -> Itera
     """The reasons of a project's answers: to ``number`` of its reports, every third of the latest ones."""
     with Repository(git) as repo:
         cases = load_dataset(repo, reports, zone="UTC", suffixes=SOURCE_SUFFIXES).cases
-        step = max(1, min(3, len(cases) // number))
+    step = max(1, min(3, len(cases) // number))
+    with Localizer.open(git, commit=None, store=store) as localizer:
         for case in cases[-step * number :: step]:
-            for hit in hits_of(repo, case, store):
+            for hit in localizer.localize(case.report, commit=case.version, top=TOP).hits:
                 for reason in hit.why:
                     yield Told(repo.name, case.report, case.version, hit, reason)
-
-
-def hits_of(repo: Repository, case: Case, store: Path | None) -> Sequence[Hit]:
-    """What a maintainer would see of one report."""
-    found = Localizer.default().localize(case.report, repo, case.version, store)
-    return found.answer(TOP, PathFilter().choose(found.ranked_paths)).hits
 
 
 def is_filler(told: Told) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -202,22 +202,29 @@ class Localization:
         shown = [file for _, file in places[:number]]
         said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
         sources = Sources() if self.version is None else self.version.sources
-        reasons = self.stage_one.explainer.why(shown, sources, said)
-        scored = self._functions(shown) if functions else [()] * len(shown)
+        facts = self._function_facts(shown) if functions else {}
+        reasons = self.stage_one.explainer.why(shown, sources, said, facts)
+        scored = self._functions(shown, facts)
         for rank, (file, why, found) in enumerate(zip(shown, reasons, scored, strict=True), start=1):
             score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
             yield Hit(rank, paths[file], score, share, found[:functions], why)
 
-    def _functions(self, files: Sequence[int]) -> Sequence[tuple[Function, ...]]:
-        """Of each of some files all functions, best first; none where they cannot be read."""
+    def _function_facts(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
+        """The functions of each of some files; of none where they cannot be read."""
         if self.version is None or self.version.functions is None or not files:
-            return [()] * len(files)
-        from tosloc.retrieval.functions import score_functions  # which loads a parser
-
+            return {}
         snapshot = self.version.snapshot
         facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
+        return dict(zip(files, facts, strict=True))
+
+    def _functions(self, files: Sequence[int], facts: Mapping[int, FunctionFacts]) -> Sequence[tuple[Function, ...]]:
+        """Of each of some files all functions, best first."""
+        if not facts:
+            return [()] * len(files)
+        from tosloc.retrieval.functions import score_functions  # for answers that name functions
+
         context = self.stage_one.context
-        return score_functions(context.query, context.version, files, self.scores, facts)
+        return score_functions(context.query, context.version, files, self.scores, [facts[file] for file in files])
 
     def _moved(self, file: int, place: int) -> Reason | None:
         """What the reranker says of a file that it has lifted to this place."""
@@ -300,7 +307,7 @@ class Localizer:
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
         >>> for hit in answer.top(5):
         ...     print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions])
-        1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5', 'Cart:1-9']
+        1 shop/cart.py ['Cart.add:7-9', 'Cart:1-9', 'Cart.__init__:4-5']
         2 shop/bill.py ['total:4-6']
         >>> answer.hits[0].why[0].text
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
