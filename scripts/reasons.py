@@ -35,7 +35,7 @@ TOP = 5
 _COMMIT = re.compile(
     r"(?:earlier fix|commit) ([0-9a-f]{10})(?: of bug (\S+))?, (\d{4}-\d\d-\d\d)(?:: (.*?))?(?:; it says .*)?"
 )
-_WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*?)(?: in (.+)|; ([^ ,]+(?:, [^ ,]+)*) in (.+))?")
+_WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*)(?: in (.+?))?(?:; also (.*))?")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def is_filler(told: Told) -> bool:
     if told.reason.kind != "words":
         return told.reason.kind == "activity"
     found = _WORDS.fullmatch(told.reason.text)
-    words = [] if found is None else found[1].split(", ")
+    words = [] if found is None else [word for part in (found[1], found[3]) if part for word in part.split(", ")]
     summary = set(terms(told.report.summary))
     about = [word for word in words if set(terms(word)) & summary or re.search(r"[a-z][A-Z]|_|\d", word)]
     return not about and len(words) < 3
@@ -126,7 +126,7 @@ def _problem_of_words(told: Told, git: Path) -> str:
         first, last = told.reason.lines
         inside = "\n".join(text.split("\n")[max(0, first - 30) : last])  # with the comment above it
     assert found is not None
-    for words, place in ((found[1], text if found[3] else inside), (found[3] or "", inside)):
+    for words, place in ((found[1], inside), (found[3] or "", text)):
         held = set(terms(place)) | set(terms(told.hit.path))
         for word in filter(None, words.split(", ")):
             own = terms(word)[-1:]

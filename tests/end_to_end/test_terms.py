@@ -315,13 +315,13 @@ def test_both_stages_are_timed_beside_stage_one(project, out, tmp_path, monkeypa
         f'[oak]\nrepo = "{project.git.path}"\nreports = "{project.folder / "out.jsonl"}"\nstore = "{project.store}"\n'
     )
     asked: dict[bool, list[BugReport]] = {True: [], False: []}
-    answer = Localizer.answer
+    answer = Localizer.localization
 
     def noted(self, report, version):
         asked[version.reranking is not None].append(report)
         return answer(self, report, version)
 
-    monkeypatch.setattr(Localizer, "answer", noted)
+    monkeypatch.setattr(Localizer, "localization", noted)
     where = [
         "--projects",
         str(tmp_path / "projects.toml"),

@@ -142,7 +142,7 @@ def test_words_are_told_with_the_function_that_holds_them(make):
         assert told == Reason("words", text, lines=(3, 3) if "in Tree" in text else None)
     facts = functions_of("class Tree { void grow() { }\n void tree() { } }", ".java")
     [told] = why(make("growing tree"), {"bm25f": 1.0}, 1, functions={1: facts})
-    assert told == Reason("words", "words growing, tree; growing in Tree.grow", lines=(1, 1))
+    assert told == Reason("words", "words growing in Tree.grow; also tree", lines=(1, 1))
 
 
 def test_without_anything_to_point_to_that_is_said(make):

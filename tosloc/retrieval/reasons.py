@@ -264,9 +264,9 @@ class ReasonsOf:
             return Reason("words", f"words {self.listed(words)}")
         number, held = place
         lines = (int(functions.starts[number]), int(functions.ends[number]))
-        all_words, in_it = self.listed(shown), self.listed([word for word in shown if word in held])
-        where = f"in {functions.names[number]}"
-        text = f"words {all_words} {where}" if in_it == all_words else f"words {all_words}; {in_it} {where}"
+        inside = self.listed([word for word in shown if word in held])
+        outside = self.listed([word for word in shown if word not in held])
+        text = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
         return Reason("words", text, lines=lines)
 
     def name_words(self, file: int) -> list[str]:
