@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 
 from tosloc import checkpoint
+from tosloc.analysis.grammars import GRAMMARS
+from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
 from tosloc.answer import Answer, Searched
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.calibration import UNFITTED
@@ -144,6 +146,14 @@ def sources_of(repo: Repository | LiveRepository) -> Sources:
     return Sources(repo.subjects, commit_url)
 
 
+def _about_grammars(hits: Sequence[Hit]) -> Iterator[str]:
+    """A sentence where none of the hits is of a language that is parsed."""
+    suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
+    if suffixes and not any(language_of(suffix) in GRAMMARS for suffix in suffixes):
+        listed = ", ".join(sorted(suffixes))
+        yield f"there is no grammar for {listed} files: they are searched by their words, and have no functions"
+
+
 def vectors_path(store_path: Path) -> Path:
     """Where the vectors of a project's files lie: beside their facts."""
     return store_path.with_name(f"{store_path.stem}.vectors.sqlite")
@@ -179,14 +189,16 @@ class Localization:
         context = self.stage_one.context
         snapshot = context.version.text.snapshot
         kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
+        hits = tuple(self._hits(number, kept, functions))
+        notes = (*self.notes, *(() if chosen is None else chosen.notes), *_about_grammars(hits))
         return Answer(
             None if repository is None else str(repository),
             snapshot.commit,
             time_of_seconds(snapshot.committed_at),
             context.query.report,
             Searched(int(kept.sum()), 0 if chosen is None else chosen.hidden_tests),
-            tuple(self._hits(number, kept, functions)),
-            self.notes if chosen is None else (*self.notes, *chosen.notes),
+            hits,
+            notes,
             seconds,
         )
 

@@ -156,7 +156,12 @@ def test_nothing_found_is_an_answer_with_a_note(project, answered, place):
 
 def test_a_language_without_a_grammar_is_searched(repository, answered):
     repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
-    assert answered("bug.md", "--repo", repository.path)["hits"][0]["path"] == "a.lua"
+    answer = answered("bug.md", "--repo", repository.path)
+    assert answer["hits"][0]["path"] == "a.lua"
+    [note] = [note for note in answer["notes"] if "grammar" in note]
+    assert note == "there is no grammar for .lua files: they are searched by their words, and have no functions"
+    repository.commit({"c.py": "def parse_header(): pass"})
+    assert not [note for note in answered("bug.md", "--repo", repository.path)["notes"] if "grammar" in note]
 
 
 # Which reports

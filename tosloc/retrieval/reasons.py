@@ -226,8 +226,8 @@ class ReasonsOf:
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {_cut(subject)}"
-            if frozenset(text.terms(subject)) & frozenset(change.words):
-                shared = ""
+            if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
+                shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
         kind = "fix" if fix else "commit"
         return Reason(kind, said + (f"; it says {shared}" if shared else ""), change.commit, issue, url=url)
