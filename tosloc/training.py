@@ -85,10 +85,9 @@ def train(
         training.fit_reranker(reranker)
         tables.make("test")
         training.write_runs("features of test, rankings")
-        localizer.reports_ = (
-            report_documents(experiment.dataset.cases, experiment.history, repo.path_names),
-            tuple(repo.path_names.names),
-        )
+        documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
+        if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
+            localizer.reports_ = (documents, tuple(repo.path_names.names))
         if carry:
             newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
             localizer.open_version(experiment.indexed, newest, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -58,7 +58,10 @@ def commit_documents(history: History, max_files: int, among: Iterable[int] | No
 
 
 def report_documents(cases: Iterable[Case], history: History, paths: Names) -> Documents:
-    """Fixed reports with the files that their fixes changed, known from the committer time of the fix on."""
+    """Fixed reports with the files that their fixes changed, known from the committer time of the fix on.
+
+    Reports whose fix is not known are no documents.
+    """
     return Documents.collect(
         Document(
             case.report.id,
@@ -70,14 +73,14 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
             tuple(dict.fromkeys(frame_name(frame) for frame in traces.frames(case.report.description))),
         )
         for case in cases
+        if case.fix_commit
     )
 
 
-def build_history(history: History, cases: Iterable[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
-    known = None if cases is None else [case for case in cases if case.fix_commit]
-    if known is None or (cases and not known):
+    if cases is None or (cases and not any(case.fix_commit for case in cases)):
         reports = commit_documents(history, max_files, fix_commits(history).tolist())
     else:
-        reports = report_documents(known, history, paths)
+        reports = report_documents(cases, history, paths)
     return HistoryIndex(commit_documents(history, max_files), reports)

@@ -23,6 +23,7 @@ from tosloc.analysis.languages import language_of
 from tosloc.analysis.parsed_source import ParsedSource, parse_source
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History
+from tosloc.errors import ToslocError
 from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened
@@ -154,6 +155,11 @@ class FixHistory:
     def __init__(self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int], paths: int) -> None:
         """``path_ids`` numbers the repository's ``paths`` paths; cases stand in the order of their fixes."""
         self.cases = tuple(cases)
+        unknown = next((case.report.id for case in self.cases if not case.fix_commit), None)
+        if unknown is not None:
+            raise ToslocError(
+                f"report {unknown}: names a version and no fix_commit; the published techniques learn from fixes"
+            )
         self.history = history
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
