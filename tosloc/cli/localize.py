@@ -23,7 +23,7 @@ def localize(
     report: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[REPORT]...",
+            metavar="REPORT",
             help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input.",
             show_default=False,
         ),
@@ -40,11 +40,18 @@ def localize(
     commit: CommitOption = "HEAD",
     include: Annotated[
         list[str] | None,
-        typer.Option("--include", metavar="GLOB", help="Name only such files; as in .gitignore.", show_default=False),
+        typer.Option(
+            "--include",
+            metavar="GLOB",
+            help="Name only files that match, as in .gitignore; may be given again.",
+            show_default=False,
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="GLOB", help="Name no such files.", show_default=False),
+        typer.Option(
+            "--exclude", metavar="GLOB", help="Name no file that matches; may be given again.", show_default=False
+        ),
     ] = None,
     tests: Annotated[bool, typer.Option("--tests", help="Name test files, too.")] = False,
     top: Annotated[int, typer.Option("--top", min=1, help="How many files to print.")] = 10,

@@ -398,8 +398,12 @@ class Repository:
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
             return f"{self.path}: {revision!r} begins {len(several)} commit ids; give more digits, as in {several[0]}"
-        if revision == "HEAD":
-            return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
+        if revision == "HEAD" and not self.shallow:
+            with self._run(["rev-parse", "--verify", "--quiet", "HEAD"], self._own_environment()) as run:
+                run.output.read(git_files.SMALL)
+            if run.status:
+                return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
+            return f"{self.path}: no commit 'HEAD': its branch names one that is missing; run 'git fsck' there"
         if self.shallow:
             return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
