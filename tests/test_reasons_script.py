@@ -1,0 +1,71 @@
+"""The check of reasons sees what is untrue."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scripts.reasons import Told, is_filler, main, problem
+from tests.conftest import GitRepository
+from tosloc.records import BugReport, Hit, Reason
+
+SOURCE = "class Parser:\n    def parse(self, header):\n        return header\n\n\ndef other():\n    return 'colon'\n"
+REPORT = BugReport("1", "Parser loses the header", "see parser.py", datetime(2030, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def project(repository: GitRepository) -> GitRepository:
+    repository.commit({"src/parser.py": SOURCE, "src/a.py": "x = 1"}, "Begin")
+    repository.commit({"src/parser.py": SOURCE + "\n"}, "Fix the header of a parser")
+    return repository
+
+
+def told(project: GitRepository, reason: Reason) -> Told:
+    return Told("toy", REPORT, project.made[-1], Hit(1, "src/parser.py", 1.0, 1.0), reason)
+
+
+def test_what_is_untrue_is_seen(project: GitRepository) -> None:
+    commit = project.made[-1]
+    day = project.git("show", "-s", "--format=%cd", "--date=format:%Y-%m-%d", commit)
+    fix = Reason("fix", f"earlier fix {commit[:10]}, {day}: Fix the header of a parser", commit)
+    words = Reason("words", "words header, Parser in Parser.parse", lines=(2, 3))
+    true = [fix, words, Reason("words", "words header in Parser.parse; also Parser", lines=(2, 3))]
+    true += [Reason("name", "the report names parser.py"), Reason("name", "the report says Parser, the file's name")]
+    assert [problem(told(project, reason), project.path) for reason in true] == [""] * len(true)
+    untrue = [
+        replace(fix, text=fix.text.replace(day, "2001-01-01")),
+        replace(fix, text=fix.text.replace("header", "footer")),
+        replace(fix, text=fix.text.replace(commit[:10], "0" * 10)),
+        replace(words, text="words header, loses in Parser.parse"),
+        replace(words, text="words colon in Parser.parse"),
+        replace(words, text="words header in other", lines=(40, 41)),
+        Reason("name", "the report names other.py"),
+        Reason("frame", "stack frame Parser.parse, line 7 in the report's version", lines=(7, 7)),
+    ]
+    assert all(problem(told(project, reason), project.path) for reason in untrue)
+    elsewhere = replace(told(project, fix), hit=Hit(1, "src/a.py", 1.0, 1.0))
+    assert problem(elsewhere, project.path) == "the commit did not touch the file"
+    later = replace(told(project, fix), version=project.made[0])
+    assert problem(later, project.path) == "the commit is not before the version"
+
+
+def test_filler_is_what_points_to_nothing(project: GitRepository) -> None:
+    for text, filler in (("words header", False), ("words some", True), ("words a, b, c", False)):
+        assert is_filler(told(project, Reason("words", text))) == filler
+    assert is_filler(told(project, Reason("activity", "no word in common")))
+
+
+@pytest.mark.slow
+def test_the_counts_of_a_project(project: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"id": "1", "summary": REPORT.summary, "description": REPORT.description, "opened": "2030-01-01T00:00:00Z"}
+    (tmp_path / "r.jsonl").write_text(json.dumps({**record, "version": project.made[-1], "fixed": ["src/parser.py"]}))
+    given = [f"{project.path}={tmp_path / 'r.jsonl'}", "--stores", str(tmp_path / "stores"), "--sample", "2"]
+    assert main(given) == 0
+    printed = capsys.readouterr().out
+    counts = json.loads(printed[: printed.rindex("}") + 1])
+    assert (counts["answers"], counts["hits"], counts["untrue"]) == (1, 2, {})
+    assert counts["reasons"] == sum(counts["by kind"].values())
