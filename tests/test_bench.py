@@ -33,7 +33,7 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
     assert [row["name"] for row in rows] == [
         "stage one / bm25s",
         "stage one (paper) / bm25s",
-        "first index / lizard",
+        "first index / tree-sitter",
         "add one commit / build",
         *(["memory: localize"] if MEMORY else []),
         *EVALUATION,
