@@ -408,13 +408,15 @@ class FactStore:
         unknown = [term for term in terms if term not in self._numbers]
         self._database.executemany("INSERT OR IGNORE INTO terms (term) VALUES (?)", zip(unknown))
         new = {term: number for number, term in self._cover_terms()}
-        old = [term for term in unknown if term not in new]
+        old = [term for term in unknown if term not in new] if len(new) != len(unknown) else []
         found = dict(self._select("SELECT term, id FROM terms WHERE term IN", old))
         # the one comes out of SQLite's index of the terms, the other out of the table
         known = dict(self._select("SELECT id, term FROM terms WHERE id IN", list(found.values())))
         if len(found) < len(old) or any(known.get(number) != term for term, number in found.items()):
             raise self._damaged("its terms and their index differ")
-        return {term: new[term] if term in new else found[term] for term in unknown}
+        if found or len(new) > len(unknown):  # another writer's
+            return {term: new[term] if term in new else found[term] for term in unknown}
+        return new
 
     def _cover_terms(self) -> list[tuple[int, str]]:
         """Give the terms that have none yet a checksum, all together, and return them. Within a transaction."""

@@ -100,13 +100,16 @@ def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    spans = [Span(node.start_byte, node.end_byte, kinds[name]) for name in kinds for node in captures.get(name, ())]
+    order = [(name, number) for number, name in enumerate(kinds) if name in captures]
+    spans = [(node.start_byte, -node.end_byte, number) for name, number in order for node in captures[name]]
+    spans.sort()
+    names = list(kinds.values())
     kept: list[Span] = []
     end = 0
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if span.start >= end and span.end > span.start:
-            kept.append(span)
-            end = span.end
+    for start, minus_stop, number in spans:
+        if start >= end and start < -minus_stop:
+            end = -minus_stop
+            kept.append(Span(start, end, names[number]))
     return kept
 
 

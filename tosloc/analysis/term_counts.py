@@ -25,6 +25,7 @@ CHUNK_OVERLAP: Final = 10
 
 _CODE, _COMMENT, _STRING, _METHOD, _TYPE, _FIELD = range(len(FIELDS))
 _KINDS: Final = {"comment": _COMMENT, "string": _STRING}
+_NO_NUMBERS: Final = np.zeros(0, dtype=np.int32)
 _BETWEEN: Final = "|"
 """Stands between pieces: no word, and nothing that a piece holds beside its words."""
 _MARKS: Final = {_CODE: (), _COMMENT: (b"<", b"{@"), _STRING: (b"\\",)}
@@ -41,7 +42,7 @@ _BLANKED: Final = bytes(code if chr(code).isalnum() or chr(code) in "_$" else or
 _MAX_WORDS: Final = 400_000
 """Words numbered in a process, about 100 MB; then numbering starts again."""
 
-# N words, M of their terms, P (text, term) pairs, Q (chunk, term) pairs, V distinct terms of the batch
+# F texts, S pieces, N words, M terms of theirs, V distinct ones, P (text, term) pairs, Q (chunk, term) pairs
 
 
 class SourceText(NamedTuple):
@@ -123,13 +124,16 @@ def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     chunks = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
     pieces = _Pieces()
     of_texts = [pieces.add(text, count) for text, count in zip(texts, chunks.tolist(), strict=True)]
-    tokens = f" {_BETWEEN} ".join(pieces.texts).split()
-    numbers = np.fromiter(map(_lexicon.numbers.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+    numbers = np.concatenate([_NO_NUMBERS, *pieces.numbers])
     between = numbers == _lexicon.numbers[_BETWEEN]
-    of_pieces = np.cumsum(between)[~between]
-    runs, fields = np.divmod(np.array(pieces.places, dtype=np.int64)[of_pieces], len(FIELDS))
-    files = np.repeat(np.arange(len(texts)), of_texts)[of_pieces]
-    return _counted(numbers[~between], files, runs, fields, chunks)
+    is_word = ~between
+    return _counted(
+        numbers[is_word],
+        np.cumsum(between, dtype=np.int32)[is_word],
+        np.repeat(np.arange(len(texts)), of_texts),
+        *np.divmod(np.array(pieces.places, dtype=np.int64), len(FIELDS)),
+        chunks,
+    )
 
 
 def _chunk_count(lines: int) -> int:
@@ -149,13 +153,14 @@ class _Pieces:
     """
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.numbers: list[IntArray] = []
+        """Those of the words of each text's pieces, and that of ``_BETWEEN`` after each piece."""
         self.places: list[int] = []
         """Run of lines of each piece (0 for declared names) times the number of fields, and its field."""
 
     def add(self, text: SourceText, chunks: int) -> int:
         """Take a text apart; the number of its pieces."""
-        before = len(self.texts)
+        texts: list[str] = []
         source, outline = text.source, text.outline
         blanked = source.translate(_BLANKED).decode() if source.isascii() else None
         marks_of = {field: [mark for mark in marks if mark in source] for field, marks in _MARKS.items()}
@@ -173,13 +178,18 @@ class _Pieces:
                     piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), field)))
                 else:
                     piece = blanked[start:end]
-                self.texts.append(piece)
+                texts.append(piece)
                 self.places.append(run * width + field)
                 start = end
         for field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
-            self.texts.append(" ".join(words(" ".join(names))))
+            texts.append(" ".join(words(" ".join(names))))
             self.places.append(field)
-        return len(self.texts) - before
+        texts.append("")
+        tokens = f" {_BETWEEN} ".join(texts).split()
+        # a text at a time: its words are looked up while they are at hand
+        numbers = map(_lexicon.numbers.__getitem__, tokens)
+        self.numbers.append(np.fromiter(numbers, dtype=np.int32, count=len(tokens)))
+        return len(texts) - 1
 
 
 def _with_code(spans: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
@@ -214,68 +224,77 @@ def _plain(text: str, field: int) -> str:
 
 
 def _counted(
-    words_N: LongArray, files_N: LongArray, runs_N: LongArray, fields_N: LongArray, chunks: LongArray
+    words_N: IntArray,
+    pieces_N: IntArray,
+    files_S: LongArray,
+    runs_S: LongArray,
+    fields_S: LongArray,
+    chunks_F: LongArray,
 ) -> list[TermCounts]:
-    """Counts from the numbers of the words, and of which text, run of lines and field each is."""
+    """Counts of F texts from the numbers of the words, and the S pieces that they stand in: of which text, which run of
+    lines and which field each is."""
+    F, S = len(chunks_F), len(files_S)
     first, of_words, compounds = _lexicon.arrays()
-    in_text = fields_N < len(TEXT_FIELDS)
-    lengths = np.diff(first)[words_N]
-    length = np.bincount(files_N[in_text], weights=lengths[in_text], minlength=len(chunks)).astype(np.int64)
-    compound = np.bincount(files_N[in_text], weights=compounds[words_N[in_text]], minlength=len(chunks)).astype(
-        np.int64
+    lengths_N = np.diff(first)[words_N]
+    in_text_S = fields_S < len(TEXT_FIELDS)
+    length_F, compounds_F = (
+        np.bincount(files_S, np.bincount(pieces_N, amounts, S) * in_text_S, F).astype(np.int64)
+        for amounts in (lengths_N, compounds[words_N])
     )
 
-    ends = np.cumsum(lengths)
-    terms = of_words[np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[words_N] - (ends - lengths), lengths)]
-    files, runs, fields = (np.repeat(values, lengths) for values in (files_N, runs_N, fields_N))
+    # each word's terms
+    ends_N = np.cumsum(lengths_N)
+    places = np.arange(ends_N[-1] if len(ends_N) else 0) + np.repeat(first[words_N] - (ends_N - lengths_N), lengths_N)
+    terms_M = of_words[places]
+    pieces_M = np.repeat(pieces_N, lengths_N)
 
+    # numbered by their order in the batch, and then in each text
     used = np.zeros(len(_lexicon.terms), dtype=bool)
-    used[terms] = True
+    used[terms_M] = True
     in_order = sorted(np.flatnonzero(used).tolist(), key=_lexicon.terms.__getitem__)
     V = len(in_order)
-    rank = np.zeros(len(used), dtype=np.int64)
+    rank = np.zeros(len(used), dtype=np.int32)
     rank[in_order] = np.arange(V)
-    ranks = rank[terms]
-
-    pair_of = np.zeros(len(chunks) * V, dtype=bool)
-    pair_of[files * V + ranks] = True
-    pairs = np.flatnonzero(pair_of)
-    starts = np.searchsorted(pairs, np.arange(len(chunks) + 1) * V)
-    places = (np.cumsum(pair_of) - 1)[files * V + ranks]  # of the pair
-    found_PF = np.bincount(places * len(FIELDS) + fields, minlength=len(pairs) * len(FIELDS))
-    counts = np.minimum(found_PF, np.iinfo(np.uint16).max).astype(np.uint16).reshape(-1, len(FIELDS))
+    keys_M = (files_S * V)[pieces_M] + rank[terms_M]
+    has = np.zeros(F * V, dtype=bool)
+    has[keys_M] = True
+    pairs_P = np.flatnonzero(has)
+    starts_F = np.searchsorted(pairs_P, np.arange(F + 1) * V)
+    pairs_M = (np.cumsum(has, dtype=np.int32) - 1)[keys_M]
+    P = len(pairs_P)
+    occurrences = np.bincount(pairs_M * len(FIELDS) + fields_S[pieces_M], minlength=P * len(FIELDS))
+    counts = np.minimum(occurrences, np.iinfo(np.uint16).max).astype(np.uint16).reshape(-1, len(FIELDS))
 
     # overlap lines stand in two chunks, but for the first and the last ones
-    here = (fields < len(TEXT_FIELDS)) & (runs // 2 < chunks[files])
-    before = (fields < len(TEXT_FIELDS)) & (runs % 2 == 0) & (runs > 0)
-    first_chunks = np.cumsum(chunks) - chunks
-    chunk_of = first_chunks[files] + runs // 2
-    postings = np.sort(
-        np.concatenate((chunk_of[here], chunk_of[before] - 1)) * max(len(pairs), 1)
-        + np.concatenate((places[here], places[before]))
+    first_chunks_F = np.cumsum(chunks_F) - chunks_F
+    chunks_S = (first_chunks_F[files_S] + runs_S // 2) * P
+    here = np.flatnonzero((in_text_S & (runs_S // 2 < chunks_F[files_S]))[pieces_M])
+    before = np.flatnonzero((in_text_S & (runs_S % 2 == 0) & (runs_S > 0))[pieces_M])
+    postings = np.concatenate(
+        (chunks_S[pieces_M[here]] + pairs_M[here], chunks_S[pieces_M[before]] - P + pairs_M[before])
     )
+    postings.sort()
     new = np.flatnonzero(np.diff(postings, prepend=-1))
     chunk_counts = np.minimum(np.diff(new, append=len(postings)), np.iinfo(np.uint8).max).astype(np.uint8)
-    posting_chunks, posting_pairs = np.divmod(postings[new], max(len(pairs), 1))
-    chunk_starts = np.searchsorted(posting_chunks, np.arange(int(chunks.sum()) + 1))
+    postings = postings[new]
+    chunk_starts = np.searchsorted(postings, np.arange(int(chunks_F.sum()) + 1) * P)
+    chunk_pairs = postings % max(P, 1)
 
+    terms_P = [_lexicon.terms[in_order[number]] for number in (pairs_P % max(V, 1)).tolist()]
     found = []
-    terms_of_pairs = [
-        _lexicon.terms[number] for number in np.array(in_order, dtype=np.int64)[pairs % max(V, 1)].tolist()
-    ]
-    for file, chunk in enumerate(first_chunks.tolist()):
-        own = slice(*starts[file : file + 2].tolist())
-        bounds = chunk_starts[chunk : chunk + int(chunks[file]) + 1]
+    for file, (chunk, size) in enumerate(zip(first_chunks_F.tolist(), chunks_F.tolist(), strict=True)):
+        own = slice(*starts_F[file : file + 2].tolist())
+        bounds = chunk_starts[chunk : chunk + size + 1]
         part = slice(int(bounds[0]), int(bounds[-1]))
         found.append(
             TermCounts(
-                terms=terms_of_pairs[own],
+                terms=terms_P[own],
                 counts=counts[own],
                 chunk_starts=bounds - bounds[0],
-                chunk_terms=(posting_pairs[part] - own.start).astype(np.int32),
+                chunk_terms=(chunk_pairs[part] - own.start).astype(np.int32),
                 chunk_counts=chunk_counts[part],
-                length=int(length[file]),
-                compounds=int(compound[file]),
+                length=int(length_F[file]),
+                compounds=int(compounds_F[file]),
             )
         )
     return found
