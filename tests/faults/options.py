@@ -17,6 +17,10 @@ def _commands(world: World, place: Place) -> Sequence[list[str]]:
     store = ["--store", str(place.folder / "facts.sqlite")]
     return (
         ["localize", "--report", str(world.bug), "--checkpoint", one, "--top", "3", "--commit", "HEAD", *repo, *store],
+        [
+            *("localize", str(world.bug), str(world.bug), "--checkpoint", one, "--jsonl", "--include", "*.java"),
+            *("--tests", "--functions", "2", "--top", "3", "--commit", "HEAD", *repo, *store),
+        ],
         ["index", *repo, "--commit", "HEAD", *store],
         ["data", *repo, *reports, "--zone", "UTC", "--suffix", ".java", "--ever-fixed", str(place.out / "fixed.txt")],
         ["rank", *repo, *reports, *out, "--checkpoint", one, "--split", "test", *store],

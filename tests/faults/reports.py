@@ -77,7 +77,7 @@ COLUMNS = (
 
 def _localizing(rng: random.Random, world: World) -> list[str]:
     folder = world.two_stages if rng.randrange(2) else world.one_stage
-    return ["localize", "--checkpoint", str(folder), *(["--json"] if rng.randrange(2) else [])]
+    return ["localize", "--checkpoint", str(folder), *rng.choice(([], ["--json"], ["--jsonl", "--tests"]))]
 
 
 def _given(rng: random.Random, world: World, place: Place, data: bytes) -> Case:
@@ -103,10 +103,12 @@ def text(rng: random.Random, world: World, place: Place) -> Case:
 
 
 def issue(rng: random.Random, world: World, place: Place) -> Case:
-    """JSON as GitHub, Bugzilla, Jira or we write it."""
+    """JSON as GitHub, Bugzilla, Jira or we write it, once or several times."""
     value: Any = rng.choice((GITHUB, BUGZILLA, JIRA, OWN))
     value = of_value(rng, value) if rng.randrange(6) else odd_value(rng)
     data = dumped(value).encode("utf-8", "surrogatepass")
+    if rng.randrange(8) == 0:
+        data = b"\n".join([data] * rng.randrange(1, 4)) if rng.randrange(2) else b"[" + b",".join([data] * 3) + b"]"
     return _given(rng, world, place, enveloped(rng, of_bytes(rng, data, 2) if rng.randrange(4) == 0 else data))
 
 
