@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +90,7 @@ def _spec(option: str, glob: str) -> GitIgnoreSpec:
 
 def _languages_of_tests(paths: Sequence[str], kept: BoolArray, tests: BoolArray) -> Iterator[str]:
     """A sentence for each suffix whose files are all hidden."""
-    suffixes = [PurePosixPath(path).suffix.lower() for path in paths]
+    suffixes = [path[path.rfind(".") :].lower() if path.rfind(".") > path.rfind("/") + 1 else "" for path in paths]
     shown = {suffix for suffix, is_kept, is_test in zip(suffixes, kept, tests, strict=True) if is_kept and not is_test}
     hidden = {suffix for suffix, is_test in zip(suffixes, tests, strict=True) if is_test}
     if only := sorted(hidden - shown - {""}):

@@ -154,7 +154,8 @@ class Corpus:
             number_of_new[number] = ids.setdefault(term, len(ids))
         made = Corpus.__new__(Corpus)
         made._table, made._rows = table, None
-        made.blobs = [self.blobs[row] for row in kept.tolist()] + [new.blobs[row] for row in added.tolist()]
+        mine, theirs = list(self.blobs), list(new.blobs)
+        made.blobs = [mine[row] for row in kept.tolist()] + [theirs[row] for row in added.tolist()]
         for name in ("complexity", "lines"):
             setattr(made, name, np.concatenate((getattr(self, name)[kept], getattr(new, name)[added])))
         sizes = np.concatenate((np.diff(self.chunk_starts)[kept], np.diff(new.chunk_starts)[added]))

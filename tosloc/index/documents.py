@@ -160,11 +160,12 @@ class Documents:
         pairs = ranges(self.file_starts[chosen], self.file_starts[chosen + 1])
         terms = ranges(self.starts[chosen], self.starts[chosen + 1])
         listed = chosen.tolist()
+        ids, commit_ids = list(self.ids), list(self.commit_ids)
         return Documents(
-            tuple(self.ids[d] for d in listed),
+            tuple(ids[d] for d in listed),
             self.times[chosen],
             self.commits[chosen],
-            tuple(self.commit_ids[d] for d in listed),
+            tuple(commit_ids[d] for d in listed),
             self.vocabulary,
             starts_of(terms.sizes),
             self.terms[terms.positions],
@@ -181,9 +182,10 @@ class Documents:
         ``commits`` are the numbers of the commits of both in the history that contains them, one after the other,
         ``files`` are those of the files. As if all had been collected at once, but for the order of a document's files.
         """
-        used = [
-            [one.vocabulary[term] for term in np.flatnonzero(np.bincount(one.terms)).tolist()] for one in (self, other)
-        ]
+        used = []
+        for one in (self, other):
+            words = list(one.vocabulary)
+            used.append([words[term] for term in np.flatnonzero(np.bincount(one.terms)).tolist()])
         vocabulary = tuple(sorted({*used[0], *used[1]}))
         numbers = {term: number for number, term in enumerate(vocabulary)}
         terms = []

@@ -137,6 +137,10 @@ class _ByNumber(Sequence[str]):
     def __len__(self) -> int:
         return len(self._places)
 
+    def __iter__(self) -> Iterator[str]:
+        names = list(self._names)  # all at once
+        return iter([names[place] for place in self._places.tolist()])
+
     @overload
     def __getitem__(self, number: int) -> str: ...
     @overload

@@ -25,22 +25,6 @@ TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec
 TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
 
 
-def is_test(path: str) -> bool:
-    """Whether a path is a test by its folder or its name.
-
-    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
-    (True, False, True)
-    """
-    pure = PurePosixPath(path)
-    return bool(TEST_FOLDER.search(str(pure.parent)) or TEST_NAME.match(pure.stem))
-
-
-def counterpart_stem(path: str) -> str:
-    """File name without what marks it as a test: Foo, FooTest and TestFoo share it."""
-    stem = PurePosixPath(path).stem
-    return TEST_MARK.sub("", stem) or stem
-
-
 def stem_of(name: str) -> str:
     """A file's name without its suffix.
 
@@ -49,6 +33,22 @@ def stem_of(name: str) -> str:
     """
     dot = name.rfind(".")
     return name[:dot] if 0 < dot < len(name) - 1 else name
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is a test by its folder or its name.
+
+    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
+    (True, False, True)
+    """
+    folder, _, name = path.rpartition("/")
+    return bool(TEST_FOLDER.search(folder) or TEST_NAME.match(stem_of(name)))
+
+
+def counterpart_stem(path: str) -> str:
+    """File name without what marks it as a test: Foo, FooTest and TestFoo share it."""
+    stem = stem_of(path.rpartition("/")[2])
+    return TEST_MARK.sub("", stem) or stem
 
 
 class PathTable:
@@ -183,7 +183,14 @@ class PathTable:
     @cached_property
     def test(self) -> BoolArray:
         """(N,) whether each path is a test."""
-        return np.array([is_test(path) for path in self.paths], dtype=bool)
+        tests: dict[str, bool] = {}
+        found = []
+        for path, stem in zip(self.paths, self.stems, strict=True):
+            folder = path.rpartition("/")[0]
+            if folder not in tests:
+                tests[folder] = TEST_FOLDER.search(folder) is not None
+            found.append(tests[folder] or TEST_NAME.match(stem) is not None)
+        return np.array(found, dtype=bool)
 
     @cached_property
     def counterpart_group(self) -> IntArray:
