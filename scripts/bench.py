@@ -20,6 +20,17 @@ add one commit / build
     Processor time of ``tosloc index`` of the version into a store that knows its parent, in one process, without the
     start of Python, against building the parent's version. With --store the latter is the sample's time, scaled by
     bytes.
+second localize, shell / numpy
+    Processor time of ``python -m tosloc localize`` for a report, of the process and all that it starts, when the
+    version is kept ready and the functions of its first files are known, against the start of Python with ``import
+    numpy`` and ``git rev-parse HEAD``: what no program that answers from arrays can do without.
+question in one process / bm25s
+    Mean over the reports of the median processor time, git's included, of ``Localizer.localize`` of a repository that
+    ``Localizer.open`` has opened: finding the commit, ranking, reasons and functions of ten files; against bm25s as
+    above.
+one commit more / version
+    Processor time to make the version ready, facts known, from that of its parent and what is new, against from facts
+    and commits alone. Both write it to disk.
 growth A -> B files
     Processor time of one ranking among B files of the version against B / A times that among A of them.
 memory: localize, memory: evaluate test
@@ -53,6 +64,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -114,9 +126,10 @@ READ_AGAIN = 5
 ENCODED = 32
 """Files that are encoded."""
 EVALUATION = "evaluation"
-PARTS = ("stage one", "first index", "add one commit", "growth", "memory", "stage two", EVALUATION)
+PARTS = ("stage one", "questions", "first index", "add one commit", "growth", "memory", "stage two", EVALUATION)
 RANKINGS, FILES = 628, 10_000
 TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 2.5, "add": 0.005, "growth": 1, "memory": 1}
+TARGETS |= {"second": 10, "question": 60, "one commit": 0.3}
 TARGETS |= {"two stages": 1.5, "encoding": 0.9}
 
 
@@ -146,12 +159,20 @@ def seconds(call: Callable[[], object], clock: Callable[[], float] = time.perf_c
     return clock() - start
 
 
-def in_turns(calls: Sequence[Callable[[], object]], rounds: int = ROUNDS) -> list[float]:
+def with_children() -> float:
+    """Processor time of this process and of those that it has started and that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+def in_turns(
+    calls: Sequence[Callable[[], object]], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time
+) -> list[float]:
     """Median processor time of each call, all called once a round, in an order that changes from round to round."""
     times = np.zeros((rounds, len(calls)))
     for number in range(rounds):
         for place in np.roll(np.arange(len(calls)), number).tolist():
-            times[number, place] = seconds(calls[place], time.process_time)
+            times[number, place] = seconds(calls[place], clock)
     return [float(median) for median in np.median(times, axis=0)]
 
 
@@ -271,26 +292,8 @@ class Bench:
             say("bm25s is not installed: no rows of stage one")
             return []
         version = self.whole
-        say(f"indexing {len(self.snapshot):,} files with bm25s")
-        table, rows = version.index.text.corpus.table, version.index.text.rows
-        lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
-        ids = []
-        for row in rows.tolist():
-            part = slice(int(table.starts[row]), int(table.starts[row + 1])) if row >= 0 else slice(0)
-            ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
-        vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
-        retriever = bm25s.BM25()
-        retriever.index((ids, vocabulary), show_progress=False)
-        del ids
         paper = localizer(StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25)))
-        questions = [[term for term in Query(report).weights if term in vocabulary] for report in self.reports]
-        terms = float(np.mean([len(query) for query in questions]))
-        say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
-        files = len(self.snapshot)
-
-        def reference(terms: list[str]) -> object:
-            return retriever.retrieve([terms], k=files, show_progress=False, n_threads=0)
-
+        reference, questions = self.bm25s_retrieval(bm25s.BM25())
         for ranker in (self.default, paper):
             warm(ranker, version, self.reports)
         times = np.array(
@@ -309,6 +312,102 @@ class Bench:
             Row("stage one / bm25s", float(times[1]), float(times[0])),
             Row("stage one (paper) / bm25s", float(times[2]), float(times[0])),
         ]
+
+    def bm25s_retrieval(self, retriever: Any) -> tuple[Callable[[list[str]], object], list[list[str]]]:
+        """How bm25s ranks all files for a report, and the known terms of each report."""
+        say(f"indexing {len(self.snapshot):,} files with bm25s")
+        table, rows = self.whole.index.text.corpus.table, self.whole.index.text.rows
+        lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
+        ids = []
+        for row in rows.tolist():
+            part = slice(int(table.starts[row]), int(table.starts[row + 1])) if row >= 0 else slice(0)
+            ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
+        vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
+        retriever.index((ids, vocabulary), show_progress=False)
+        questions = [[term for term in Query(report).weights if term in vocabulary] for report in self.reports]
+        terms = float(np.mean([len(query) for query in questions]))
+        say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
+        files = len(self.snapshot)
+
+        def retrieve(terms: list[str]) -> object:
+            return retriever.retrieve([terms], k=files, show_progress=False, n_threads=0)
+
+        return retrieve, questions
+
+    def questions(self) -> list[Row]:
+        """A user's questions: from the shell, in one process, and after a commit more."""
+        assert self.indexed
+        return [self.from_the_shell(), *self.in_one_process(), *self.one_commit_more()]
+
+    def from_the_shell(self) -> Row:
+        """The second ``tosloc localize``, against the start of what it cannot do without."""
+        asked = self.report_file(self.reports[0])
+        where = ["--repo", str(self.repo.path), "--store", str(self.store), "--commit", self.commit]
+        command = [sys.executable, "-m", "tosloc", "localize", asked, *where, "--json"]
+        git = ["git", "--git-dir", str(self.repo.path), "rev-parse", "--verify", "HEAD"]
+
+        def reference() -> None:
+            subprocess.run([sys.executable, "-c", "import numpy"], check=True)
+            subprocess.run(git, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+        def ours() -> None:
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+        say("localizing in fresh processes")
+        ours()  # the first question makes the version ready
+        start, second = in_turns([reference, ours], clock=with_children)
+        return Row("second localize, shell / numpy", second, start)
+
+    def in_one_process(self) -> list[Row]:
+        """Questions to an open repository, against bm25s."""
+        try:
+            import bm25s
+        except ImportError:
+            say("bm25s is not installed: no row of questions in one process")
+            return []
+        reference, questions = self.bm25s_retrieval(bm25s.BM25())
+        with Localizer.open(self.repo.path, commit=self.commit, store=self.store) as opened:
+            for report in self.reports:  # their functions are found
+                opened.localize(report, commit=self.commit)
+            times = [
+                in_turns(
+                    [
+                        lambda terms=query: reference(terms),  # type: ignore[misc]
+                        lambda report=report: opened.localize(report, commit=self.commit[:39]),  # type: ignore[misc]
+                    ],
+                    clock=with_children,
+                )
+                for report, query in zip(self.reports, questions, strict=True)
+            ]
+        theirs, ours = np.array(times).mean(axis=0).tolist()
+        return [Row("question in one process / bm25s", ours, theirs)]
+
+    def one_commit_more(self) -> list[Row]:
+        """Making the version ready from its parent's, against from facts and commits."""
+        parents = self.repo.commit(self.commit).parents
+        if not parents:
+            say("the version has no parent: no row for one commit more")
+            return []
+        max_files = self.config.history.max_files
+        self.index(parents[0], self.store)
+        before = self.project.prepare(self.project.snapshot(parents[0]), max_files)
+        say("making the version ready, from its parent's and from nothing")
+        whole, more = in_turns(
+            [
+                lambda: self.project.prepare(self.snapshot, max_files),
+                lambda: self.project.prepare(self.snapshot, max_files, before),
+            ],
+            rounds=3,
+            clock=with_children,
+        )
+        return [Row("one commit more / version", more, whole)]
+
+    def report_file(self, report: BugReport) -> str:
+        """A report as a file that ``tosloc localize`` reads."""
+        asked = self.work / "report.json"
+        record = {"summary": report.summary, "description": report.description, "opened": report.opened_seconds}
+        write_text(asked, json.dumps(record))
+        return str(asked)
 
     @cached_property
     def sample(self) -> list[tuple[str, str]]:
@@ -407,15 +506,11 @@ class Bench:
         ranker.provenance_ = {} if self.named else {"shipped": True}
         ranker.save(checkpoint)
         report = self.reports[0]
-        asked = self.work / "report.json"
-        write_text(
-            asked,
-            json.dumps({"summary": report.summary, "description": report.description, "opened": report.opened_seconds}),
-        )
+        asked = self.report_file(report)
         places = ["--repo", str(self.repo.path), "--checkpoint", str(checkpoint), "--store", str(self.store)]
         rows = []
         say("localizing in a fresh process")
-        peak = peak_memory(["localize", *places, "--commit", self.commit, "--report", str(asked), "--json"])
+        peak = peak_memory(["localize", *places, "--commit", self.commit, "--report", asked, "--json"])
         if peak is not None:
             rows.append(Row("memory: localize", peak, GIB))
         if labelled is not None:
@@ -789,6 +884,7 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
                 "first index": bench.first_index,
                 "add one commit": bench.add_one_commit,
                 "stage one": bench.stage_one,
+                "questions": bench.questions,
                 "growth": bench.growth,
                 "memory": lambda: bench.memory(arguments.reports, arguments.config),
                 "stage two": lambda: bench.stage_two(arguments.encoder, arguments.checkpoint),

@@ -33,6 +33,9 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
     assert [row["name"] for row in rows] == [
         "stage one / bm25s",
         "stage one (paper) / bm25s",
+        "second localize, shell / numpy",
+        "question in one process / bm25s",
+        "one commit more / version",
         "first index / tree-sitter",
         "add one commit / build",
         *(["memory: localize"] if MEMORY else []),

@@ -61,10 +61,10 @@ class Membership:
     def totals_of(self, documents: IntArray, values: FloatArray) -> FloatArray:
         """(G,) the same of some documents alone, with their values."""
         chosen = ranges(self.starts[documents], self.starts[documents + 1])
-        spread = np.repeat(values, chosen.sizes)
+        spread, positions = np.repeat(values, chosen.sizes), chosen.positions
         if self.shares is not None:
-            spread *= chosen.take(self.shares)
-        return summed(chosen.take(self.members), spread, self.groups)
+            spread *= self.shares[positions]
+        return summed(self.members[positions], spread, self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +415,7 @@ class AggregatedDocuments:
 
     def __init__(self, view: DocumentsView, groups: Membership) -> None:
         self.view, self.groups = view, groups
+        self._known: dict[int, tuple[LongArray, FloatArray]] = {}
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -426,19 +427,26 @@ class AggregatedDocuments:
 
         The average length is taken over the groups that are ``present`` (G,) in the searched version.
         """
-        documents, known = self.view.documents, self.view.known
         filled = present & (self.lengths > 0)
         average = float(self.lengths[filled].mean()) if filled.any() else 1.0
         floor = K1 * (1 - B + B * self.lengths / average)
         scores = [np.zeros(self.groups.groups) for _ in weights]
-        postings = documents.postings
-        bounds = zip(postings.starts[terms].tolist(), postings.starts[terms + 1].tolist(), strict=True)
-        for place, (start, end) in enumerate(bounds):
-            rows = postings.rows[start:end]
-            seen = known[rows]
-            frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
-            held = np.flatnonzero(frequency)
-            value = frequency[held] * (K1 + 1) / (frequency[held] + floor[held])
+        for place, term in enumerate(terms.tolist()):
+            held, frequency = self._frequency(term)
+            value = frequency * (K1 + 1) / (frequency + floor[held])
             for score, weight in zip(scores, weights, strict=True):
                 score[held] += value * weight[place]
         return scores
+
+    def _frequency(self, term: int) -> tuple[LongArray, FloatArray]:
+        """Groups whose texts hold a term, and how often; remembered, since queries share their terms."""
+        found = self._known.get(term)
+        if found is None:
+            documents, postings = self.view.documents, self.view.documents.postings
+            start, end = int(postings.starts[term]), int(postings.starts[term + 1])
+            rows = postings.rows[start:end]
+            seen = self.view.known[rows]
+            frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
+            held = np.flatnonzero(frequency)
+            found = self._known[term] = held, frequency[held]
+        return found

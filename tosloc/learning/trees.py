@@ -7,16 +7,22 @@ Shapes: T trees, N nodes and leaves of all trees, k rows, K features.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray
+from tosloc.records import BoolArray, Float32Array, FloatArray, LongArray
 
 _ZERO = np.float32(1e-35)
 """What is not larger than this counts as 0 (``kZeroThreshold``)."""
+_BEFORE_TABLES = 3
+"""Calls that are answered node by node, before tables are made: a command asks once."""
+_TABLE_LEAVES = 16
+_TABLE_BYTES = 1 << 26
 _DEFAULT_LEFT = 2
 _MISSING_ZERO, _MISSING_NAN = 1, 2
 """Of ``decision_type``: where what is missing goes, and (shifted by two bits) what is missing."""
@@ -28,15 +34,15 @@ class Trees:
 
     features: int
     """K"""
-    roots: IntArray
+    roots: LongArray
     """(T,) node at which each tree begins."""
-    feature: IntArray
+    feature: LongArray
     """(N,) feature that the node asks for."""
     threshold: Float32Array
     """(N,) values up to it go left; rounded down to single precision, which for such values means the same."""
     decision: npt.NDArray[np.uint8]
     """(N,) LightGBM's ``decision_type``."""
-    children: IntArray
+    children: LongArray
     """(2 N,) left and right child of each node."""
     value: FloatArray
     """(N,) what a leaf adds."""
@@ -71,33 +77,50 @@ class Trees:
             children[2 * splits + side] = np.where(child < 0, first_leaf - 1 - child, root + child)
         return cls(
             features,
-            roots.astype(np.int32),
-            spread(columns[0], splits, 0).astype(np.int32),
+            roots,
+            spread(columns[0], splits, 0).astype(np.int64),
             rounded.astype(np.float32),
             spread(columns[2], splits, 0).astype(np.uint8),
-            children.astype(np.int32),
+            children,
             spread(columns[5], is_leaf, 0.0),
         )
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
-        values = np.where(np.abs(rows) <= _ZERO, np.float32(0.0), rows).ravel()
-        start = np.arange(len(rows), dtype=np.int32) * np.int32(self.features)
-        node = np.repeat(self.roots[:, None], len(rows), axis=1)
-        special = bool((self.decision >> 2).any()) or not np.isfinite(values).all()
-        while True:
-            value = values[start + self.feature[node]]
-            right = self._right(value, node) if special else value > self.threshold[node]
-            below = self.children[2 * node + right]
-            if np.array_equal(below, node):
-                break
-            node = below
+        rows = np.where(np.abs(rows) <= _ZERO, np.float32(0.0), rows)
+        self._asked.append(len(rows))
+        if len(self._asked) <= _BEFORE_TABLES or self._tables is None or not np.isfinite(rows).all():
+            values = self.value.take(self._leaves(rows))
+        else:
+            values = self._tables.values(rows)
         total = np.zeros(len(rows))
-        for added in self.value[node]:  # one tree after the other: the order of the sum
+        for added in values:  # one tree after the other: the order of the sum
             total += added
         return total
 
-    def _right(self, value: Float32Array, node: IntArray) -> BoolArray:
+    @cached_property
+    def _asked(self) -> deque[int]:
+        return deque(maxlen=_BEFORE_TABLES + 1)
+
+    @cached_property
+    def _tables(self) -> _Tables | None:
+        return _Tables.of(self)
+
+    def _leaves(self, rows: Float32Array) -> LongArray:
+        """(T, k) node of the leaf that each row comes to in each tree."""
+        values = rows.ravel()
+        start = np.arange(len(rows)) * self.features
+        node = np.repeat(self.roots[:, None], len(rows), axis=1)
+        special = bool((self.decision >> 2).any()) or not np.isfinite(values).all()
+        while True:
+            value = values.take(start + self.feature.take(node))
+            right = self._right(value, node) if special else value > self.threshold.take(node)
+            below = self.children.take(2 * node + right)
+            if np.array_equal(below, node):
+                return node
+            node = below
+
+    def _right(self, value: Float32Array, node: LongArray) -> BoolArray:
         """Whether values go right, where some may be missing."""
         decision = self.decision[node]
         missing, no_number = decision >> 2, np.isnan(value)
@@ -105,3 +128,77 @@ class Trees:
         absent = ((missing == _MISSING_ZERO) & (value == 0)) | ((missing == _MISSING_NAN) & no_number)
         right: BoolArray = np.where(absent, decision & _DEFAULT_LEFT == 0, value > self.threshold[node])
         return right
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """The trees as bits of leaves (QuickScorer, Lucchese et al. 2015), for trees of few leaves and no missing values.
+
+    A split that sends a row right takes from the tree the leaves on its left; the first leaf that is left, from left to
+    right, is the row's. Of a feature, the splits that send a value right are those of the smaller thresholds.
+    """
+
+    thresholds: tuple[Float32Array, ...]
+    """Of each feature, rising."""
+    masks: tuple[npt.NDArray[np.uint16], ...]
+    """Of each feature (thresholds + 1, T): the leaves that are left when so many of its splits send a row right."""
+    outputs: FloatArray
+    """(T, 16) what the leaves add, from left to right."""
+
+    @classmethod
+    def of(cls, trees: Trees) -> _Tables | None:
+        """None for trees that have too many leaves, or too much in all."""
+        inner = np.flatnonzero(trees.children[::2] != np.arange(len(trees.value)))
+        sizes = np.diff(np.append(trees.roots, len(trees.value)))
+        if (trees.decision >> 2).any() or sizes.max(initial=1) >= 2 * _TABLE_LEAVES:
+            return None
+        if 2 * (len(inner) + trees.features) * len(trees.roots) > _TABLE_BYTES:
+            return None
+        tree_of = np.repeat(np.arange(len(trees.roots)), sizes)
+        outputs = np.zeros((len(trees.roots), _TABLE_LEAVES))
+        taken = np.zeros(len(trees.value), dtype=np.uint16)
+        for tree, root in enumerate(trees.roots.tolist()):
+            _number(trees, tree, root, outputs, taken)
+        thresholds, masks = [], []
+        for feature in range(trees.features):
+            splits = inner[trees.feature[inner] == feature]
+            splits = splits[np.argsort(trees.threshold[splits], kind="stable")]
+            table = np.full((len(splits) + 1, len(trees.roots)), 0xFFFF, dtype=np.uint16)
+            table[np.arange(1, len(splits) + 1), tree_of[splits]] = ~taken[splits]
+            thresholds.append(trees.threshold[splits])
+            masks.append(np.bitwise_and.accumulate(table, axis=0))
+        return cls(tuple(thresholds), tuple(masks), outputs)
+
+    def values(self, rows: Float32Array) -> FloatArray:
+        """(T, k) what each tree adds to each row."""
+        left = np.full((len(rows), len(self.outputs)), 0xFFFF, dtype=np.uint16)
+        for feature, (thresholds, masks) in enumerate(zip(self.thresholds, self.masks, strict=True)):
+            if len(thresholds):
+                left &= masks[np.searchsorted(thresholds, rows[:, feature])]
+        first = _LOWEST_BIT[left.T]
+        return np.take_along_axis(self.outputs, first, axis=1)
+
+
+_LOWEST_BIT = np.zeros(1 << _TABLE_LEAVES, dtype=np.int64)
+"""Place of the lowest bit of each number."""
+for _bit in range(_TABLE_LEAVES):
+    _LOWEST_BIT[1 << _bit :: 2 << _bit] = _bit
+
+
+def _number(trees: Trees, tree: int, root: int, outputs: FloatArray, taken: npt.NDArray[np.uint16]) -> None:
+    """Number the leaves of a tree from left to right; ``taken`` gets the bits of the leaves on each split's left."""
+    leaves = 0
+    begun: dict[int, int] = {}
+    waiting = [(root, False)]
+    while waiting:
+        node, left_done = waiting.pop()
+        left, right = trees.children[2 * node : 2 * node + 2].tolist()
+        if left == node:
+            outputs[tree, leaves] = trees.value[node]
+            leaves += 1
+        elif left_done:
+            taken[node] = (1 << leaves) - (1 << begun[node])
+            waiting.append((right, False))
+        else:
+            begun[node] = leaves
+            waiting += [(node, True), (left, False)]
