@@ -134,21 +134,12 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
         axes.remove()
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
         upper.plot((0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1)
-        width = 0.8 / BINS / len(found)
         for number, (name, one) in enumerate(found.items()):
             bins = [row for row in one.bins if row.answers]
             label = f"{name} (error {one.error:.3f})"
             upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **_style(number))
-            places = [row.low + 0.1 / BINS + width * (number + 0.5) for row in one.bins]
-            lower.bar(
-                places,
-                [row.answers / max(len(one.shares), 1) for row in one.bins],
-                width,
-                facecolor="#ffffff" if number else "#8c8c8c",
-                edgecolor=GREYS[number % len(GREYS)],
-                hatch=HATCHES[number % len(HATCHES)],
-                linewidth=0.8,
-            )
+            parts = [row.answers / max(len(one.shares), 1) for row in one.bins]
+            lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **_style(number))
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)
         lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))
