@@ -282,7 +282,8 @@ def index(
     with Repository(repo_path) as repo:
         indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
         try:
-            return indexed.index([indexed.sources(revision)], progress)
+            # damaged facts of what was known before wait for the first question, which reads them all
+            return indexed.index([indexed.sources(revision)], progress, check=False)
         finally:
             indexed.close()
 

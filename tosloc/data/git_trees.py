@@ -171,15 +171,16 @@ class Trees:
                     room -= len(path) + _BESIDE_PATH
                     if room < 0:
                         break
+                    is_directory = head.startswith(b"04")  # the mode, in six digits
+                    if not is_directory and not (head.startswith(b"100") and self._keep(path)):
+                        continue
                     mode, _, identity = head.split(b" ")
                     entry = _Entry(mode.lstrip(b"0"), path, identity.decode("ascii"))
-                    if not (entry.is_directory or entry.is_regular_file):
-                        continue
                     while not path.startswith(open_directories[-1][0][1]):
                         closed.append((*open_directories.pop(), len(files)))
-                    if entry.is_directory:
+                    if is_directory:
                         open_directories.append((entry.key, len(files)))
-                    elif self._keep(path):
+                    else:
                         files.append((path, entry.id))
         except GitStandsStill:
             raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -327,8 +327,16 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     '.java'
     """
     name = path.rpartition("/")[2].lower()
-    tails = (name[start:] for start in range(len(name)))  # longest first
-    return next((tail for tail in tails if tail in suffixes), "." + name.rpartition(".")[2])
+    if name.endswith(_compound(suffixes)):
+        tails = (name[start:] for start in range(len(name)))  # longest first
+        return next(tail for tail in tails if tail in suffixes)
+    return "." + name.rpartition(".")[2]
+
+
+@lru_cache(maxsize=8)
+def _compound(suffixes: frozenset[str]) -> tuple[str, ...]:
+    """Those that are more than a dot and what follows it, such as ".d.ts"."""
+    return tuple(suffix for suffix in suffixes if suffix.rfind(".") != 0)
 
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
