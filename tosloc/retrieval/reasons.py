@@ -300,16 +300,14 @@ def _holder(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozen
     Each word counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    weights = [(place, wanted[term]) for place, term in enumerate(functions.terms) if term in wanted]
-    best, most = None, 0.0
-    for number in range(len(functions)):
-        if functions.kinds[number] == CLASS:
-            continue
-        places = functions.places[int(functions.offsets[number]) : int(functions.offsets[number + 1])]
-        value = sum(weight for place, weight in weights if (places == place).any())
-        if value > most:
-            best, most = number, value
-    if best is None:
+    of_terms = np.array([wanted.get(term, 0.0) for term in functions.terms])
+    if not len(functions) or not of_terms.any():
+        return None
+    rows = np.repeat(np.arange(len(functions)), np.diff(functions.offsets))
+    values = np.bincount(rows, of_terms[functions.places], minlength=len(functions))
+    values[functions.kinds == CLASS] = 0.0
+    best = int(np.argmax(values))
+    if not values[best]:
         return None
     places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
     return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
