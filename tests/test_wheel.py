@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -77,11 +78,12 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, proj
         ["evaluate", "runs", "ranked", "--split", "test"],
         ["compare", "runs", "ranked", "--split", "test"],
         ["localize", "--report", report, "--repo", project.git.path],
-        ["localize", "--report", report, "--checkpoint", "runs"],
+        ["localize", report, "--checkpoint", "runs", "--json"],
     ):
         done = run(*command)
         assert done.returncode == 0, done.stderr
-    assert "ParserService.java" in done.stdout.split("2")[0]
+    answer = json.loads(done.stdout)
+    assert (answer["schema"], answer["hits"][0]["path"]) == ("tosloc.answer/1", toy.path_of("Parser"))
 
 
 @pytest.mark.parametrize(
