@@ -1,7 +1,7 @@
 """Arrays in one file that are read where they lie: the system brings in the pages that are looked at.
 
-The file: a line that names the format, the length and the CRC-32 of what follows, a JSON object, then the arrays, each
-at a multiple of 64 bytes. The CRC-32 covers everything after it, so a file is either what was written or none.
+The file: a line that names the format, its length, a CRC-32, the length of a JSON object, the object, then the arrays,
+each at a multiple of 64 bytes. The CRC-32 covers the lengths and all that follows: a file is what was written or none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tosloc.files import open_plain, parse_json, written_whole
 
 _FORMAT: Final = b"tosloc arrays 1\n"
 _HEAD: Final = struct.Struct("<QIQ")
-"""Bytes of the file, CRC-32 of all that follows, bytes of the JSON object."""
+"""Bytes of the file, CRC-32, bytes of the JSON object."""
+_LENGTHS: Final = struct.Struct("<QQ")
 _BEGIN: Final = len(_FORMAT) + _HEAD.size
 _ALIGNED: Final = 64
 _TYPES: Final = {np.dtype(name).str: np.dtype(name) for name in ("?", "u1", "u2", "i4", "i8", "f4", "f8")}
@@ -43,7 +44,7 @@ def write_mapped(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Arr
     size = _BEGIN + len(text) + end
     with written_whole(path) as temporary, temporary.open("r+b") as file:
         file.write(_FORMAT + bytes(_HEAD.size))
-        checksum = 0
+        checksum = zlib.crc32(_LENGTHS.pack(size, len(text)))
         pieces: list[Any] = [text]
         for array in ordered.values():
             pieces += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % _ALIGNED)]
@@ -68,12 +69,12 @@ def read_mapped(path: Path) -> tuple[dict[str, Any], Arrays]:
             if size != os.fstat(file.fileno()).st_size or _BEGIN + length > size:
                 raise ValueError("it is cut off")
             mapped = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
-        if zlib.crc32(mapped[_BEGIN:]) != checksum:
+        if zlib.crc32(mapped[_BEGIN:], zlib.crc32(_LENGTHS.pack(size, length))) != checksum:
             raise ValueError("its content is not what was written")
         text = parse_json(bytes(mapped[_BEGIN : _BEGIN + length]))
         arrays = {name: _array(mapped[_BEGIN + length :], *place) for name, place in text["arrays"].items()}
         return dict(text["record"]), arrays
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, struct.error) as error:
         raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error
 
 

@@ -271,6 +271,9 @@ class IndexedRepository:
         """The version that a file keeps; None where there is no such file, a damaged one, or one of other facts."""
         try:
             record, arrays = read_mapped(path)
+            commit, committed_at = record["commit"], record["committed_at"]
+            if not isinstance(committed_at, int) or not path.name.endswith(f"-{commit}.arrays"):
+                return None
             if record["name"] != path.name or any(
                 analyser_of(language, self.lizard) != analyser for language, analyser in record["analysers"].items()
             ):
@@ -280,7 +283,7 @@ class IndexedRepository:
             def table(blobs: Sequence[str]) -> FactTable:
                 return self.facts(blobs_of([made[0].snapshot], self.suffixes), blobs)
 
-            made.append(PreparedVersion.from_arrays(record["commit"], record["committed_at"], arrays, table))
+            made.append(PreparedVersion.from_arrays(commit, committed_at, arrays, table))
             return made[0]
         except (CheckpointError, KeyError, ValueError, TypeError, AttributeError):
             return None
