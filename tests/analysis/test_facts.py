@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -350,6 +352,20 @@ def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
         )
         assert facts.counts.dtype == np.uint16
         assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
+
+
+def test_threads_analyse_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [SHOP.replace("Shop", f"Shop{name}") + f"// {name}\n" * 300 for name in "abcdefghijkl"]
+    expected = [table(analyse(text, ".java")) for text in texts]
+    switches = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(5):
+                monkeypatch.setattr(term_counts, "_lexicon", term_counts._Lexicon())
+                assert [table(made) for made in pool.map(lambda text: analyse(text, ".java"), texts)] == expected
+    finally:
+        sys.setswitchinterval(switches)
 
 
 def test_letters_of_every_script_are_words() -> None:

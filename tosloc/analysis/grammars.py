@@ -6,6 +6,7 @@ A grammar's module is imported when the first file of its language is parsed.
 from __future__ import annotations
 
 import importlib
+import threading
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
@@ -373,12 +374,17 @@ def grammar_release(language: str) -> tuple[str, ...]:
     return (distribution + metadata.version(distribution),)
 
 
-@cache
-def parser(language: str) -> tree_sitter.Parser:
-    """The one parser of the language called so, which must have a grammar."""
-    import tree_sitter  # here, as below: releases are asked for without it
+_parsers = threading.local()  # language -> parser: one that reads cannot begin another text in between
 
-    return tree_sitter.Parser(_language(language))
+
+def parser(language: str) -> tree_sitter.Parser:
+    """This thread's parser of the language called so, which must have a grammar."""
+    known: dict[str, tree_sitter.Parser] = vars(_parsers)
+    if language not in known:
+        import tree_sitter  # here, as below: releases are asked for without it
+
+        known[language] = tree_sitter.Parser(_language(language))
+    return known[language]
 
 
 @cache

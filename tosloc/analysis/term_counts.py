@@ -7,6 +7,7 @@ once a batch. What comes out for a text does not depend on the others.
 from __future__ import annotations
 
 import re
+import threading
 from array import array
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -114,10 +115,16 @@ class _Lexicon:
 
 
 _lexicon = _Lexicon()
+_lock = threading.Lock()  # of the lexicon
 
 
 def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     """Counts of each text."""
+    with _lock:
+        return _count_terms(texts)
+
+
+def _count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     global _lexicon
     if len(_lexicon.numbers) >= _MAX_WORDS:
         _lexicon = _Lexicon()
