@@ -12,10 +12,8 @@ from tests.conftest import GitRepository, git_environment
 from tosloc.analysis.report_languages import settled, suffixes_of_fixed
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.evaluation.file_lists import read_file_lists
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport
 
 JAVASCRIPT = (".cjs", ".js", ".mjs")
 
@@ -106,7 +104,7 @@ def test_a_training_takes_the_languages_of_the_fixed_files_and_its_checkpoint_re
     assert Localizer.load(tmp_path / "both").config.data.suffixes == (".py", ".sh")
     searched = read_file_lists(tmp_path / "both/test/searched.jsonl.gz")
     assert {len(searched.files(version)) for version in searched.versions} == {7}
-    with Repository(project.git.path) as repo:
-        question = BugReport("1", "openParser fails", "", None)
-        answer = toy.ask(Localizer.load(tmp_path / "both"), question, repo, store=project.store)
-    assert sorted(path for path in answer.ranking.paths if not path.endswith(".py")) == ["build.sh"]
+    opened = Localizer.open(project.git.path, tmp_path / "both", store=project.store)
+    paths = [hit.path for hit in opened.localize("openParser fails", top=50, functions=0).hits]
+    assert len(paths) == 7
+    assert [path for path in paths if not path.endswith(".py")] == ["build.sh"]
