@@ -76,8 +76,10 @@ def test_a_version_kept_in_memory_scores_alike(make_view, formula):
     usual, resident = make_view(FILES), make_view(FILES, resident=True)
     for query in (QUERY, {"node": 1.0, "label": 3.0}, {}):
         expected = scores(usual, formula, query).tolist()
-        assert scores(resident, formula, query).tolist() == expected
-        assert scores(resident, formula, query).tolist() == expected
+        for resident.queries in (0, bm25.QUERIES_BEFORE_ALL, bm25.QUERIES_BEFORE_ALL):  # then of all postings
+            assert scores(resident, formula, query).tolist() == expected
+            assert bool(resident.saturations) == bool(resident.queries)
+        resident.saturations.clear()
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -20,6 +20,8 @@ FieldCounts = npt.NDArray[np.uint16]
 Saturation = Callable[[VersionView, FieldCounts, IntArray], Float32Array]
 """(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
 
+QUERIES_BEFORE_ALL = 3
+"""Which query of a resident version has the saturations of all postings computed: a command asks one alone."""
 FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
 
 
@@ -84,9 +86,9 @@ class TextHits:
 
     def saturation(self, formula: Saturation) -> Float32Array:
         """(P,) saturated frequencies of the selected postings."""
-        if not self.view.resident:
-            return formula(self.view, self.counts, self.rows)
         corpus, kept = self.view.corpus, self.view.saturations
+        if not self.view.resident or (formula not in kept and self.view.queries < QUERIES_BEFORE_ALL):
+            return formula(self.view, self.counts, self.rows)
         if formula not in kept:
             kept[formula] = formula(self.view, corpus.counts, corpus.postings.rows).astype(np.float32)
         return self.selection.take(kept[formula])

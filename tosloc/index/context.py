@@ -70,6 +70,7 @@ class QueryContext:
     @cached_property
     def hits(self) -> TextHits:
         """Postings of the report's terms."""
+        self.version.text.queries += 1
         return TextHits(self.version.text, self.text_terms[0])
 
     def weights_of_hits(self, weights: dict[str, float]) -> FloatArray:

@@ -285,6 +285,8 @@ class VersionView:
         self.frequency = self.corpus.document_frequency(self.multiplicity)
         self.saturations: dict[Hashable, Float32Array] = {}
         """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
+        self.queries = 0
+        """How many were asked."""
 
     @property
     def files(self) -> int:
