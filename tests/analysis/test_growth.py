@@ -171,6 +171,12 @@ def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -
     assert not root.has_error or language == "java"
 
 
+@pytest.mark.parametrize("suffix", [".c", ".cpp", ".rs", ".scala"])
+def test_a_long_expression_takes_time_by_its_length(suffix: str) -> None:
+    """It is a tree as deep as it is long, where a query for operands and operator waits in each for the other."""
+    assert not grown(lambda text: analyse(text, suffix), "*a", "", 1_000)
+
+
 @pytest.mark.parametrize("text", [b"var g\n@", b"var g\n@a(1"])
 def test_an_annotation_may_end_a_text(text: bytes) -> None:
     """The scanner of Kotlin's grammar goes on looking for the end of its line."""

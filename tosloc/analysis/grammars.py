@@ -26,7 +26,9 @@ class Grammar:
     """Query. ``comment`` and ``string`` are what they say, ``drop`` and ``package`` give no terms, ``namespace`` is the
     name of a package alone; ``method``, ``type`` and ``field`` are declared names."""
     branches: str
-    """Query: a ``function`` is what complexity is counted for, a ``branch`` one decision in its course."""
+    """Query: a ``function`` is what complexity is counted for, a ``branch`` one decision in its course, ``no_branch``
+    what only looks like one. Operators are asked for by themselves: in an expression of thousands, which is as deep, a
+    query waits in each for its operator."""
     function: str = "language"
     """What the module calls the grammar."""
     end: bytes = b""
@@ -151,8 +153,7 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         """,
         branches="""
         (function_definition) @function
-        ["if" "for" "while" "case" (conditional_expression)] @branch
-        (binary_expression operator: ["&&" "||"] @branch)
+        ["if" "for" "while" "case" "&&" "||" (conditional_expression)] @branch
         """,
     ),
     "cpp": Grammar(
@@ -177,8 +178,9 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         """,
         branches="""
         (function_definition) @function
-        ["if" "for" "while" "case" "catch" (conditional_expression)] @branch
-        (binary_expression operator: ["&&" "||" "and" "or"] @branch)
+        ["if" "for" "while" "case" "catch" "&&" "||" "and" "or" (conditional_expression)] @branch
+        [(reference_declarator "&&" @no_branch) (abstract_reference_declarator "&&" @no_branch)
+         (ref_qualifier "&&" @no_branch)]
         """,
     ),
     "go": Grammar(
@@ -242,9 +244,7 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         """,
         branches="""
         (function_item) @function
-        [(if_expression) (for_expression) (while_expression) (match_arm) (try_expression)] @branch
-        (match_pattern "if" @branch)
-        [(binary_expression operator: ["&&" "||"] @branch) (let_chain "&&" @branch)]
+        ["if" (for_expression) "while" (match_arm) (try_expression) "&&" "||"] @branch
         """,
     ),
     "kotlin": Grammar(
@@ -289,7 +289,7 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         branches="""
         (function_definition) @function
         ["if" "for" "while" (case_clause)] @branch
-        (infix_expression operator: (operator_identifier) @branch (#any-of? @branch "&&" "||"))
+        ((operator_identifier) @branch (#any-of? @branch "&&" "||"))
         """,
     ),
     "php": Grammar(

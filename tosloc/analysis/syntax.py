@@ -136,6 +136,7 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
     captures = captures_of(root, language, grammar.outline + grammar.branches)
     if captures is None:
         return None
+    no_branches = {node.start_byte for node in captures.get("no_branch", ())}
     return Outline(
         spans=spans_of(captures, _SPAN_KINDS),
         methods=names_of(source, captures, "method"),
@@ -144,7 +145,7 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
         package=_package(source, captures),
         complexity=tree_complexity(
             [(node.start_byte, node.end_byte) for node in captures.get("function", ())],
-            [node.start_byte for node in captures.get("branch", ())],
+            [start for node in captures.get("branch", ()) if (start := node.start_byte) not in no_branches],
         ),
     )
 
