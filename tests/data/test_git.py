@@ -493,3 +493,24 @@ def test_workers_leave_nothing_behind(repository, tmp_path):
     assert done.stdout == "['text 0', 'text 1', 'text 2', 'text 3']\n"
     assert done.stderr == ""
     assert [path.name for path in scratch.iterdir() if path.name.startswith("tosloc")] == []
+
+
+@pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own
+def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
+    repository.commit({"a.py": "a = 1\n"})
+    used = tmp_path / "used"
+    wrapper = tmp_path / "my-git"
+    wrapper.write_text(f'#!/bin/sh\necho >> "{used}"\nexec "{shutil.which("git")}" "$@"\n')
+    wrapper.chmod(0o755)
+    code = "import sys; from tosloc.data.git import Repository; Repository(sys.argv[1]).resolve('HEAD')"
+
+    def run(named):
+        environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(named)}
+        return subprocess.run(
+            [sys.executable, "-c", code, str(repository.path)], env=environment, capture_output=True, text=True
+        )
+
+    assert run(wrapper).returncode == 0
+    assert used.exists()
+    assert "RepositoryError" in (missing := run(tmp_path / "no-git")).stderr
+    assert "correct or unset it" in missing.stderr

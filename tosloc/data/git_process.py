@@ -46,6 +46,8 @@ IDLE: Final = 30.0
 """Seconds after which git is given up that neither writes nor works; on the slowest disk it does some work in each."""
 SILENT: Final = 3600.0
 """Seconds after which git is given up that works and writes nothing; a log of a million commits begins in a minute."""
+NAMED_GIT: Final = "GIT_PYTHON_GIT_EXECUTABLE"
+"""Environment variable by which GitPython is told which git to run."""
 MEMORY: Final = 2**30
 """Bytes that git may take, beside MEMORY_PER_BYTE: ten of the largest objects, or the log of half a million commits."""
 MEMORY_PER_BYTE: Final = 8
@@ -239,7 +241,18 @@ class ObjectReader:
 
 
 def git_program() -> str:
-    """The git on the search path. Raises RepositoryError where it is not installed."""
+    """The git that GitPython is told to take (``$GIT_PYTHON_GIT_EXECUTABLE``), else the first on the search path.
+
+    What a repository holds is not for GitPython: it opens configurations and what they include without a bound. Unless
+    it is told something it would find the same git, and take its time. Raises RepositoryError where there is none.
+    """
+    named = os.environ.get(NAMED_GIT)
+    if named:
+        try:
+            import git  # here, since it fails where git is not found
+        except ImportError as error:
+            raise RepositoryError(f"{named}: no git program, which ${NAMED_GIT} names; correct or unset it") from error
+        return str(git.Git.GIT_PYTHON_GIT_EXECUTABLE)
     found = shutil.which("git")
     if found is None:
         raise RepositoryError("git is not installed, or not on the search path; install it and try again")
