@@ -126,6 +126,17 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
 AT_THE_BEGINNING = {
     "tosloc.data.fixes._UNDOES",
     "tosloc.data.readers_issue._UNDERLINE",
+    "tosloc.data.templates._TITLES",
+    "tosloc.data.web._REMOTE",
+    "tosloc.function_runs._MARK",
+    "tosloc.data.test_files._JAVA",
+    "tosloc.data.test_files._JVM",
+    "tosloc.data.test_files._PYTHON",
+    "tosloc.data.test_files._SCRIPT",
+    "tosloc.data.test_files._RUBY",
+    "tosloc.data.test_files._OTHER",
+    "tosloc.data.test_files._NAMES",
+    "tosloc.data.test_files._FOLDERS",
     "tosloc.reranking.encoder.texts._COMMENT",
 }
 """Patterns that are asked at one place only, never searched for."""

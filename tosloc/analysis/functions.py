@@ -151,7 +151,7 @@ _DECLARATORS: Final = frozenset(
 _DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
 """Parts of what a function of JavaScript is assigned to that are no names of a class."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*,?\s*\)$")
+_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
 _MAX_NAME: Final = 200
 _MAX_RUBBLE: Final = 2_000
 """A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""

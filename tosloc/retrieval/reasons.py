@@ -46,7 +46,9 @@ NEAREST: Final = 3
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
 CLASS: Final = KINDS.index("class")
-_PATH: Final = re.compile(r"(?<![\w$])(?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7}(?![\w(])")
+_PATH: Final = re.compile(
+    r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
+)
 _NOT_SAID: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
 """Of a report's text, what nobody has said: addresses, and what a form tells those who fill it in."""
 _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
