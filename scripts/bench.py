@@ -103,7 +103,8 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import Localizer, OpenVersion, texts_of
+from tosloc.localizer import Localizer
+from tosloc.open_version import OpenVersion, texts_of
 from tosloc.records import BugReport, IntArray, Ranking, Snapshot
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne

@@ -32,9 +32,13 @@ BELOW: dict[str, set[str]] = {
     "reranking": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
     "candidates": NOUNS | {"index", "learning", "retrieval", "reranking"},
     "checkpoint": NOUNS | {"calibration", "analysis", "index", "learning", "retrieval", "reranking"},
-    "localizer": NOUNS | MODELS | {"answer", "calibration", "candidates", "checkpoint"},
+    "open_version": NOUNS | MODELS | {"checkpoint"},
+    "localization": NOUNS | MODELS | {"answer", "calibration", "open_version"},
+    "localizer": NOUNS | MODELS | {"answer", "calibration", "candidates", "checkpoint", "open_version", "localization"},
     "function_runs": NOUNS | MODELS | {"evaluation"},
-    "experiment": NOUNS | MODELS | {"evaluation", "calibration", "candidates", "localizer", "function_runs"},
+    "experiment": NOUNS
+    | MODELS
+    | {"evaluation", "calibration", "candidates", "open_version", "localizer", "function_runs"},
     "training": NOUNS | MODELS | {"calibration", "candidates", "checkpoint", "localizer", "experiment"},
     "plots": NOUNS | {"evaluation"},
 }

@@ -15,7 +15,8 @@ from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.evaluation import read_run
-from tosloc.localizer import Localization, Localizer
+from tosloc.localization import Localization
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Hit
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor

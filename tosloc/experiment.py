@@ -35,7 +35,8 @@ from tosloc.files import write_text
 from tosloc.function_runs import write_function_runs
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import Localizer, texts_of, vectors_path
+from tosloc.localizer import Localizer
+from tosloc.open_version import texts_of, vectors_path
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of

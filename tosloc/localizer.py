@@ -5,249 +5,62 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import cache, partial
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from tosloc import checkpoint
-from tosloc.analysis.grammars import GRAMMARS
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
-from tosloc.answer import Answer, Searched
-from tosloc.arrays import load_arrays, prefixed, save_arrays, under
+from tosloc.answer import Answer
 from tosloc.calibration import UNFITTED
-from tosloc.calibration import shares as shares_of
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.data import git_files
 from tosloc.data.clones import clone_notes
-from tosloc.data.git import Repository, decode
-from tosloc.data.path_filter import Chosen, PathFilter
+from tosloc.data.git import Repository
+from tosloc.data.path_filter import PathFilter
 from tosloc.data.reports import read_report
-from tosloc.data.web import WebPages
-from tosloc.errors import CheckpointError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.files import write_text
-from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, suffix_of
+from tosloc.index.context import QueryContext
 from tosloc.index.documents import Documents
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.live import OPEN_VERSIONS, LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
-from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
+from tosloc.localization import Localization
+from tosloc.open_version import (
+    OpenVersion,
+    functions_of,
+    read_version,
+    sources_of,
+    texts_of,
+    vectors_path,
+    write_version,
+)
 from tosloc.records import (
-    BoolArray,
     BugReport,
-    FloatArray,
-    Function,
-    Hit,
-    Names,
     Progress,
     Ranking,
-    Reason,
     Snapshot,
     silent,
 )
-from tosloc.reranking.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
+from tosloc.reranking.base import Reranker
 from tosloc.retrieval.answer import StageOneAnswer
-from tosloc.retrieval.reasons import Sources
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from tosloc.analysis.function_rows import FunctionFacts
     from tosloc.config import Config
     from tosloc.retrieval.fitting import Choice
 
-FunctionSource: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Sequence[FunctionFacts]]"
-"""(path, blob) of files -> the functions of each."""
-LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-"""Seconds since 1970: no commit's clock is believed beyond."""
 MAX_FILES: Final = 30
 """``[history] max_files`` where no configuration says otherwise."""
-
-
-@dataclass(eq=False)
-class OpenVersion:
-    """One version made ready for queries, with the history of its files."""
-
-    snapshot: Snapshot
-    index: VersionIndex
-    history: HistoryIndex
-    notes: tuple[str, ...] = ()
-    reranking: RerankingContext | None = None
-    """What a reranker reads; None where stage one is alone."""
-    sources: Sources = field(default_factory=Sources)
-    """What reasons read of the repository; nothing of a version that a checkpoint carries."""
-    functions: FunctionSource | None = None
-    """Where functions of files come from; None of a version that a checkpoint carries."""
-    _chosen: dict[PathFilter, Chosen] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, prepared: PreparedVersion, notes: tuple[str, ...] = (), history: HistoryIndex | None = None) -> Self:
-        """A version that is ready, with another ``history`` than its own where one is given."""
-        return cls(prepared.snapshot, prepared.index, history or prepared.history, notes)
-
-    @property
-    def newest(self) -> datetime:
-        """Right after the version's own commit: when a report without a date is taken to be opened.
-
-        Not after the newest commit of its history, where one wrong clock would make all the others old.
-        """
-        return time_of_seconds(min(max(self.snapshot.committed_at, 0), LATEST) + 1)
-
-    def choose(self, wanted: PathFilter) -> Chosen:
-        """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
-        found = self._chosen.get(wanted)
-        if found is None:
-            found = wanted.choose(self.snapshot.paths)
-            self._chosen = {wanted: found}
-        return found
-
-    def for_reranking(self, texts: TextSource | None = None, vectors: Path | None = None) -> RerankingContext:
-        """What a reranker may read of the version."""
-        return RerankingContext(
-            facts_in_corpus(self.index.text.corpus),
-            self.history,
-            len(self.index.paths.table),
-            texts=texts,
-            vectors=vectors,
-        )
-
-
-def time_of_seconds(seconds: int) -> datetime:
-    """The time of so many seconds since 1970, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def texts_of(repo: Repository | LiveRepository) -> TextSource:
-    """Texts of a repository's blobs."""
-    return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
-
-
-def sources_of(repo: Repository | LiveRepository) -> Sources:
-    """What reasons may read of a repository; its remote is looked up when a commit is first told."""
-
-    @cache
-    def pages() -> WebPages | None:
-        return WebPages.of(repo.remote_url())
-
-    def commit_url(commit: str) -> str | None:
-        found = pages()
-        return None if found is None else found.commit(commit)
-
-    return Sources(repo.subjects, commit_url)
-
-
-def _about_grammars(hits: Sequence[Hit]) -> Iterator[str]:
-    """A sentence where none of the hits is of a language that is parsed."""
-    suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-    if suffixes and not any(language_of(suffix) in GRAMMARS for suffix in suffixes):
-        listed = ", ".join(sorted(suffixes))
-        yield f"there is no grammar for {listed} files: they are searched by their words, and have no functions"
-
-
-def vectors_path(store_path: Path) -> Path:
-    """Where the vectors of a project's files lie: beside their facts."""
-    return store_path.with_name(f"{store_path.stem}.vectors.sqlite")
-
-
-@dataclass(eq=False)
-class Localization:
-    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
-
-    ranking: Ranking
-    stage_one: StageOneAnswer
-    scores: FloatArray
-    """(F,) final scores, in path order."""
-    notes: tuple[str, ...]
-    reranker: Reranker | None = None
-    """Where one was asked."""
-    reranked: Reranked | None = None
-    """Its answer, where it had one."""
-    temperature: float = UNFITTED
-    """Of the softmax that makes shares of scores."""
-    version: OpenVersion | None = None
-    """What functions and reasons are read from beside the facts."""
-
-    def answer(
-        self,
-        number: int,
-        chosen: Chosen | None = None,
-        repository: Path | None = None,
-        seconds: float = 0.0,
-        functions: int = 0,
-    ) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons and functions."""
-        context = self.stage_one.context
-        snapshot = context.version.text.snapshot
-        kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
-        hits = tuple(self._hits(number, kept, functions))
-        notes = (*self.notes, *(() if chosen is None else chosen.notes), *_about_grammars(hits))
-        return Answer(
-            None if repository is None else str(repository),
-            snapshot.commit,
-            time_of_seconds(snapshot.committed_at),
-            context.query.report,
-            Searched(int(kept.sum()), 0 if chosen is None else chosen.hidden_tests),
-            hits,
-            notes,
-            seconds,
-        )
-
-    def top(self, number: int) -> list[Hit]:
-        """The first files with their reasons, tests among them."""
-        return list(self.answer(number).hits)
-
-    def _hits(self, number: int, kept: BoolArray, functions: int) -> Iterator[Hit]:
-        order = np.argsort(-self.scores, kind="stable")
-        shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
-        places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
-        paths = self.stage_one.context.version.text.snapshot.paths
-        shown = [file for _, file in places[:number]]
-        said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
-        sources = Sources() if self.version is None else self.version.sources
-        facts = self._function_facts(shown) if functions else {}
-        reasons = self.stage_one.explainer.why(shown, sources, said, facts)
-        scored = self._functions(shown, facts)
-        for rank, (file, why, found) in enumerate(zip(shown, reasons, scored, strict=True), start=1):
-            score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
-            yield Hit(rank, paths[file], score, share, found[:functions], why)
-
-    def _function_facts(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
-        """The functions of each of some files; of none where they cannot be read."""
-        if self.version is None or self.version.functions is None or not files:
-            return {}
-        snapshot = self.version.snapshot
-        facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
-        return dict(zip(files, facts, strict=True))
-
-    def _functions(self, files: Sequence[int], facts: Mapping[int, FunctionFacts]) -> Sequence[tuple[Function, ...]]:
-        """Of each of some files all functions, best first."""
-        if not facts:
-            return [()] * len(files)
-        from tosloc.retrieval.functions import score_functions  # for answers that name functions
-
-        context = self.stage_one.context
-        return score_functions(context.query, context.version, files, self.scores, [facts[file] for file in files])
-
-    def _moved(self, file: int, place: int) -> Reason | None:
-        """What the reranker says of a file that it has lifted to this place."""
-        if self.reranker is None or self.reranked is None:
-            return None
-        before = int(np.flatnonzero(self.stage_one.order == file)[0]) + 1
-        matches = self.reranked.matches(before - 1) if place < before else ()
-        if not matches:
-            return None
-        words = ", ".join(self.stage_one.explainer.as_answered(asked, found) for asked, found in matches)
-        return Reason("terms", f"{self.reranker.says}: up from place {before} ({words})")
 
 
 class Localizer:
@@ -465,7 +278,7 @@ class Localizer:
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(texts_of(repo), vectors_path(indexed.store_path))
         version.sources = sources_of(repo)
-        version.functions = partial(_functions_of, repo, indexed.store_path, indexed.suffixes)
+        version.functions = partial(functions_of, repo, indexed.store_path, indexed.suffixes)
         return version
 
     # Keeping
@@ -480,7 +293,7 @@ class Localizer:
             checkpoint.write_known_reports(folder / checkpoint.REPORTS_FILE, *self.reports_)
         record = checkpoint.weights_record(stage, self.choice_, self.temperature_, lizard=self.config.stage_one.lizard)
         if self.version_ is not None:
-            _write_version(folder / checkpoint.VERSION_FILE, self.version_)
+            write_version(folder / checkpoint.VERSION_FILE, self.version_)
         if self.reranker_ is not None:
             if self.version_ is not None and self.version_.reranking is not None:
                 self.reranker_.carry(self.version_.reranking, sorted(set(self.version_.snapshot.blobs)))
@@ -511,7 +324,7 @@ class Localizer:
             localizer.reports_ = checkpoint.read_known_reports(path / checkpoint.REPORTS_FILE)
         localizer.reranker_ = checkpoint.read_reranker(record, path)
         if (path / checkpoint.VERSION_FILE).exists():
-            localizer.version_ = version = _read_version(path / checkpoint.VERSION_FILE)
+            localizer.version_ = version = read_version(path / checkpoint.VERSION_FILE)
             context = version.for_reranking()
             if localizer.reranker_ is not None and localizer.reranker_.can_score(context):
                 version.reranking = context
@@ -526,41 +339,8 @@ class Localizer:
         return localizer
 
 
-def _functions_of(
-    repo: Repository | LiveRepository, store_path: Path, suffixes: frozenset[str], files: Sequence[tuple[str, str]]
-) -> Sequence[FunctionFacts]:
-    from tosloc.index.function_facts import functions_of_files  # which loads a parser
-
-    return functions_of_files(repo, store_path, [(blob, suffix_of(path, suffixes)) for path, blob in files])
-
-
 def _of_this_machine(config: Config) -> Config:
     """The settings, where those of a machine with more cores asked for too many processes with as many as there are."""
     if config.run.jobs <= (os.cpu_count() or 1):
         return config
     return config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
-
-
-def _write_version(path: Path, version: OpenVersion) -> None:
-    history = version.history.to_arrays(version.index.paths.table.paths)
-    save_arrays(
-        path,
-        {
-            **prefixed("version", snapshot_to_arrays(version.snapshot)),
-            **prefixed("facts", version.index.text.corpus.table.to_arrays()),
-            **prefixed("evidence", history),
-        },
-    )
-
-
-def _read_version(path: Path) -> OpenVersion:
-    from tosloc.analysis.fact_table import FactTable
-
-    stored = load_arrays(path)
-    try:
-        snapshot = snapshot_from_arrays(under("version", stored), Names())
-        history, paths = HistoryIndex.from_arrays(under("evidence", stored))
-        table = FactTable.from_arrays(under("facts", stored))
-        return OpenVersion.of(PreparedVersion.of(snapshot, Corpus(table), history, paths))
-    except (*checkpoint.NOT_FITTING, StoreError) as error:
-        raise checkpoint.damaged(path, error) from error

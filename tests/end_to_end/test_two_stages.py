@@ -26,7 +26,8 @@ from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.localizer import Localizer, vectors_path
+from tosloc.localizer import Localizer
+from tosloc.open_version import vectors_path
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import RerankingContext
 

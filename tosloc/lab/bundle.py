@@ -23,7 +23,8 @@ from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.files import key_of, written_whole
-from tosloc.localizer import Localizer, texts_of
+from tosloc.localizer import Localizer
+from tosloc.open_version import texts_of
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import Candidates, RerankingContext
 from tosloc.retrieval.feature_tables import LabelledReports

@@ -1,0 +1,125 @@
+"""The answer to one report before it is cut: every file ranked, reasons and functions for those that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosloc.analysis.grammars import GRAMMARS
+from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.answer import Answer, Searched
+from tosloc.calibration import UNFITTED
+from tosloc.calibration import shares as shares_of
+from tosloc.data.path_filter import Chosen
+from tosloc.index.corpus import suffix_of
+from tosloc.open_version import OpenVersion, time_of_seconds
+from tosloc.records import BoolArray, FloatArray, Function, Hit, Ranking, Reason
+from tosloc.reranking.base import Reranked, Reranker
+from tosloc.retrieval.answer import StageOneAnswer
+from tosloc.retrieval.reasons import Sources
+
+if TYPE_CHECKING:
+    from tosloc.analysis.function_rows import FunctionFacts
+
+
+@dataclass(eq=False)
+class Localization:
+    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
+
+    ranking: Ranking
+    stage_one: StageOneAnswer
+    scores: FloatArray
+    """(F,) final scores, in path order."""
+    notes: tuple[str, ...]
+    reranker: Reranker | None = None
+    """Where one was asked."""
+    reranked: Reranked | None = None
+    """Its answer, where it had one."""
+    temperature: float = UNFITTED
+    """Of the softmax that makes shares of scores."""
+    version: OpenVersion | None = None
+    """What functions and reasons are read from beside the facts."""
+
+    def answer(
+        self,
+        number: int,
+        chosen: Chosen | None = None,
+        repository: Path | None = None,
+        seconds: float = 0.0,
+        functions: int = 0,
+    ) -> Answer:
+        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons and functions."""
+        context = self.stage_one.context
+        snapshot = context.version.text.snapshot
+        kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
+        hits = tuple(self._hits(number, kept, functions))
+        notes = (*self.notes, *(() if chosen is None else chosen.notes), *_about_grammars(hits))
+        return Answer(
+            None if repository is None else str(repository),
+            snapshot.commit,
+            time_of_seconds(snapshot.committed_at),
+            context.query.report,
+            Searched(int(kept.sum()), 0 if chosen is None else chosen.hidden_tests),
+            hits,
+            notes,
+            seconds,
+        )
+
+    def top(self, number: int) -> list[Hit]:
+        """The first files with their reasons, tests among them."""
+        return list(self.answer(number).hits)
+
+    def _hits(self, number: int, kept: BoolArray, functions: int) -> Iterator[Hit]:
+        order = np.argsort(-self.scores, kind="stable")
+        shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
+        places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
+        paths = self.stage_one.context.version.text.snapshot.paths
+        shown = [file for _, file in places[:number]]
+        said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
+        sources = Sources() if self.version is None else self.version.sources
+        facts = self._function_facts(shown) if functions else {}
+        reasons = self.stage_one.explainer.why(shown, sources, said, facts)
+        scored = self._functions(shown, facts)
+        for rank, (file, why, found) in enumerate(zip(shown, reasons, scored, strict=True), start=1):
+            score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
+            yield Hit(rank, paths[file], score, share, found[:functions], why)
+
+    def _function_facts(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
+        """The functions of each of some files; of none where they cannot be read."""
+        if self.version is None or self.version.functions is None or not files:
+            return {}
+        snapshot = self.version.snapshot
+        facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
+        return dict(zip(files, facts, strict=True))
+
+    def _functions(self, files: Sequence[int], facts: Mapping[int, FunctionFacts]) -> Sequence[tuple[Function, ...]]:
+        """Of each of some files all functions, best first."""
+        if not facts:
+            return [()] * len(files)
+        from tosloc.retrieval.functions import score_functions  # for answers that name functions
+
+        context = self.stage_one.context
+        return score_functions(context.query, context.version, files, self.scores, [facts[file] for file in files])
+
+    def _moved(self, file: int, place: int) -> Reason | None:
+        """What the reranker says of a file that it has lifted to this place."""
+        if self.reranker is None or self.reranked is None:
+            return None
+        before = int(np.flatnonzero(self.stage_one.order == file)[0]) + 1
+        matches = self.reranked.matches(before - 1) if place < before else ()
+        if not matches:
+            return None
+        words = ", ".join(self.stage_one.explainer.as_answered(asked, found) for asked, found in matches)
+        return Reason("terms", f"{self.reranker.says}: up from place {before} ({words})")
+
+
+def _about_grammars(hits: Sequence[Hit]) -> Iterator[str]:
+    """A sentence where none of the hits is of a language that is parsed."""
+    suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
+    if suffixes and not any(language_of(suffix) in GRAMMARS for suffix in suffixes):
+        listed = ", ".join(sorted(suffixes))
+        yield f"there is no grammar for {listed} files: they are searched by their words, and have no functions"
