@@ -187,7 +187,7 @@ class Bench:
         self.given = store
         self.store = store or work / "facts.sqlite"
         self.project = IndexedRepository(
-            repo, self.store, self.config.data.suffixes if config else (), self.config.run.jobs
+            repo, self.store, self.config.data.named_suffixes if config else (), self.config.run.jobs
         )
         self.snapshot: Snapshot = self.project.snapshot(self.commit)
         if not len(self.snapshot):

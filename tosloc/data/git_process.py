@@ -22,7 +22,7 @@ from tosloc.files import printable
 from tosloc.processes import start
 
 if sys.platform == "linux":
-    import resource
+    pass
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
@@ -126,11 +126,15 @@ def _work_of(process: int) -> bytes | None:
     return b" ".join(fields[7:13])
 
 
-def _limit_memory(process: int, limit: int) -> None:
-    """Let a process take so many bytes, where the system can say so; git then ends with a sentence about memory."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))
+_LIMITED: Final = 'ulimit -d "$1" 2>/dev/null; shift; exec "$@"'
+"""A shell's program that becomes another one with a limit: a limit that is set on a running git may come too late."""
+
+
+def _limited(command: Sequence[str], limit: int) -> Sequence[str]:
+    """The command with so many bytes for its data, where the system can say so; git then ends with a sentence."""
+    if sys.platform != "linux":
+        return command
+    return ["/bin/sh", "-c", _LIMITED, "sh", str(limit // 1024), *command]
 
 
 def parts(stream: IO[bytes], longest: int) -> Iterator[bytes]:
@@ -168,9 +172,8 @@ def running(
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as source:
         source.write(stdin)
         source.seek(0)
-        process = start(command, environment, source, errors)
+        process = start(_limited(command, memory), environment, source, errors)
         assert process.stdout is not None
-        _limit_memory(process.pid, memory)
         run = GitRun(io.BufferedReader(GitOutput(process, name), _BUFFER))
         try:
             yield run
@@ -191,8 +194,7 @@ class ObjectReader:
 
     def __init__(self, command: Sequence[str], name: str, environment: Mapping[str, str], memory: int = MEMORY) -> None:
         self.owner = os.getpid()
-        self._process = start(command, environment)
-        _limit_memory(self._process.pid, memory)
+        self._process = start(_limited(command, memory), environment)
         self._answers = io.BufferedReader(GitOutput(self._process, name), _BUFFER)
 
     def ask(self, names: Sequence[str], found: list[GitObject | None]) -> bool:
