@@ -35,6 +35,32 @@ class Grammar:
     """What a text must end with. A scanner that looks for the end of a line, and not of the text, looks for ever."""
 
 
+_SCRIPT: Final = """
+    (comment) @comment
+    [(string) (regex)] @string
+    (template_string (string_fragment) @string)
+    (import_statement) @drop
+    (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
+    (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
+    (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
+        right: [(arrow_function) (function_expression)])
+"""
+"""What JavaScript and TypeScript have in common."""
+_SCRIPT_BRANCHES: Final = """
+    [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
+     (arrow_function) (method_definition)] @function
+    ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
+"""
+_C: Final = """
+    (comment) @comment
+    (field_declaration declarator: (field_identifier) @field)
+    (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+    (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
+    (enumerator name: (identifier) @field)
+    [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
+"""
+"""What C and C++ have in common."""
+
 GRAMMARS: Final[dict[str, Grammar]] = {
     "java": Grammar(
         "tree_sitter_java",
@@ -82,43 +108,25 @@ GRAMMARS: Final[dict[str, Grammar]] = {
     ),
     "javascript": Grammar(
         "tree_sitter_javascript",
-        outline="""
-        (comment) @comment
-        [(string) (regex)] @string
-        (template_string (string_fragment) @string)
-        (import_statement) @drop
+        outline=_SCRIPT
+        + """
         (method_definition name: (_) @method)
         [(function_declaration name: (identifier) @method) (generator_function_declaration name: (identifier) @method)]
-        (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
-        (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
-        (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
-            right: [(arrow_function) (function_expression)])
         (class_declaration name: (identifier) @type)
         (field_definition property: (_) @field)
         """,
-        branches="""
-        [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
-         (arrow_function) (method_definition)] @function
-        ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
-        """,
+        branches=_SCRIPT_BRANCHES,
     ),
     "typescript": Grammar(
         "tree_sitter_typescript",
         function="language_typescript",
-        outline="""
-        (comment) @comment
-        [(string) (regex)] @string
-        (template_string (string_fragment) @string)
-        (import_statement) @drop
+        outline=_SCRIPT
+        + """
         [(method_definition name: (_) @method) (method_signature name: (_) @method)
          (abstract_method_signature name: (_) @method)]
         [(function_declaration name: (identifier) @method) (generator_function_declaration name: (identifier) @method)
          (function_signature name: (identifier) @method)]
-        (variable_declarator name: (identifier) @method value: [(arrow_function) (function_expression)])
         (public_field_definition name: (_) @method value: [(arrow_function) (function_expression)])
-        (pair key: (property_identifier) @method value: [(arrow_function) (function_expression)])
-        (assignment_expression left: [(identifier) @method (member_expression property: (property_identifier) @method)]
-            right: [(arrow_function) (function_expression)])
         [(class_declaration name: (type_identifier) @type) (abstract_class_declaration name: (type_identifier) @type)
          (interface_declaration name: (type_identifier) @type) (type_alias_declaration name: (type_identifier) @type)
          (enum_declaration name: (identifier) @type)]
@@ -128,16 +136,12 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         [(enum_body name: (_) @field) (enum_assignment name: (_) @field)]
         (internal_module name: [(identifier) (nested_identifier)] @namespace)
         """,
-        branches="""
-        [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
-         (arrow_function) (method_definition)] @function
-        ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
-        """,
+        branches=_SCRIPT_BRANCHES,
     ),
     "c": Grammar(
         "tree_sitter_c",
-        outline="""
-        (comment) @comment
+        outline=_C
+        + """
         [(string_literal) (char_literal)] @string
         (preproc_include) @drop
         (function_declarator declarator: (identifier) @method)
@@ -145,11 +149,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
          (union_specifier name: (type_identifier) @type body: (_))
          (enum_specifier name: (type_identifier) @type body: (_))
          (type_definition declarator: (type_identifier) @type)]
-        (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
-        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
-        (enumerator name: (identifier) @field)
-        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
         """,
         branches="""
         (function_definition) @function
@@ -158,8 +157,8 @@ GRAMMARS: Final[dict[str, Grammar]] = {
     ),
     "cpp": Grammar(
         "tree_sitter_cpp",
-        outline="""
-        (comment) @comment
+        outline=_C
+        + """
         [(string_literal) (raw_string_literal) (char_literal)] @string
         [(preproc_include) (using_declaration)] @drop
         (function_declarator declarator: [(identifier) (field_identifier) (operator_name) (destructor_name)] @method)
@@ -170,11 +169,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
          (class_specifier name: (type_identifier) @type body: (_))
          (enum_specifier name: (type_identifier) @type body: (_))
          (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
-        (field_declaration declarator: (field_identifier) @field)
-        (field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
-        (field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
-        (enumerator name: (identifier) @field)
-        [(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
         """,
         branches="""
         (function_definition) @function

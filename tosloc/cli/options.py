@@ -24,6 +24,9 @@ StoreOption = Annotated[
 ]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FigureOption = Annotated[
+    Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
+]
 ProgressOption = Annotated[
     bool | None,
     typer.Option(

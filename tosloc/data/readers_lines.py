@@ -8,7 +8,7 @@ In place of ``fix_commit`` it may name the ``version`` to search. What the fix c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from tosloc.data.report_file import (
     ChangedFunction,
@@ -78,31 +78,35 @@ def _functions(record: Json, where: str) -> Iterator[ChangedFunction]:
 
 
 def _methods(record: Json, where: str) -> Iterator[ChangedFunction]:
-    methods = record.get("methods")
-    if methods is None:
-        return
-    if not isinstance(methods, list):
-        raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
-    for method in methods:
+    form = "objects with a path, a name and a first line"
+    for method in _listed(record, "methods", form, where):
         match method:
             case {"path": str(path), "name": str(name), "start": int(start)} if _is_line(start):
                 yield ChangedFunction(clean(path), clean(name), start)
             case _:
-                raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+                raise _no_list("methods", form, where)
 
 
 def _changed_lines(record: Json, where: str) -> Iterator[tuple[str, int, int]]:
-    changed = record.get("changed_lines")
-    if changed is None:
-        return
-    if not isinstance(changed, list):
-        raise ReportError(f"{where}: 'changed_lines' must be a list of [path, first, last]")
-    for one in changed:
+    form = "[path, first, last]"
+    for one in _listed(record, "changed_lines", form, where):
         match one:
             case [str(path), int(first), int(last)] if _is_line(first) and _is_line(last) and first <= last:
                 yield clean(path), first, last
             case _:
-                raise ReportError(f"{where}: 'changed_lines' must be a list of [path, first, last]")
+                raise _no_list("changed_lines", form, where)
+
+
+def _listed(record: Json, key: str, form: str, where: str) -> list[Any]:
+    """The list at ``key``, empty where there is none. Raises ReportError for anything else."""
+    listed = record.get(key)
+    if not isinstance(listed, list | None):
+        raise _no_list(key, form, where)
+    return listed or []
+
+
+def _no_list(key: str, form: str, where: str) -> ReportError:
+    return ReportError(f"{where}: {key!r} must be a list of {form}")
 
 
 def _is_line(number: int) -> bool:

@@ -155,6 +155,13 @@ class Documents:
         order = np.argsort(self.files, kind="stable").astype(np.int64)
         return order, starts_of(np.bincount(self.files))
 
+    def of_file(self, number: int) -> LongArray:
+        """The documents that touched the file with this number, in their order."""
+        order, starts = self.of_files
+        pairs = order[starts[number] : starts[number + 1]] if number + 1 < len(starts) else order[:0]
+        holders: LongArray = self.pair_document[pairs]
+        return holders
+
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
         pairs = ranges(self.file_starts[chosen], self.file_starts[chosen + 1])
@@ -262,7 +269,7 @@ class Documents:
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
         return {
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: getattr(self, name) for name in PLAIN_FIELDS},
             "class_sizes": np.array([len(names) for names in self.classes], dtype=np.int32),
             **prefixed("ids", pack_strings(self.ids)),
             **prefixed("commit_ids", pack_strings(self.commit_ids)),
@@ -282,7 +289,7 @@ class Documents:
             commit_ids=unpack_strings(arrays, "commit_ids"),
             vocabulary=unpack_strings(arrays, "vocabulary"),
             classes=tuple(names[start:end] for start, end in pairwise([0, *ends.tolist()])),
-            **{name: checked(arrays, name, dtype, None) for name, dtype in _PLAIN.items()},  # type: ignore[arg-type]
+            **{name: checked(arrays, name, dtype, None) for name, dtype in PLAIN_FIELDS.items()},  # type: ignore[arg-type]
         )
         made.check()
         return made
@@ -305,7 +312,7 @@ class Documents:
             raise ValueError("documents are not in order of time")
 
 
-_PLAIN: Final[Mapping[str, type[np.generic]]] = {
+PLAIN_FIELDS: Final[Mapping[str, type[np.generic]]] = {
     "times": np.int64,
     "commits": np.int64,
     "starts": np.int64,

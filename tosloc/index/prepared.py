@@ -16,7 +16,7 @@ import numpy as np
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, prefixed, under
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
-from tosloc.index.documents import Documents, DocumentsView, Membership
+from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.names import NameNumbers, PackedNames
 from tosloc.index.paths import PathTable, PathView
@@ -25,16 +25,6 @@ from tosloc.records import IntArray, Names, Snapshot
 
 PREPARED_VERSION: Final = 1
 """Of the arrays below: raise it with whatever changes them."""
-_DOCUMENTS: Final[Mapping[str, Any]] = {
-    "times": np.int64,
-    "commits": np.int64,
-    "starts": np.int64,
-    "terms": np.int32,
-    "counts": np.uint16,
-    "file_starts": np.int64,
-    "files": np.int32,
-    "sizes": np.float64,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +54,7 @@ class PreparedVersion:
         Files that are gone stay in the history, after the version's own: what was said of them is heard through their
         names, here as in training.
         """
-        compact = Snapshot.of(
-            snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
-        )
+        compact = _compact(snapshot)
         touched = np.unique(np.concatenate((history.commits.files, history.reports.files)))
         own = compact.path_names.ids
         gone = [path for path in (paths[number] for number in touched.tolist()) if path not in own]
@@ -137,9 +125,7 @@ class PreparedVersion:
         of commits are places there), ``paths`` what its numbers of files mean; ``table`` gives facts by
         blob.
         """
-        compact = Snapshot.of(
-            snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True))
-        )
+        compact = _compact(snapshot)
         corpus = self.index.text.corpus.with_blobs(compact.blob_names.names, new_facts, table)
         numbers = {commit: number for number, commit in enumerate(order)}
         kept = np.array([numbers.get(commit, -1) for commit in self.commit_ids], dtype=np.int64)
@@ -225,6 +211,11 @@ class PreparedVersion:
         return cls._assembled(snapshot, corpus, paths, history, ids, rows)
 
 
+def _compact(snapshot: Snapshot) -> Snapshot:
+    """The version with numbers of its own, that no other version shares."""
+    return Snapshot.of(snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True)))
+
+
 def _bytes(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
@@ -237,7 +228,7 @@ def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
     numbers = numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(vocabulary)
     ids = documents.ids if isinstance(documents.ids, PackedNames) else PackedNames.of(documents.ids)
     return {
-        **{name: getattr(documents, name) for name in _DOCUMENTS},
+        **{name: getattr(documents, name) for name in PLAIN_FIELDS},
         **ids.to_arrays("ids"),
         **packed.to_arrays("vocabulary"),
         **numbers.to_arrays("numbers"),
@@ -252,7 +243,7 @@ def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
 
 
 def _documents_from_arrays(arrays: Mapping[str, Array]) -> tuple[Documents, DocumentsView]:
-    values: dict[str, Any] = {name: checked(arrays, name, dtype, None) for name, dtype in _DOCUMENTS.items()}
+    values: dict[str, Any] = {name: checked(arrays, name, dtype, None) for name, dtype in PLAIN_FIELDS.items()}
     ids, vocabulary = PackedNames.read(arrays, "ids"), PackedNames.read(arrays, "vocabulary")
     D, V = len(ids), len(vocabulary)
     documents = Documents(ids=ids, commit_ids=ids, vocabulary=vocabulary, classes=_NoClasses(D), **values)

@@ -190,8 +190,7 @@ class ReasonsOf:
         commits = (context.history.commits, context.commit_similarities, False)
         found: dict[str, PastChange] = {}
         for view, similarities, fix in (fixes, commits):
-            documents = view.documents
-            holders = documents.pair_document[documents.files == row]
+            holders = view.documents.of_file(row)
             near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
             for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)

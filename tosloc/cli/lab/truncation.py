@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, SplitOption
-from tosloc.cli.options import JsonOption, Split, check_drawing
+from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def truncation(
     run: RunArgument,
     split: SplitOption = Split.test,
     qrels: QrelsOption = None,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
-    ] = None,
+    figure: FigureOption = None,
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
