@@ -361,12 +361,14 @@ RELATED: tuple[Feature, ...] = (
     Feature("twin", test_counterpart, "test"),
     Feature("folder_share", folder_share),
 )
+GITHUB: tuple[Feature, ...] = ()
+"""For what reports on GitHub hold; not yet among those that stage one uses by itself."""
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
 NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
-FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER)}
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB)}
 ALL: tuple[str, ...] = tuple(FEATURES)
 PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
 
