@@ -40,6 +40,7 @@ BELOW: dict[str, set[str]] = {
     | MODELS
     | {"evaluation", "calibration", "candidates", "open_version", "localizer", "function_runs"},
     "training": NOUNS | MODELS | {"calibration", "candidates", "checkpoint", "localizer", "experiment"},
+    "many_projects": NOUNS | {"data"},
     "plots": NOUNS | {"evaluation"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""

@@ -57,11 +57,11 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     return found
 
 
-def fit_temperature(answers: Sequence[JudgedAnswer]) -> float:
+def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None = None) -> float:
     """The temperature under which the first shares fit best to whether the first files were right.
 
     Greatest likelihood of the events, times a log-normal prior around ``UNFITTED``, which is what comes out without
-    any answer. The answers' reports must not have been learned from.
+    any answer. The answers' reports must not have been learned from. ``counts`` says how many answers each stands for.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> fit_temperature([JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)] * 50)
@@ -74,12 +74,14 @@ def fit_temperature(answers: Sequence[JudgedAnswer]) -> float:
         first = answer.scores[:LISTED]
         row[: len(first)] = first - first[:1]
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
+    weights = np.ones(len(answers)) if counts is None else counts
 
     def loss(log_temperature: float) -> float:
         others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)  # beside the first file's 1
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
-        return float(((log_temperature - math.log(UNFITTED)) / _SPREAD) ** 2 / 2 - likelihood.sum())
+        prior = ((log_temperature - math.log(UNFITTED)) / _SPREAD) ** 2 / 2
+        return float(prior - (likelihood * weights).sum())
 
     # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), _STEPS)

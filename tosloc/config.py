@@ -236,6 +236,13 @@ class StageTwoSettings(Section):
         return self.reranker == "terms" or bool(self.code_encoder)
 
 
+class PoolSettings(Section):
+    """``[pool]``: how ``tosloc lab pool`` learns from many projects."""
+
+    least_reports: Annotated[int, Field(ge=1)] = 10
+    ranker_weight: Annotated[float, Field(gt=0)] = 8.0
+
+
 class RunSettings(Section):
     """``[run]``: how the work is done."""
 
@@ -257,6 +264,7 @@ class Config(Section):
     history: HistorySettings = HistorySettings()
     stage_one: StageOneSettings = StageOneSettings()
     stage_two: StageTwoSettings = StageTwoSettings()
+    pool: PoolSettings = PoolSettings()
     run: RunSettings = RunSettings()
 
     def as_dict(self) -> dict[str, Any]:

@@ -193,8 +193,12 @@ class ExperimentContext:
         self, folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], cases: Sequence[Case]
     ) -> None:
         """Write the rankings of some cases with all that they are scored by."""
-        files = self.dataset.files
         write_run(folder / RUN_FILE, header, rankings)
+        self.write_truth(folder, cases)
+
+    def write_truth(self, folder: Path, cases: Sequence[Case]) -> None:
+        """Write what rankings of some cases are scored by: judgements, and the files of their versions."""
+        files = self.dataset.files
         versions = ((case.version, self.indexed.snapshot(case.version).paths) for case in cases)
         write_file_lists(folder / FILE_LISTS_FILE, versions)
         # last, since a folder with judgements is a finished run

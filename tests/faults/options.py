@@ -33,7 +33,7 @@ def _commands(world: World, place: Place) -> Sequence[list[str]]:
         ["lab", "reproduce-check", "--our-baseline", one, "--our-advanced", two, "--baseline", one, "--advanced", two],
         ["lab", "reproduce", "table-4", *out, "--dry-run", "--only", "swt", "--versions", "3"],
         ["lab", "baselines", "buglocator", *repo, *reports, *out, "--profile", "clean", "--split", "test", *store],
-        ["lab", "pool", one],
+        ["lab", "pool", "--projects", str(world.projects), "--work", str(place.out), "--leave-projects-out", "2"],
         ["lab", "feature-ablation", one],
         ["lab", "pack", one, *repo, *reports, "--out", str(place.out / "pack.npz")],
         ["lab", "study", one, "--pair-only", "--keep", str(place.out)],

@@ -51,8 +51,8 @@ def warm_up() -> None:
         "tosloc.cli.app tosloc.cli.lab tosloc.cli.printing tosloc.cli.tables tosloc.cli.progress tosloc.localizer"
         " tosloc.training tosloc.experiment tosloc.data.reports tosloc.evaluation.trec tosloc.evaluation.tables"
         " tosloc.lab.baseline_runs tosloc.lab.restricted tosloc.lab.truncation_table"
-        " tosloc.lab.multi_project tosloc.reranking.terms.reranker tosloc.reranking.terms.fitting tosloc.plots.page"
-        " tosloc.plots.figures lightgbm torch safetensors matplotlib.pyplot openpyxl jinja2 git"
+        " tosloc.lab.multi_project tosloc.lab.pool tosloc.reranking.terms.reranker tosloc.reranking.terms.fitting"
+        " tosloc.plots.page tosloc.plots.figures lightgbm torch safetensors matplotlib.pyplot openpyxl jinja2 git"
     ).split():
         try:
             importlib.import_module(name)
@@ -85,6 +85,11 @@ class World:
     def reports(self) -> Path:
         """Labelled reports, as JSON lines."""
         return self.folder / "reports.jsonl"
+
+    @property
+    def projects(self) -> Path:
+        """A list of projects: the project twice."""
+        return self.folder / "projects.toml"
 
     @property
     def bug(self) -> Path:
@@ -150,6 +155,8 @@ def build(folder: Path) -> World:
         "Cookie(CookieService.java:6)\n",
         encoding="utf-8",
     )
+    entry = f'[[project]]\nname = "%s"\nrepo = "{world.repo}"\nreports = "{world.reports}"\n'
+    world.projects.write_text(entry % "first" + entry % "second" + 'part = "train"\n', encoding="utf-8")
     world.settings("plain").write_text(LEARNING.format(ranker="false"), encoding="utf-8")
     world.settings("one").write_text(LEARNING.format(ranker="true"), encoding="utf-8")
     world.settings("two").write_text(LEARNING.format(ranker="false") + TERMS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What projects teach together, on the tables that training keeps, and the commands over them."""
+"""What features are worth, on the tables that training keeps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
-from tosloc.lab.multi_project import evenly, feature_ablation, fit_projects, read_alike
-from tosloc.retrieval import features
+from tosloc.lab.multi_project import feature_ablation
 from tosloc.retrieval.feature_tables import FeatureTable, save_block
 from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
 
@@ -65,27 +64,6 @@ def test_a_folder_that_keeps_nothing(tmp_path: Path, content: str | None) -> Non
         StoredFeatureTables.read(tmp_path)
 
 
-def test_evenly() -> None:
-    assert evenly(10, 4).tolist() == [0, 3, 6, 9]
-    assert evenly(3, 900).tolist() == [0, 1, 2]
-    assert evenly(5, 1).tolist() == [0]
-    assert evenly(0, 9).tolist() == []
-
-
-def test_projects_learn_what_all_say(tmp_path: Path) -> None:
-    one, two = keep(tmp_path / "one"), keep(tmp_path / "two", train=5)
-    stage = fit_projects(LINEAR, NAMES, [one.train(), two.train()])
-    assert stage.features == NAMES
-    assert stage.ranker is None
-    good, noise = stage.weights.tolist()
-    assert good > 1
-    assert noise == pytest.approx(0, abs=1e-3)  # the same for every file
-    again = fit_projects(LINEAR, NAMES, [one.train(), two.train()])
-    assert again.weights.tolist() == stage.weights.tolist()
-    with pytest.raises(ToslocError, match="at least two training folders"):
-        fit_projects(LINEAR, NAMES, [])
-
-
 def test_ablation(tmp_path: Path) -> None:
     rows = feature_ablation(LINEAR, keep(tmp_path / "one"))
     assert list(rows) == ["all", "good", "noise"]
@@ -121,7 +99,7 @@ def test_no_carry_and_keep_features(trained: list[Path]) -> None:
     assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [12, 4, 4]
 
 
-def test_the_commands(trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(trained: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     folders = [str(folder) for folder in trained]
     assert main(["lab", "feature-ablation", *folders]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -129,25 +107,3 @@ def test_the_commands(trained: list[Path], tmp_path: Path, capsys: pytest.Captur
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| bm25f", "| path", "| test"]
     whole = lines[2].split(" | ")
     assert whole[1] == whole[2]  # the same project twice
-    assert main(["lab", "pool", *folders, "--out", str(tmp_path / "out"), "--leave-one-out"]) == 0
-    ranking, shares, bins = capsys.readouterr().out.split("\n\n")
-    rows = [line.split(" | ") for line in ranking.splitlines()[2:]]
-    assert list(dict.fromkeys(row[0] for row in rows)) == ["| first", "| second"]
-    assert {row[1] for row in rows if row[0] == "| first"} == {row[1] for row in rows if row[0] == "| second"}
-    assert rows[0][1] == "weights of the others"
-    alike = [line.split(" | ")[1:] for line in shares.splitlines()[2:]]
-    assert alike[0] == alike[1]
-    assert alike[0][0] == "8"  # reports of validation and test
-    assert len(bins.splitlines()) == 12
-    record = json.loads((tmp_path / "out/weights.json").read_text())
-    assert 0 < record["temperature"] < 1  # of a project whose first files are mostly right
-    assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert set(record["weights"]) <= set(features.ALL)
-    assert record["mix"] == 8.0
-    assert (tmp_path / "out/ranker.txt").read_text().startswith("tree")
-
-
-def test_folders_of_different_features(trained: list[Path], tmp_path: Path) -> None:
-    keep(tmp_path / "other")
-    with pytest.raises(ToslocError, match="different features"):
-        read_alike([trained[0], tmp_path / "other"])

@@ -22,6 +22,14 @@ StoreOption = Annotated[
         "--store", help="File of facts about blobs, kept between commands.", show_default="in the user's cache"
     ),
 ]
+ReposOption = Annotated[
+    Path | None,
+    typer.Option("--repos", help="Folder of repositories, for a folder of JSON lines: OWNER+NAME and the like."),
+]
+StoresOption = Annotated[
+    Path | None,
+    typer.Option("--stores", help="Folder of facts, a file a project.", show_default="in the user's cache"),
+]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureOption = Annotated[

@@ -13,6 +13,7 @@ from tosloc.cli.printing import fits, markdown_table, print_table
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
     from tosloc.evaluation.function_level import FunctionResults
+    from tosloc.evaluation.project_means import ProjectMeans
     from tosloc.evaluation.statistics import MeanOfMeans
     from tosloc.evaluation.tables import Results
 
@@ -109,6 +110,22 @@ def _function_rows(results: Sequence[FunctionResults]) -> tuple[list[str], list[
         ]
         rows.append([one.name, count_cell(len(one.evaluation.per_report)), *means])
     return heads, rows
+
+
+def print_project_means(means: ProjectMeans, as_markdown: bool = False) -> None:
+    """Print the means of each project, and of all of them: each counting the same, and each report."""
+    heads = ["project", "reports", *means.names]
+    rows = [
+        [name, count_cell(reports), *map(share, row)]
+        for name, reports, row in zip(means.projects, means.reports, means.means.tolist(), strict=True)
+    ]
+    macro = [with_interval(mean, one) for mean, one in zip(means.macro.tolist(), means.intervals, strict=True)]
+    rows.append([f"macro mean of {len(means.projects)} projects", "", *macro])
+    rows.append(["micro mean of all reports", count_cell(sum(means.reports)), *map(share, means.micro.tolist())])
+    if as_markdown:
+        print(markdown_table(heads, rows), end="")
+    else:
+        print_table(heads, rows)
 
 
 def print_strata(results: Results) -> None:

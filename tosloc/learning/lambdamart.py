@@ -52,11 +52,19 @@ class HeadRanker:
         return self._settings
 
     def fit(self, heads: RankingLists) -> HeadRanker:
-        """Learn; a second fit forgets the first. Deterministic for a seed."""
+        """Learn; a second fit forgets the first. Deterministic for a seed.
+
+        A report's pairs count as much as the report does.
+        """
         import lightgbm
 
+        alike = bool((heads.report_weights == 1).all())
         data = lightgbm.Dataset(
-            heads.rows, label=heads.fixed.astype(np.int32), group=heads.sizes.tolist(), free_raw_data=True
+            heads.rows,
+            label=heads.fixed.astype(np.int32),
+            weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
+            group=heads.sizes.tolist(),
+            free_raw_data=True,
         )
         booster = lightgbm.train(
             {

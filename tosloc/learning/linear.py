@@ -47,7 +47,8 @@ def listwise_loss(
 ) -> tuple[float, FloatArray]:
     """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
 
-    ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the weights.
+    Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
+    weights.
     """
     rows, fixed, starts = lists.rows, lists.fixed, lists.starts
     reports = len(lists)
@@ -60,7 +61,7 @@ def listwise_loss(
     hit = np.flatnonzero(fixed)
     number = np.add.reduceat(fixed.astype(np.float64), starts[:-1])
     own, rest = mass[hit], others[report_of[hit]]
-    share = 1.0 / (number[report_of[hit]] * reports)
+    share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
     loss = float((-np.log(own / (own + rest)) * share).sum())
     # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
     slope = np.zeros(len(scores))

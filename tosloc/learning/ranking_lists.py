@@ -6,13 +6,13 @@ The rankers see no paths and no names. Shapes: R reports, n rows over all report
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
 from tosloc.index.postings import starts_of
-from tosloc.records import BoolArray, Float32Array, LongArray
+from tosloc.records import BoolArray, Float32Array, FloatArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,12 @@ class RankingLists:
     """(R+1,) rows of report r: starts[r] to starts[r+1]."""
     weights: Float32Array
     """(n,) how many files a row stands for: 1, or more for sampled files."""
+    report_weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """(R,) how much each report counts; all alike, 1, where none are given."""
+
+    def __post_init__(self) -> None:
+        if not len(self.report_weights):
+            object.__setattr__(self, "report_weights", np.ones(len(self)))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -56,17 +62,23 @@ class RankingLists:
             np.concatenate([part.fixed for part in parts]),
             starts_of(sizes),
             np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.report_weights for part in parts]),
         )
 
     def take(self, reports: LongArray) -> RankingLists:
         """The given reports alone."""
         stretches = [slice(self.starts[r], self.starts[r + 1]) for r in reports.tolist()]
-        return RankingLists.of(
+        taken = RankingLists.of(
             [(self.rows[rows], self.fixed[rows]) for rows in stretches],
             [self.weights[rows] for rows in stretches],
             self.rows.shape[1],
         )
+        return taken.counting(self.report_weights[reports])
 
     def columns(self, chosen: Sequence[int]) -> RankingLists:
         """The same rows with some features only."""
-        return RankingLists(np.ascontiguousarray(self.rows[:, chosen]), self.fixed, self.starts, self.weights)
+        return replace(self, rows=np.ascontiguousarray(self.rows[:, chosen]))
+
+    def counting(self, report_weights: FloatArray) -> RankingLists:
+        """The same reports, which count so much (R,) each."""
+        return replace(self, report_weights=report_weights)

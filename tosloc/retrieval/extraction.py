@@ -30,7 +30,18 @@ from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.processes import parallel
-from tosloc.records import BoolArray, BugReport, Case, Float32Array, LongArray, Names, Progress, Snapshot, silent
+from tosloc.records import (
+    BoolArray,
+    BugReport,
+    Case,
+    Float32Array,
+    FloatArray,
+    LongArray,
+    Names,
+    Progress,
+    Snapshot,
+    silent,
+)
 from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 
@@ -172,14 +183,24 @@ def _table(
     wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
     fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
     weights = np.ones(len(rows), dtype=np.float32)
+    table = FeatureTable(task.report.id, rows, fixed, weights, snapshot.path_ids)
     if task.sampled and len(rows) > task.sampled + len(wanted):
-        kept, weights = sampled_rows(prior(made), fixed, task.sampled, np.random.default_rng(_seed(task)))
-        return FeatureTable(task.report.id, rows[kept], fixed[kept], weights, snapshot.path_ids[kept])
-    return FeatureTable(task.report.id, rows, fixed, weights, snapshot.path_ids)
+        return _sampled(table, prior(made), task.sampled, task.version)
+    return table
 
 
-def _seed(task: Task) -> int:
-    return int.from_bytes(hashlib.sha256(f"{task.report.id} {task.version}".encode()).digest()[:8], "big")
+def sampled_table(table: FeatureTable, names: Sequence[str], number: int, version: str) -> FeatureTable:
+    """What is kept of a whole table of features ``names`` when ``number`` wrong files are sampled."""
+    if not number or len(table.rows) <= number + int(table.fixed.sum()):
+        return table
+    guess = prior(dict(zip(names, table.rows.T.astype(np.float64), strict=True)))
+    return _sampled(table, guess, number, version)
+
+
+def _sampled(table: FeatureTable, guess: FloatArray, number: int, version: str) -> FeatureTable:
+    seed = int.from_bytes(hashlib.sha256(f"{table.report} {version}".encode()).digest()[:8], "big")
+    kept, weights = sampled_rows(guess, table.fixed, number, np.random.default_rng(seed))
+    return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights, table.path_ids[kept])
 
 
 def sampled_rows(

@@ -57,14 +57,15 @@ def choose(tried: Mapping[str, tuple[float, float]]) -> str:
 
 def head_lists(stage: StageOne, lists: RankingLists, depth: int) -> RankingLists:
     """The first ``depth`` rows of every report's list by linear score, those that hold a fixed file."""
-    heads = []
+    heads, kept = [], []
     scores = stage.linear(lists.rows)
-    for start, end in pairwise(lists.starts.tolist()):
+    for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
         order = np.argsort(-scores[start:end], kind="stable")[:depth]
         fixed = lists.fixed[start:end][order]
         if fixed.any():
             heads.append((head_rows(lists.rows[start:end][order], scores[start:end][order]), fixed))
-    return RankingLists.of(heads, features=lists.rows.shape[1] + 2)
+            kept.append(report)
+    return RankingLists.of(heads, features=lists.rows.shape[1] + 2).counting(lists.report_weights[kept])
 
 
 def fit_weights(

@@ -1,0 +1,194 @@
+"""What many projects teach together: weights that count each project the same, projects left out, what is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import toy
+from tosloc.calibration import fit_temperature
+from tosloc.checkpoint import check_digests, read_record, read_stage_one
+from tosloc.cli import main
+from tosloc.config import Config
+from tosloc.data.projects import Project
+from tosloc.errors import ToslocError
+from tosloc.evaluation.run_paths import read_scored
+from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
+from tosloc.learning.ranking_lists import RankingLists
+
+NAMES = ("one", "two")
+LINEAR = Config.of({"stage_one": {"ranker": {"enabled": False}}, "pool": {"least_reports": 1}}, "test")
+
+
+def lists(reports: int, column: int, files: int = 4) -> RankingLists:
+    """Reports whose fixed file is the one with this feature."""
+    made = []
+    for number in range(reports):
+        rows = np.zeros((files, 2), dtype=np.float32)
+        rows[number % files, column] = 1.0
+        rows[(number + 1) % files, 1 - column] = 1.0
+        made.append((rows, np.arange(files) == number % files))
+    return RankingLists.of(made)
+
+
+def tables(name: str, learned: int, alone: bool = False) -> Tables:
+    project = Project(name, Path(name), Path(name), alone=alone)
+    return Tables(project, Path(name), name, NAMES, learned, learned, ())
+
+
+def test_evenly() -> None:
+    assert evenly(10, 4).tolist() == [0, 3, 6, 9]
+    assert evenly(3, 900).tolist() == [0, 1, 2]
+    assert evenly(5, 1).tolist() == [0]
+    assert evenly(0, 9).tolist() == []
+
+
+def test_each_project_counts_the_same() -> None:
+    few, many = report_weights([2, 8], 1)
+    assert few.sum() == pytest.approx(5)
+    assert many.sum() == pytest.approx(5)
+    single, more = report_weights([1, 10], 10)  # one report of a tenth of the say
+    assert more.sum() == pytest.approx(10 * single.sum())
+    assert np.concatenate((single, more)).mean() == pytest.approx(1)
+
+
+def test_a_large_project_does_not_outvote_a_small_one() -> None:
+    contrary = [lists(3, 0), lists(30, 1)]
+    alike = fit_pool(LINEAR, NAMES, contrary)
+    assert alike.ranker is None
+    one, two = alike.weights.tolist()
+    assert one == pytest.approx(two, abs=1e-3)
+    unlike = fit_pool(Config.of(LINEAR.as_dict() | {"pool": {"least_reports": 30}}, "test"), NAMES, contrary)
+    assert unlike.weights[1] > unlike.weights[0] + 1
+    with pytest.raises(ToslocError, match="no project is left to learn from"):
+        fit_pool(LINEAR, NAMES, [RankingLists.of([], features=2)])
+
+
+def test_projects_are_dealt_by_size_and_some_stand_alone() -> None:
+    some = [tables("a", 5), tables("b", 50), tables("c", 9, alone=True), tables("d", 20), tables("e", 5)]
+    assert [[one.project.name for one in fold] for fold in folds_of(some, 2)] == [["c"], ["b", "a"], ["d", "e"]]
+    assert [[one.project.name for one in fold] for fold in folds_of(some, 9)] == [["c"], ["b"], ["d"], ["a"], ["e"]]
+    with pytest.raises(ToslocError, match="nothing is left to learn from"):
+        folds_of(some[:2], 1)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three small projects, one of them with a part for learning and another to be judged; a fourth has no fix."""
+    folder = tmp_path_factory.mktemp("pool")
+    for number, name in enumerate(("ann+one", "bob+two", "cid+three", "dan+four")):
+        project = toy.grow(folder / name, bugs=12, themes=6, seed=number)
+        if name == "dan+four":
+            project.reports(records=[record | {"fix_commit": "f" * 40} for record in project.records])
+        (folder / "reports").mkdir(exist_ok=True)
+        shutil.copy(folder / name / "reports.jsonl", folder / f"reports/{name}.jsonl")
+    (folder / "projects.toml").write_text(
+        """
+        [[project]]
+        name = "one"
+        repo = "ann+one/repo"
+        reports = "reports/ann+one.jsonl"
+        suffixes = [".java"]
+        part = "train"
+        judged = "test"
+        at_most = 6
+        alone = true
+        [[folder]]
+        reports = "reports"
+        repos = "."
+        without = ["ann+one"]
+        """
+    )
+    (folder / "small.toml").write_text(
+        '[stage_one]\nfeatures = ["bm25f", "path", "test"]\nsampled_negatives = 4\n'
+        "[stage_one.ranker]\nrounds = 3\nmin_leaf = 2\n[run]\njobs = 1\n"
+    )
+    return folder
+
+
+def pool(world: Path, *more: str) -> list[str]:
+    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]
+    return ["lab", "pool", *places, "--config", str(world / "small.toml"), "--leave-projects-out", "2", *more]
+
+
+@pytest.mark.slow
+def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = world / "out"
+    assert main(pool(world, "--out", str(out), "--json")) == 1  # dan+four failed
+    printed = capsys.readouterr()
+    assert "3 of 4 projects made" in printed.err
+    assert "dan+four failed: " in printed.err
+    assert "no fix of its 12 reports is in" in printed.err
+    found = json.loads(printed.out)
+    assert [(one["project"], one["reports"]) for one in found["projects"]] == [
+        ("one", 2),  # 12 reports: 9 train, 1 validation, 2 test
+        ("bob+two", 12),
+        ("cid+three", 12),
+    ]
+    assert found["macro"]["mrr"]["mean"] == pytest.approx(np.mean([one["mrr"] for one in found["projects"]]))
+    assert found["micro"]["reports"] == 26
+    check_digests(out)
+    record = read_record(out / "weights.json")
+    assert record["learned on"]["projects"] == {
+        "one": {"reports": 6, "part": "train"},
+        "bob+two": {"reports": 12, "part": "all"},
+        "cid+three": {"reports": 12, "part": "all"},
+    }
+    assert record["temperature"] == found["temperature"] != fit_temperature([])
+    assert record["mix"] == 8.0
+    assert list(record["weights"]) == ["bm25f", "path", "test"]
+    assert read_stage_one(record, out, None).ranker is not None
+
+    runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "bob+two", "cid+three")}
+    for name, run in runs.items():
+        assert name not in run.run.header["learned on"]
+        assert run.evaluation().length == 1
+    assert runs["one"].run.header["learned on"] == ["bob+two", "cid+three"]
+    assert runs["bob+two"].run.header["learned on"] == ["one", "cid+three"]
+
+    before = {path: path.stat().st_mtime_ns for path in (world / "work").rglob("*") if path.is_file()}
+    assert main(pool(world)) == 1
+    printed = capsys.readouterr()
+    assert "0 of 4 projects made, 3 were finished before" in printed.err
+    assert "macro mean of 3 projects" in printed.out
+    after = {path: path.stat().st_mtime_ns for path in (world / "work").rglob("*") if path.is_file()}
+    assert after == before
+
+    # a file of reports that changed is read again, and what it taught is learned again
+    changed = world / "reports/cid+three.jsonl"
+    changed.write_text("".join(changed.read_text().splitlines(keepends=True)[:-1]))
+    assert main(pool(world)) == 1
+    assert "1 of 4 projects made, 2 were finished before" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path) -> None:
+    """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
+    from tosloc.data.projects import read_projects
+    from tosloc.lab.pool import Pool
+
+    config = Config.of(
+        {
+            "stage_one": {"features": ["bm25f", "path"], "sampled_negatives": 3},
+            "run": {"jobs": 1},
+            "data": {"train": 0.9, "validation": 0.05},
+        },
+        "test",
+    )
+    repository = read_projects(world / "projects.toml").projects[1]
+    both = Project("both", repository.repo, repository.reports, part="train", judged="train")
+    apart = Project("apart", repository.repo, repository.reports, part="train", judged="test")
+    made = [Pool(tmp_path, config, tmp_path / "stores").tables(one)[1].lists() for one in (both, apart)]
+    assert (made[0].sizes <= 4).all()
+    for name in ("rows", "fixed", "starts", "weights"):
+        assert getattr(made[0], name).tolist() == getattr(made[1], name).tolist()
+
+
+def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "pool", "--projects", str(tmp_path / "none.toml"), "--work", str(tmp_path / "work")]) == 2
+    assert "cannot read the list of projects" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()

@@ -1,0 +1,66 @@
+"""The command ``pool``: weights, ranker and temperature of many projects together. Heavy imports wait inside."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tosloc.cli.judging import MarkdownOption
+from tosloc.cli.options import JsonOption, ProgressOption, ReposOption, StoresOption
+from tosloc.errors import RunError, ToslocError
+
+
+def pool(
+    projects: Annotated[
+        Path, typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
+    ],
+    repos: ReposOption = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
+    ] = None,
+    work: Annotated[
+        Path, typer.Option("--work", help="Folder of feature tables and of the runs; what is in it is not made again.")
+    ] = Path("pool"),
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.txt to.")] = None,
+    folds: Annotated[
+        int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
+    ] = 5,
+    stores: StoresOption = None,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+    progress: ProgressOption = None,
+) -> None:
+    """Learn the shipped weights from many projects.
+
+    And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
+    """
+    from tosloc.cli.many import show_outcomes
+    from tosloc.cli.printing import print_json
+    from tosloc.cli.progress import shown
+    from tosloc.cli.tables import print_project_means
+    from tosloc.config import Config, load_config
+    from tosloc.data.projects import read_projects
+    from tosloc.evaluation.project_means import ProjectMeans
+    from tosloc.experiment import results_folder
+    from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
+
+    if as_json and as_markdown:
+        raise RunError("--json and --markdown: choose one of them")
+    if out is not None and out.exists() and not out.is_dir():
+        raise ToslocError(f"{out} is a file; name a folder")
+    found = read_projects(projects, repos)
+    settings = Config() if config is None else load_config(config)
+    with results_folder(work), shown(progress) as callback:
+        made = make_pool(Pool(work, settings, stores), found.projects, folds, out, callback)
+    means = ProjectMeans.of(made.evaluations)
+    if as_json:
+        print_json(means.values() | {"temperature": made.temperature})
+    else:
+        print_project_means(means, as_markdown)
+    print(f"tosloc: the runs are in {work / LEFT_OUT}; see: tosloc evaluate {work / LEFT_OUT}", file=sys.stderr)
+    if out is not None:
+        print(f"tosloc: wrote {out / 'weights.json'}, temperature {made.temperature:g}", file=sys.stderr)
+    show_outcomes(found, made.outcomes)

@@ -1,0 +1,39 @@
+"""What commands over many projects say of them, and how they end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from tosloc.cli.printing import print_notes
+
+if TYPE_CHECKING:
+    from tosloc.data.projects import ProjectList
+    from tosloc.many_projects import Outcome
+
+SOME_FAILED: Final = 1
+"""Exit code where some projects failed and the others are finished."""
+_NAMED: Final = 10
+
+
+def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome]) -> None:
+    """Say which projects were made, kept, left out and failed. Exits with 1 if one failed."""
+    counts = Counter(outcome.state for outcome in outcomes)
+    said = f"{counts['made']} of {len(outcomes)} projects made"
+    if counts["kept"]:
+        said += f", {counts['kept']} were finished before"
+    notes = [said]
+    if found.missing:
+        named = ", ".join(found.missing[:_NAMED]) + (" ..." if len(found.missing) > _NAMED else "")
+        one = len(found.missing) == 1
+        said = (
+            "1 project has no repository and is" if one else f"{len(found.missing)} projects have no repository and are"
+        )
+        notes.append(f"{said} left out: {named}")
+    notes += [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
+    print_notes(notes)
+    if counts["failed"]:
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,260 @@
+"""Many projects at once: a TOML file that lists them, or a folder of JSON lines beside a folder of repositories."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
+from tosloc.data import git_files
+from tosloc.errors import ConfigError, RepositoryError
+
+Part: TypeAlias = Literal["train", "validation", "test", "all"]
+SUFFIX: Final = ".jsonl"
+_NAME: Final = r"^[^/\\\x00-\x1f]+$"
+
+
+class _Settings(Section):
+    """What both kinds of entry may say of their projects."""
+
+    config: str = ""
+    zone: str = ""
+    suffixes: Words | Literal["auto", ""] = ""
+    part: Part = "all"
+    judged: Part | Literal[""] = ""
+    at_most: Annotated[int, Field(ge=0)] = 0
+    alone: bool = False
+
+
+class _Project(_Settings):
+    """``[[project]]``."""
+
+    name: Annotated[str, Field(pattern=_NAME)]
+    repo: str
+    reports: str
+
+
+class _Folder(_Settings):
+    """``[[folder]]``."""
+
+    reports: str
+    repos: str
+    renamed: dict[str, str] = Field(default_factory=dict)
+    only: Words = ()
+    without: Words = ()
+
+
+@dataclass(frozen=True)
+class Project:
+    """One project of a list: where its repository and its labelled reports are, and how they are to be read."""
+
+    name: str
+    """Also the name of the folder of its results."""
+    repo: Path
+    reports: Path
+    settings: Config | None = None
+    """Those that its entry names; None: those of the command."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of ``[data]`` that its entry gives itself."""
+    part: Part = "all"
+    """Of the chronological split: what is learned from."""
+    judged: Part = "all"
+    """What is ranked and judged."""
+    at_most: int = 0
+    """Reports of a part that are looked at, spread evenly over it; 0: all."""
+    alone: bool = False
+    """Whether it is left out by itself where others are left out several at a time."""
+
+    def configured(self, base: Config) -> Config:
+        """The settings for this project. Raises ConfigError."""
+        values = (self.settings or base).as_dict()
+        return Config.of(values | {"data": values["data"] | dict(self.data)}, f"project {self.name}")
+
+    def record(self) -> dict[str, Any]:
+        """What results depend on, as plain values; not where the files lie."""
+        settings = None if self.settings is None else self.settings.as_dict()
+        return {
+            "name": self.name,
+            "settings": settings,
+            "data": dict(self.data),
+            "part": self.part,
+            "judged": self.judged,
+            "at most": self.at_most,
+        }
+
+
+@dataclass(frozen=True)
+class ProjectList:
+    """The projects of a list, in its order."""
+
+    projects: tuple[Project, ...]
+    missing: tuple[str, ...] = ()
+    """Names of files of reports in a folder for which no repository was found."""
+
+
+def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectList:
+    """The projects of a TOML file; or of a folder of JSON lines, whose repositories stand in the folder ``repos``.
+
+    Raises ConfigError for what cannot be read, for a project twice, and when no project is left.
+    """
+    place = Path(path).expanduser()
+    if place.is_dir():
+        if repos is None:
+            raise ConfigError(f"{path}: a folder of reports; name the folder of their repositories with --repos")
+        entry = _Folder(reports=str(place), repos=str(repos))
+        found = _of_folder(entry, Path(), str(path))
+    elif repos is not None:
+        raise ConfigError(
+            f"{path}: is no folder of reports; --repos goes with one, a TOML file names repositories itself"
+        )
+    else:
+        found = _of_file(place)
+    names: dict[str, str] = {}
+    for project in found.projects:
+        same = names.setdefault(project.name.lower(), project.name)
+        if same is not project.name:
+            raise ConfigError(f"{path}: two projects are called {project.name!r}; their results would share a folder")
+    if not found.projects:
+        why = f"none of its {len(found.missing)} projects has a repository" if found.missing else "it lists no project"
+        raise ConfigError(f"{path}: {why}")
+    return found
+
+
+def find_repository(folder: Path, name: str, names: Mapping[str, Path] | None = None) -> Path | None:
+    """The repository of ``OWNER+NAME`` in a folder of many, whatever the case of letters; None where there is none.
+
+    It may be called ``OWNER+NAME``, ``OWNER/NAME`` or ``NAME``, with or without ``.git``, and stand in a folder
+    ``repo`` of that name.
+    """
+    names = names_in(folder) if names is None else names
+    owner, _, alone = name.lower().rpartition("+")
+    for spelled in dict.fromkeys((name.lower(), f"{owner}/{alone}" if owner else alone, alone)):
+        for key in (spelled, f"{spelled}.git"):
+            if key in names:
+                for place in (names[key], names[key] / "repo"):
+                    if _is_repository(place):
+                        return place
+    return None
+
+
+def names_in(folder: Path) -> dict[str, Path]:
+    """Lower-case name -> what a folder of repositories holds, two floors deep. Raises ConfigError."""
+    try:
+        first = sorted(one for one in folder.iterdir() if one.is_dir())
+        found = {one.name.lower(): one for one in first}
+        for owner in first:
+            if not _is_repository(owner):
+                for one in sorted(owner.iterdir()):
+                    found[f"{owner.name}/{one.name}".lower()] = one
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be read ({error.strerror}); name a folder of repositories") from None
+    return found
+
+
+def _is_repository(place: Path) -> bool:
+    try:
+        git_files.find(place)
+    except (RepositoryError, OSError):
+        return False
+    return True
+
+
+def _of_file(path: Path) -> ProjectList:
+    values = read_toml(path, "list of projects", "not a list of projects: it is no UTF-8 text")
+    unknown = sorted(values.keys() - {"project", "folder"})
+    if unknown:
+        raise ConfigError(f"{path}: unknown key {unknown[0]!r}; it holds [[project]] and [[folder]]")
+    projects: list[Project] = []
+    missing: list[str] = []
+    for kind, model in (("project", _Project), ("folder", _Folder)):
+        entries = values.get(kind, [])
+        if not isinstance(entries, list):
+            raise ConfigError(f"{path}: {kind} is a list; write [[{kind}]]")
+        for number, entry in enumerate(entries, start=1):
+            where = f"{path} [[{kind}]] {number}"
+            checked = _checked(model, entry, where)
+            if isinstance(checked, _Folder):
+                of_folder = _of_folder(checked, path.parent, where)
+                projects += of_folder.projects
+                missing += of_folder.missing
+            elif isinstance(checked, _Project):
+                projects.append(_of_entry(checked, path.parent, where))
+    return ProjectList(tuple(projects), tuple(missing))
+
+
+def _checked(model: type[_Settings], entry: Any, where: str) -> _Settings:
+    try:
+        return model.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "it"
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key[:100], model.model_fields, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(model.model_fields)}"
+            raise ConfigError(f"{where}: unknown key {key[:100]!r}, {hint}") from None
+        if first["type"] == "missing":
+            raise ConfigError(f"{where}: lacks {key}") from None
+        raise ConfigError(f"{where}: {key}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+
+
+def _of_entry(entry: _Project, base: Path, where: str) -> Project:
+    repo, reports = (base / Path(one).expanduser() for one in (entry.repo, entry.reports))
+    try:
+        git_files.find(repo)
+    except RepositoryError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    if not reports.is_file():
+        raise ConfigError(f"{where}: {reports}: no such file of reports")
+    return _project(entry.name, repo, reports, entry, base, where)
+
+
+def _of_folder(entry: _Folder, base: Path, where: str) -> ProjectList:
+    folder, repos = (base / Path(one).expanduser() for one in (entry.reports, entry.repos))
+    try:
+        files = {one.stem: one for one in sorted(folder.iterdir()) if one.suffix == SUFFIX}
+    except OSError as error:
+        raise ConfigError(f"{where}: {folder}: cannot be read ({error.strerror}); name a folder of reports") from None
+    if not files:
+        raise ConfigError(f"{where}: {folder}: holds no file OWNER+NAME{SUFFIX}")
+    renamed = {old.lower(): new for old, new in entry.renamed.items()}
+    only, without = ({name.lower() for name in names} for names in (entry.only, entry.without))
+    unknown = sorted((only | without) - {name.lower() for name in files})
+    if unknown:
+        raise ConfigError(f"{where}: no file of reports is called {unknown[0]}{SUFFIX} in {folder}")
+    names = names_in(repos)
+    projects, missing = [], []
+    for name, reports in files.items():
+        if (only and name.lower() not in only) or name.lower() in without:
+            continue
+        repo = find_repository(repos, renamed.get(name.lower(), name), names)
+        if repo is None:
+            missing.append(name)
+        else:
+            projects.append(_project(name, repo, reports, entry, base, where))
+    return ProjectList(tuple(projects), tuple(missing))
+
+
+def _project(name: str, repo: Path, reports: Path, entry: _Settings, base: Path, where: str) -> Project:
+    try:
+        settings = load_config(find_config(entry.config, base)) if entry.config else None
+        judged = entry.judged or entry.part
+        project = Project(
+            name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone
+        )
+        project.configured(Config())
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    return project
+
+
+def _given(entry: _Settings) -> Iterator[tuple[str, Any]]:
+    """Settings of ``[data]`` that an entry gives."""
+    if entry.zone:
+        yield "zone", entry.zone
+    if entry.suffixes:
+        yield "suffixes", list(entry.suffixes) if isinstance(entry.suffixes, tuple) else entry.suffixes

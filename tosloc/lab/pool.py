@@ -1,0 +1,370 @@
+"""Weights, ranker and temperature of many projects together: what TosLoc ships, and how it serves unseen projects.
+
+A folder keeps each project's feature tables, whatever was learned from them, and the rankings of every project by
+weights that never saw it; each is made once, for as long as nothing that it depends on changes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import joblib
+import numpy as np
+
+from tosloc.analysis.analyser import analyser
+from tosloc.arrays import checked, load_arrays, save_arrays
+from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
+from tosloc.checkpoint import (
+    WEIGHTS_FILE,
+    read_record,
+    read_stage_one,
+    weights_record,
+    write_digests,
+    write_stage_one,
+)
+from tosloc.config import Config
+from tosloc.data.git import Repository
+from tosloc.data.projects import Project
+from tosloc.errors import ToslocError, UnknownCommit
+from tosloc.evaluation.evaluate import Evaluation
+from tosloc.evaluation.file_lists import FILE_LISTS_FILE
+from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
+from tosloc.evaluation.runs import write_run
+from tosloc.experiment import ExperimentContext, fingerprint
+from tosloc.files import key_of, parse_json, read_plain, write_text
+from tosloc.index.history_index import HistoryIndex
+from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.linear import fit_listwise
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.many_projects import Outcome, finish, for_each, is_finished, unfinish
+from tosloc.processes import parallel
+from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+from tosloc.retrieval.extraction import sampled_table, tasks_of
+from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
+from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS
+from tosloc.retrieval.fitting import head_lists
+from tosloc.retrieval.stage_one import StageOne
+from tosloc.training import feature_names
+
+FOLDS: Final = 5
+"""Parts into which projects are dealt, each left out in turn, unless another number is asked for."""
+LEFT_OUT: Final = "left-out"
+"""Folder of the runs: a folder a project, ranked by weights that never saw it."""
+_RECORD: Final = "tables.json"
+_LISTS: Final = "lists.npz"
+
+
+def evenly(reports: int, number: int) -> LongArray:
+    """At most ``number`` of so many reports, spread evenly.
+
+    >>> evenly(10, 4).tolist()
+    [0, 3, 6, 9]
+    """
+    return np.unique(np.linspace(0, reports - 1, min(number, reports)).round().astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The finished feature tables of a project, on disk."""
+
+    project: Project
+    folder: Path
+    key: str
+    """What they were made of."""
+    names: tuple[str, ...]
+    """The features."""
+    learned: int
+    """Reports with a fixed file that are learned from."""
+    judged: int
+    """Reports that are judged."""
+    blocks: tuple[str, ...]
+    """Files of the judged reports' tables, which hold every searched file."""
+
+    def lists(self) -> RankingLists:
+        """What is learned from: of each report the fixed files and sampled others."""
+        arrays = load_arrays(self.folder / _LISTS)
+        rows = checked(arrays, "rows", np.float32, None, None)
+        kinds = {"fixed": (np.bool_, len(rows)), "starts": (np.int64, None), "weights": (np.float32, len(rows))}
+        columns = [checked(arrays, name, kind, length) for name, (kind, length) in kinds.items()]
+        return RankingLists(rows, *columns)  # type: ignore[arg-type]
+
+    def tables(self) -> Iterator[FeatureTable]:
+        """The judged reports' tables, in order."""
+        for name in self.blocks:
+            yield from read_block(self.folder / name)
+
+    def paths(self) -> tuple[str, ...]:
+        """What the numbers of paths in the tables mean."""
+        return HistoryIndex.from_arrays(load_arrays(self.folder / "evidence.npz"))[1]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Where everything of a pool is kept, and the settings that it is made with."""
+
+    folder: Path
+    config: Config
+    stores: Path | None = None
+    """Folder of the facts stores, one file a project; None: in the user's cache."""
+
+    def tables(self, project: Project) -> tuple[bool, Tables]:
+        """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
+        names, folder = feature_names(self.config), self.folder / "tables" / project.name
+        config = self._config(project)
+        with Repository(project.repo) as repo:
+            try:
+                head = repo.resolve("HEAD")
+            except UnknownCommit:
+                head = ""  # a repository without branches may hold every commit that is asked for
+            key = key_of(
+                [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
+                [project.record(), config.data.model_dump(), config.history.model_dump()],
+                [fingerprint(project.reports), config.stage_one.sampled_negatives],
+            )
+            made = not is_finished(folder, key)
+            if made:
+                self._make(project, config, repo, folder, names)
+                finish(folder, key)
+        record = parse_json(read_plain(folder / _RECORD))
+        return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
+
+    def _config(self, project: Project) -> Config:
+        """A project's data and history, and all else as for the others; one process, since others run beside it."""
+        own = project.configured(self.config)
+        run = self.config.run.model_copy(update={"jobs": 1})
+        return self.config.model_copy(update={"data": own.data, "history": own.history, "run": run})
+
+    def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
+        unfinish(folder)
+        store = None if self.stores is None else self.stores / project.name
+        with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
+            learned, judged = (_some(experiment.part(part), project) for part in (project.part, project.judged))
+            if not judged:
+                number = len(experiment.dataset.cases)
+                raise ToslocError(f"{project.reports}: none of its {number} reports falls to {project.judged}")
+            versions = dict.fromkeys(case.version for case in (*learned, *judged))
+            experiment.indexed.index([experiment.indexed.snapshot(version) for version in versions])
+            extraction = experiment.extraction(folder, names)
+
+            def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
+                return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
+
+            sampled, whole = config.stage_one.sampled_negatives, blocks(judged, 0)
+            if project.part == project.judged:
+                version = {case.report.id: case.version for case in judged}
+                tables = extraction.tables(whole)
+                lists = ranking_lists(sampled_table(one, names, sampled, version[one.report]) for one in tables)
+            else:
+                lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], sampled)))
+            columns = {"rows": lists.rows, "fixed": lists.fixed, "starts": lists.starts, "weights": lists.weights}
+            save_arrays(folder / _LISTS, columns, level=1)
+            experiment.write_truth(folder, judged)
+        kept = [path.name for path in whole]
+        for path in folder.glob("block-*.npz"):
+            if path.name not in kept:
+                path.unlink()
+        record = {"learned": len(lists), "judged": len(judged), "blocks": kept}
+        write_text(folder / _RECORD, json.dumps(record, indent=1) + "\n")
+
+    def learned(self, names: tuple[str, ...], projects: Sequence[Tables]) -> StageOne:
+        """Weights and ranker of several projects together; kept, and read where they were learned before."""
+        key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
+        folder = self.folder / "learned" / key[:24]
+        if is_finished(folder, key):
+            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, self.config.stage_one.ranker)
+        stage = fit_pool(self.config, names, [one.lists() for one in projects])
+        unfinish(folder)
+        write_stage_one(folder, stage)
+        write_text(folder / WEIGHTS_FILE, json.dumps(weights_record(stage), indent=1) + "\n")
+        finish(folder, key)
+        return stage
+
+
+def _some(cases: Sequence[Case], project: Project) -> list[Case]:
+    """The cases of a part that are looked at."""
+    chosen = evenly(len(cases), project.at_most) if project.at_most else range(len(cases))
+    return [cases[number] for number in chosen]
+
+
+def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
+    """For each project the weights of its reports (R,): each project counts the same, the mean report 1.
+
+    A project of fewer than ``least`` reports counts less: so few reports say little.
+
+    >>> [one.round(3).tolist() for one in report_weights([1, 4], 2)]
+    [[1.667], [0.833, 0.833, 0.833, 0.833]]
+    """
+    each = [1.0 / max(size, least) for size in sizes]
+    total = sum(weight * size for weight, size in zip(each, sizes, strict=True))
+    return [np.full(size, weight * sum(sizes) / total) for weight, size in zip(each, sizes, strict=True)]
+
+
+def fit_pool(config: Config, names: tuple[str, ...], projects: Sequence[RankingLists]) -> StageOne:
+    """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
+    projects = [lists for lists in projects if len(lists)]
+    if not projects:
+        raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
+    weights = report_weights([len(lists) for lists in projects], config.pool.least_reports)
+    lists = RankingLists.join([one.counting(each) for one, each in zip(projects, weights, strict=True)])
+    projects.clear()  # for the memory: they are in the joined ones
+    stage, settings = StageOne(names, fit_listwise(lists, l2=config.stage_one.l2)), config.stage_one.ranker
+    if not settings.enabled:
+        return stage
+    heads = head_lists(stage, lists, settings.depth)
+    ranker = HeadRanker(settings, config.run.seed, config.pool.ranker_weight)
+    return StageOne(names, stage.weights, ranker.fit(heads))
+
+
+def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
+    """The projects that are left out together: those of their own alone, the others dealt by size.
+
+    Raises ToslocError where leaving a part out would leave nothing.
+    """
+    alone = [[one] for one in projects if one.project.alone]
+    others = sorted(
+        (one for one in projects if not one.project.alone), key=lambda one: (-one.learned, one.project.name)
+    )
+    dealt = [others[start::number] for start in range(min(number, len(others)))]
+    folds = [*alone, *dealt]
+    if len(folds) < 2:
+        raise ToslocError("--leave-projects-out: with one part nothing is left to learn from; name more projects")
+    return folds
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What a pool found."""
+
+    tables: tuple[Tables, ...]
+    outcomes: tuple[Outcome, ...]
+    evaluations: Mapping[str, Evaluation]
+    """By project: its rankings by weights that never saw it."""
+    temperature: float
+
+
+def make_pool(
+    pool: Pool, projects: Sequence[Project], folds: int = FOLDS, out: Path | None = None, progress: Progress = silent
+) -> Pooled:
+    """Make what is missing of a pool: tables, rankings of every project by the others' weights; the weights of all.
+
+    Those are written to ``out`` as TosLoc ships them. A project without tables is left out; what became of each stands
+    in the outcomes. Raises ToslocError when fewer than two are left.
+    """
+    jobs = pool.config.run.jobs
+    outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
+    tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
+    if len(tables) < 2:
+        raise ToslocError("fewer than two projects have tables, so there is nothing to learn from others")
+    parts = folds_of(tables, folds)
+    calls = [joblib.delayed(_fold)(pool, number, tables, left_out) for number, left_out in enumerate(parts)]
+    if out is not None:
+        calls.append(joblib.delayed(_fold)(pool, len(parts), tables, []))
+    answers: dict[str, list[JudgedAnswer]] = {}
+    learned: dict[int, StageOne] = {}
+    for number, stage, answered in _each(calls, jobs, "parts left out", progress):
+        learned[number] = stage
+        answers |= answered
+    fitted = [one for one in tables if one.project.judged != "test" or one.project.part == "test"]
+    calls = [
+        joblib.delayed(_left_out)(
+            pool,
+            one,
+            learned[number],
+            [other.project.name for other in tables if other not in left_out],
+            _temperature(pool, [other for other in fitted if other is not one], answers),
+        )
+        for number, left_out in enumerate(parts)
+        for one in left_out
+    ]
+    evaluations = dict(_each(calls, jobs, "projects ranked by the others", progress))
+    temperature = _temperature(pool, fitted, answers)
+    if out is not None:
+        _write(pool, tables, learned[len(parts)], temperature, out)
+    ordered = {one.project.name: evaluations[one.project.name] for one in tables}
+    return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
+
+
+def _each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
+    workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
+    progress(what, 0, len(calls))
+    with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+        for done, result in enumerate(results, start=1):
+            progress(what, done, len(calls))
+            yield result
+
+
+def _fold(
+    pool: Pool, number: int, tables: Sequence[Tables], left_out: Sequence[Tables]
+) -> tuple[int, StageOne, dict[str, list[JudgedAnswer]]]:
+    """Learn from all but those left out; their answers by it."""
+    stage = pool.learned(tables[0].names, [one for one in tables if one not in left_out])
+    return number, stage, {one.project.name: list(_answers(stage, one)) for one in left_out}
+
+
+def _answers(stage: StageOne, tables: Tables) -> Iterator[JudgedAnswer]:
+    for table in tables.tables():
+        scores = stage.scores(table.rows)
+        first = np.argsort(-scores, kind="stable")[:LISTED]
+        yield JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any()))
+
+
+def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, list[JudgedAnswer]]) -> float:
+    """The temperature of shares on projects that were left out, each counting the same."""
+    some = [answers[one.project.name] for one in projects if answers[one.project.name]]
+    if not some:
+        return fit_temperature([])
+    counts = report_weights([len(one) for one in some], pool.config.pool.least_reports)
+    return fit_temperature([answer for one in some for answer in one], np.concatenate(counts))
+
+
+def _left_out(
+    pool: Pool, one: Tables, stage: StageOne, learned_on: Sequence[str], temperature: float
+) -> tuple[str, Evaluation]:
+    """Write the run of a project that was left out; how good it is."""
+    folder = pool.folder / LEFT_OUT / one.project.name
+    header = {
+        "command": "tosloc lab pool",
+        "project": one.project.name,
+        "part": one.project.judged,
+        "search space": "all source files of the before-fix version",
+        "learned on": list(learned_on),
+        "settings": _settings(pool.config),
+        TEMPERATURE: temperature,
+    }
+    ranker = None if stage.ranker is None else [stage.ranker.text(), stage.ranker.weight_]
+    key = key_of(header, one.key, stage.weights.tolist(), ranker)
+    if not is_finished(folder, key):
+        unfinish(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
+        paths = one.paths()
+        rankings = (table.ranking(stage.scores(table.rows), paths) for table in one.tables())
+        write_run(folder / RUN_FILE, header, rankings)
+        for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
+            shutil.copyfile(one.folder / name, folder / name)
+        finish(folder, key)
+    return one.project.name, read_scored(folder).evaluation()
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """What the fit looks at."""
+    chosen = config.stage_one.model_dump(mode="json", include={"l2", "sampled_negatives", "ranker"})
+    return {"stage_one": chosen, "pool": config.pool.model_dump(), "seed": config.run.seed}
+
+
+def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:
+    """Write weights as TosLoc ships them, with what they were learned on."""
+    provenance = {
+        "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
+        "reports": sum(one.learned for one in tables),
+        "settings": _settings(pool.config),
+    }
+    write_stage_one(out, stage)
+    record = weights_record(stage, temperature=temperature) | {"learned on": provenance}
+    write_text(out / WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
+    write_digests(out)
