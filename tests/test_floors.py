@@ -79,6 +79,7 @@ ONLY_IMPORTERS = {
     "transformers": {"reranking", "lab"},
     "matplotlib": {"plots", "lab"},
     "jinja2": {"plots"},
+    "bm25s": {"lab", "scripts"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }

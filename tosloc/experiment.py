@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -37,7 +37,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of, vectors_path
-from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import LabelledReports
@@ -198,14 +198,17 @@ class ExperimentContext:
 
     def write_truth(self, folder: Path, cases: Sequence[Case]) -> None:
         """Write what rankings of some cases are scored by: judgements, and the files of their versions."""
-        files = self.dataset.files
-        versions = ((case.version, self.indexed.snapshot(case.version).paths) for case in cases)
-        write_file_lists(folder / FILE_LISTS_FILE, versions)
-        # last, since a folder with judgements is a finished run
-        judgements = [
-            Judgement.of(case, files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases
-        ]
-        write_judgements(folder / JUDGEMENTS_FILE, judgements)
+        write_truth(folder, cases, self.dataset, self.indexed.snapshot)
+
+
+def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset, snapshot: Callable[[str], Snapshot]) -> None:
+    """Write what rankings of some of a dataset's cases are scored by: judgements, and the files of their versions."""
+    write_file_lists(folder / FILE_LISTS_FILE, ((case.version, snapshot(case.version).paths) for case in cases))
+    # last, since a folder with judgements is a finished run
+    judgements = [
+        Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases
+    ]
+    write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
 def learned_on(reranker: Reranker | None) -> dict[str, Any]:

@@ -76,8 +76,12 @@ def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
         "p, paired t-test": t_test(one.paired.t_test),
         "p, paired bootstrap": p_value_cell(one.paired.bootstrap_p),
     }
+    if one.mcnemar is not None:
+        found["p, McNemar"] = p_value_cell(one.mcnemar)
     if one.holm_t is not None or one.holm_bootstrap is not None:
         found |= {"p, t-test, Holm": p_value_cell(one.holm_t), "p, bootstrap, Holm": p_value_cell(one.holm_bootstrap)}
+    if one.holm_mcnemar is not None:
+        found["p, McNemar, Holm"] = p_value_cell(one.holm_mcnemar)
     return found | {
         f"reports better in {b}": count_cell(one.wins),
         "equal": count_cell(one.ties),

@@ -30,6 +30,13 @@ SplitOption = Annotated[Split, typer.Option("--split", help="Which run of a fold
 QrelsOption = Annotated[
     Path | None, typer.Option("--qrels", help="What is true.", show_default="qrels.jsonl beside the run")
 ]
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option("--measures", metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"),
+]
+NoTestsOption = Annotated[
+    bool, typer.Option("--no-tests", help="Judge without test files: neither ranked nor counted as fixed.")
+]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 
 
@@ -40,10 +47,8 @@ def evaluate(
         Level, typer.Option("--level", help="Files, or the functions that rank --functions ranked, beside BM25.")
     ] = Level.file,
     qrels: QrelsOption = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option("--measures", metavar="NAMES", help="Further measures, such as nDCG@10,P@5.", show_default="none"),
-    ] = None,
+    measures: MeasuresOption = None,
+    no_tests: NoTestsOption = False,
     strata: Annotated[bool, typer.Option(help="Print results by kind of report.")] = True,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
@@ -66,18 +71,19 @@ def evaluate(
     from tosloc.cli.tables import markdown_results, markdown_strata, print_results, print_strata
     from tosloc.evaluation.tables import results_of, results_values
 
-    _check_one_form(as_json, as_markdown)
+    check_one_form(as_json, as_markdown)
     if html is not None and len(runs) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
     check_drawing(html, figures)
-    asked = _measures(measures)
+    asked = parsed_measures(measures)
     if level is Level.function:
-        for option, value in (("--qrels", qrels), ("--html", html), ("--figures", figures)):
-            if value is not None:
+        unfit = (("--qrels", qrels), ("--no-tests", no_tests), ("--html", html), ("--figures", figures))
+        for option, value in unfit:
+            if value:
                 raise RunError(f"{option}: is not for --level function; leave it out")
         _evaluate_functions(runs, split.value, asked, as_json, as_markdown, per_report)
         return
-    results = [results_of(run, asked, strata) for run in _scored_runs(runs, split.value, qrels)]
+    results = [results_of(run, asked, strata) for run in _scored_runs(runs, split.value, qrels, no_tests)]
     if per_report is not None:
         _write_reports(per_report, results, asked)
     if html is not None:
@@ -139,6 +145,8 @@ def compare(
     runs: RunsArgument,
     split: SplitOption = Split.test,
     qrels: QrelsOption = None,
+    measures: MeasuresOption = None,
+    no_tests: NoTestsOption = False,
     common: Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")] = False,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare each with each, not only with the first.")
@@ -156,25 +164,30 @@ def compare(
 ) -> None:
     """Compare runs with the first one.
 
-    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first.
+    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
+    that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import markdown_comparison, print_comparison
-    from tosloc.evaluation.compare import compare_all, comparison_values
+    from tosloc.evaluation.compare import COMPARED, compare_all, comparison_values
 
-    _check_one_form(as_json, as_markdown)
+    asked = parsed_measures(measures)
+    check_one_form(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
     if mean and (same or all_pairs):
         raise RunError("--mean: it compares pairs of runs; leave out --same and --all-pairs")
+    for option, given in (("--same", same), ("--mean", mean)):
+        if given and (asked or (no_tests and same)):
+            raise RunError(f"{option}: leave out {'--measures' if asked else '--no-tests'}")
     if same:
         _check_same(runs, split.value, as_json)
         return
     if mean:
-        _print_mean_gain(_scored_runs(runs, split.value, qrels), common, as_json, as_markdown)
+        _print_mean_gain(_scored_runs(runs, split.value, qrels, no_tests), common, as_json, as_markdown)
         return
-    evaluations = {one.name: one.evaluation() for one in _scored_runs(runs, split.value, qrels)}
-    compared = compare_all(evaluations, common, all_pairs)
+    evaluations = {one.name: one.evaluation() for one in _scored_runs(runs, split.value, qrels, no_tests)}
+    compared = compare_all(evaluations, common, all_pairs, tuple(dict.fromkeys((*COMPARED, *asked))))
     if as_json:
         print_json({"pairs": [comparison_values(one, top) for one in compared]})
     elif as_markdown:
@@ -211,14 +224,24 @@ def print_split(folder: Path, split: str) -> None:
     print_results([results_of(replace(read_scored(folder, split), name=split), strata=False)])
 
 
-def _scored_runs(paths: Sequence[Path], split: str, qrels: Path | None) -> list[ScoredRun]:
+def _scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for."""
     from tosloc.evaluation.run_paths import read_scored
 
     _check_distinct(paths)
     runs = [read_scored(path, split, qrels) for path in paths]
+    if no_tests:
+        runs = [without_tests(one) for one in runs]
     named = Counter(one.name for one in runs)
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
+
+
+def without_tests(scored: ScoredRun) -> ScoredRun:
+    """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
+    from tosloc.data.test_files import which_are_tests
+    from tosloc.evaluation.fewer_files import only_some_files
+
+    return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")
 
 
 def _check_distinct(paths: Sequence[Path]) -> None:
@@ -227,12 +250,12 @@ def _check_distinct(paths: Sequence[Path]) -> None:
             raise RunError(f"{path}: named twice")
 
 
-def _check_one_form(as_json: bool, as_markdown: bool) -> None:
+def check_one_form(as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
 
 
-def _measures(texts: Sequence[str] | None) -> list[Measure]:
+def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
     """Measures of ``--measures A,B --measures C``, each once."""
     from tosloc.evaluation.measures import Measure
 

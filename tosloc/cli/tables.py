@@ -163,6 +163,15 @@ def print_comparison(comparison: Comparison, top: int) -> None:
             print_table(heads, _moves(moves), title=title, left=(0, 4, 5))
 
 
+def print_whole_comparison(comparison: Comparison, as_markdown: bool) -> None:
+    """Print how run b stands against run a, without single reports."""
+    heads = [f"{len(comparison.moves):,} reports", *_measures(comparison)]
+    if as_markdown:
+        print(markdown_table(heads, _differences(comparison)))
+    else:
+        print_table(heads, _differences(comparison))
+
+
 def markdown_comparison(comparison: Comparison, top: int) -> str:
     """How run b stands against run a, and the reports that moved most."""
     a, b = comparison.a, comparison.b
@@ -194,7 +203,8 @@ def _measures(comparison: Comparison) -> list[str]:
 def _differences(comparison: Comparison) -> list[list[str]]:
     """What a comparison says: a row for each value, a column for each measure."""
     columns = [of_difference(one, comparison.a, comparison.b) for one in comparison.differences]
-    return [[name, *(column[name] for column in columns)] for name in columns[0]]
+    names = max(columns, key=len)  # a test that is not for every measure has a row all the same
+    return [[name, *(column.get(name, UNKNOWN) for column in columns)] for name in names]
 
 
 def _moves(moves: Iterable[Move]) -> list[list[str]]:

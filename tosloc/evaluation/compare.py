@@ -13,7 +13,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.runs import Order, Run
-from tosloc.evaluation.statistics import SAME, MeanOfMeans, Paired, holm, mean_of_means, paired
+from tosloc.evaluation.statistics import SAME, MeanOfMeans, Paired, holm, mcnemar, mean_of_means, paired
 from tosloc.records import IntArray
 
 COMPARED: Final = (AP, RR)
@@ -36,10 +36,14 @@ class Difference:
     """Reports where both are equal, to 1e-12."""
     losses: int
     """Reports where a is better."""
+    mcnemar: float | None = None
+    """p-value of McNemar's exact test, for a measure that says only yes or no of a report; None for another."""
     holm_t: float | None = None
     """p-value of the t-test, adjusted for all pairs compared; None for a single pair."""
     holm_bootstrap: float | None = None
     """p-value of the bootstrap, adjusted likewise."""
+    holm_mcnemar: float | None = None
+    """p-value of McNemar's test, adjusted likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +111,18 @@ def compare(
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:
         _check_truth(name_a, name_b, move)
+    return replace(compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b))
+
+
+def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] = COMPARED) -> Comparison:
+    """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
     return Comparison(
-        name_a,
-        name_b,
-        moves,
+        a,
+        b,
+        tuple(moves),
         tuple(_difference(measure, moves) for measure in measures),
-        len(only_a),
-        len(only_b),
+        0,
+        0,
         tuple(one.report for one in moves if one.a.outcome.searched != one.b.outcome.searched),
     )
 
@@ -186,8 +195,10 @@ def _difference_values(one: Difference) -> dict[str, Any]:
         "t": one.paired.t_test.t,
         "p_t": one.paired.t_test.p,
         "p_bootstrap": one.paired.bootstrap_p,
+        **({} if one.mcnemar is None else {"p_mcnemar": one.mcnemar}),
         "p_t_holm": one.holm_t,
         "p_bootstrap_holm": one.holm_bootstrap,
+        **({} if one.holm_mcnemar is None else {"p_mcnemar_holm": one.holm_mcnemar}),
         "wins": one.wins,
         "ties": one.ties,
         "losses": one.losses,
@@ -208,7 +219,11 @@ def _move_values(move: Move) -> dict[str, Any]:
 def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
     t = holm([one.paired.t_test.p for one in differences])
     bootstrap = holm([one.paired.bootstrap_p for one in differences])
-    return [replace(one, holm_t=p, holm_bootstrap=q) for one, p, q in zip(differences, t, bootstrap, strict=True)]
+    exact = holm([one.mcnemar for one in differences])
+    return [
+        replace(one, holm_t=p, holm_bootstrap=q, holm_mcnemar=r)
+        for one, p, q, r in zip(differences, t, bootstrap, exact, strict=True)
+    ]
 
 
 def _check_truth(name_a: str, name_b: str, move: Move) -> None:
@@ -235,6 +250,7 @@ def _difference(measure: Measure, moves: Sequence[Move]) -> Difference:
         wins,
         len(moves) - wins - losses,
         losses,
+        mcnemar(wins, losses) if measure.is_yes_or_no else None,
     )
 
 

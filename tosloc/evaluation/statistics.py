@@ -153,6 +153,19 @@ def mean_of_means(samples: Sequence[FloatArray]) -> list[MeanOfMeans]:
     ]
 
 
+def mcnemar(wins: int, losses: int) -> float:
+    """Exact two-sided p of McNemar's test (1947), of counts of pairs in which only one side, or the other, is right.
+
+    Twice the binomial probability of at most the rarer count among all such pairs, at most 1.
+
+    >>> mcnemar(9, 1), mcnemar(0, 0), mcnemar(5, 5)
+    (0.021484375, 1.0, 1.0)
+    """
+    pairs = wins + losses
+    tail = sum(math.comb(pairs, rarer) for rarer in range(min(wins, losses) + 1))
+    return float(min(1.0, tail / 2**pairs * 2))
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjusted p-values of several comparisons, by Holm's step-down (1979); what is None stays so and is not counted.
 

@@ -6,6 +6,7 @@ flattered; it is here to stand, labelled, beside numbers that were made so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -13,11 +14,13 @@ from typing import Final
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.file_lists import FILE_LISTS_FILE, FileLists, write_file_lists
-from tosloc.evaluation.judgements import Qrels, write_judgements
+from tosloc.evaluation.fewer_files import only_some_files
+from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
+from tosloc.evaluation.judgements import write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
-from tosloc.evaluation.runs import Order, Run, write_run
+from tosloc.evaluation.runs import write_run
 from tosloc.files import read_plain
+from tosloc.records import BoolArray
 
 _LARGEST: Final = 100_000_000
 """Bytes of a list of files."""
@@ -41,26 +44,23 @@ def restricted(scored: ScoredRun, kept: frozenset[str]) -> ScoredRun:
 
     Raises RunError for a run of which only some ranks are known, and when a fixed file would be left out.
     """
-    run, qrels = scored.run, scored.qrels
-    if run.partial:
-        raise RunError(f"{run.where}: only the ranks of some files are known; a whole ranking can be restricted")
-    inside = np.array([name in kept for name in run.names], dtype=np.bool_)
-    orders = {
-        report: Order(order.files[inside[order.files]], order.scores[inside[order.files]], where=order.where)
-        for report, order in run.orders.items()
-    }
-    file_lists = None if qrels.file_lists is None else _restricted_lists(qrels.file_lists, kept)
-    judgements = {}
-    for report, one in qrels.judgements.items():
+    for report, one in scored.qrels.judgements.items():
         lost = [path for path in one.fixed if path not in kept]
         if lost:
             raise RunError(
                 f"report {report}: {lost[0]} is fixed but not among the files to keep; is the list of this project?"
             )
-        number = len(orders[report].files) if report in orders else None
-        judgements[report] = replace(one, searched=number, attributes=one.attributes)
-    header = {**run.header, "search space": RESTRICTED}
-    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), Qrels(judgements, file_lists, qrels.where))
+
+    def keeps(paths: Sequence[str]) -> BoolArray:
+        return np.array([path in kept for path in paths], dtype=np.bool_)
+
+    made = only_some_files(scored, keeps, RESTRICTED)
+    # what the data lists and no version has stays told: it was not restricted away
+    judgements = {
+        report: replace(one, listed=scored.qrels.judgements[report].listed)
+        for report, one in made.qrels.judgements.items()
+    }
+    return replace(made, qrels=replace(made.qrels, judgements=judgements))
 
 
 def write_restricted(folder: Path, scored: ScoredRun) -> None:
@@ -72,9 +72,3 @@ def write_restricted(folder: Path, scored: ScoredRun) -> None:
             folder / FILE_LISTS_FILE, ((version, sorted(lists.files(version))) for version in lists.versions)
         )
     write_judgements(folder / JUDGEMENTS_FILE, scored.qrels.judgements.values())
-
-
-def _restricted_lists(lists: FileLists, kept: frozenset[str]) -> FileLists:
-    inside = np.array([name in kept for name in lists.names.names], dtype=np.bool_)
-    versions = {version: files[inside[files]] for version, files in lists.versions.items()}
-    return FileLists(lists.names, versions, lists.where)

@@ -10,6 +10,7 @@ from tosloc.cli.lab.calibration import calibration
 from tosloc.cli.lab.encoder import pack, train_encoder
 from tosloc.cli.lab.multi_project import feature_ablation
 from tosloc.cli.lab.paper import reproduce
+from tosloc.cli.lab.peers import beside, bm25, peers
 from tosloc.cli.lab.pool import pool
 from tosloc.cli.lab.study import study
 from tosloc.cli.lab.truncation import truncation
@@ -17,6 +18,9 @@ from tosloc.cli.lab.truncation import truncation
 app = typer.Typer()
 for _command in (
     baselines,
+    bm25,
+    beside,
+    peers,
     restrict,
     reproduce,
     reproduce_check,

@@ -1,0 +1,159 @@
+"""The commands about other systems on the same reports: ``bm25``, ``beside``, ``peers``. Heavy imports wait inside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tosloc.cli.judging import MarkdownOption, MeasuresOption, NoTestsOption, RunsArgument, SplitOption
+from tosloc.cli.options import JsonOption, OutOption, ProgressOption, ReportsOption, RepositoryOption, Split
+from tosloc.errors import RunError, ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.evaluation.compare import Comparison
+
+
+class Rows(StrEnum):
+    """What has a row of its own."""
+
+    project = "project"
+    language = "language"
+
+
+def bm25(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: OutOption,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="TOML file of settings, for zone, suffixes, split.", show_default="the defaults"),
+    ] = None,
+    split: Annotated[Split, typer.Option("--split", help="Reports to rank.")] = Split.all,
+    progress: ProgressOption = None,
+) -> None:
+    """Rank labelled reports by BM25 over whole files.
+
+    The library bm25s as it comes, over the files that tosloc rank searches. A finished run is left as it is.
+    """
+    from tosloc.cli.progress import shown
+    from tosloc.config import load_config
+    from tosloc.lab.bm25_runs import rank_with_bm25s
+
+    if out.exists() and not out.is_dir():
+        raise ToslocError(f"{out} is a file; name a folder for the results")
+    settings = None if config is None else load_config(config)
+    with shown(progress) as callback:
+        rank_with_bm25s(repo, reports, out, split.value, settings, callback)
+    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
+
+
+def beside(
+    reference: Annotated[Path, typer.Argument(metavar="REFERENCE", help="Folder with a run folder for each project.")],
+    runs: Annotated[Path, typer.Argument(metavar="RUNS", help="Another such folder, compared with the first.")],
+    split: Annotated[Split, typer.Option("--split", help="Which run of each folder.")] = Split.all,
+    by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
+    measures: MeasuresOption = None,
+    no_tests: NoTestsOption = False,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Compare two rankings of many projects.
+
+    A row for each project, or for each language of fixed files; below, all reports together with intervals and tests
+    (McNemar's for measures that are yes or no), and the mean over projects.
+    """
+    from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
+    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.tables import print_gains, print_whole_comparison
+    from tosloc.evaluation.compare import COMPARED, mean_gains
+    from tosloc.lab.beside import beside_values, by_language, compare_projects, only_in_one, together
+
+    check_one_form(as_json, as_markdown)
+    asked = tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
+    if no_tests:
+        projects = compare_projects(reference, runs, split.value, asked, without_tests)
+    else:
+        projects = compare_projects(reference, runs, split.value, asked)
+    whole = together(projects, asked)
+    rows = projects if by is Rows.project else by_language(projects, asked)
+    if as_json:
+        print_json(beside_values(rows, whole, projects))
+    else:
+        _print_rows(by.value, rows, whole, as_markdown)
+        print_whole_comparison(whole, as_markdown)
+        print_gains(mean_gains(list(projects.values())), len(projects), as_markdown)
+    apart = only_in_one(reference, runs, split.value)
+    if apart:
+        print_notes([f"{len(apart)} projects are left out, which only one of the folders holds, first {apart[0]}"])
+
+
+def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_markdown: bool) -> None:
+    from tosloc.cli.cells import count_cell, share
+    from tosloc.cli.printing import markdown_table, print_table
+
+    heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
+    cells = [
+        [name, count_cell(len(one.moves)), *(f"{share(of.b)} / {share(of.a)}" for of in one.differences)]
+        for name, one in (*rows.items(), ("all", whole))
+    ]
+    title = f"{whole.b} / {whole.a}"
+    if as_markdown:
+        print(f"{title}\n\n{markdown_table(heads, cells)}")
+    else:
+        print_table(heads, cells, title=f" {title}")
+
+
+def peers(
+    table: Annotated[Path, typer.Argument(metavar="CSV", help="Hits of other systems: project, bug_id, NAME_hit10 ..")],
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    described: Annotated[
+        bool, typer.Option("--described", help="Only the reports that have a description in our data.")
+    ] = False,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Compare runs with published hits of other systems, report by report.
+
+    A run a project. McNemar's exact test, two-sided; of a system with several runs each is tested, and the largest p
+    stands for all.
+    """
+    from tosloc.cli.cells import count_cell, p_value_cell, share
+    from tosloc.cli.judging import check_one_form
+    from tosloc.cli.printing import markdown_table, print_json, print_notes, print_table
+    from tosloc.evaluation.run_paths import read_scored
+    from tosloc.lab.peers import against_peers, peer_values, read_hits
+
+    check_one_form(as_json, as_markdown)
+    rows, notes = against_peers(read_hits(table), [read_scored(run, split.value) for run in runs], described)
+    if not rows:
+        raise RunError(f"{table}: no report is left to compare")
+    heads = ["project", "reports", "hit within", "system", "theirs", "ours", "difference"]
+    heads += ["only ours : only theirs", "p, McNemar", "Holm"]
+    cells = [
+        [
+            row.project,
+            count_cell(row.reports),
+            str(row.k),
+            row.system,
+            share(row.theirs),
+            share(row.ours),
+            share(row.ours - row.theirs, sign=True),
+            ", ".join(f"{won} : {lost}" for won, lost in zip(row.won, row.lost, strict=True)),
+            p_value_cell(row.p),
+            p_value_cell(row.holm),
+        ]
+        for row in rows
+    ]
+    if as_json:
+        print_json(peer_values(rows))
+    elif as_markdown:
+        print(markdown_table(heads, cells), end="")
+    else:
+        print_table(heads, cells, left=(0, 3))
+    print_notes(notes)

@@ -1,0 +1,157 @@
+"""BM25 over whole files, by the library bm25s: the reference that stands beside every ranking of other projects.
+
+A document is the whole text of a file, without its path; the query is a report's summary and description. In both names
+are split at underscores and before capitals; then the library's tokenizer takes words of two letters or more in lower
+case without its English stop words, stemmed by PyStemmer's English stemmer. Its defaults score (Lucene's formula, k1
+1.5, b .75; Lù 2024): nothing is tuned.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import tosloc
+from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.analysis.report_languages import settled
+from tosloc.config import Config
+from tosloc.data.datasets import load_dataset
+from tosloc.data.git import Repository, decode
+from tosloc.data.splits import chronological
+from tosloc.errors import ToslocError, require
+from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluation.runs import write_run
+from tosloc.experiment import fingerprint, results_folder, write_record, write_truth
+from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
+
+PACKAGES: Final = ("bm25s", "PyStemmer")
+_WORD: Final = re.compile(r"\w\w+")
+_BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BATCH: Final = 256
+"""Blobs that are read and tokenised together."""
+
+
+def rank_with_bm25s(
+    repo_path: str | Path,
+    reports_path: str | Path,
+    out: str | Path,
+    split: str = "all",
+    config: Config | None = None,
+    progress: Progress = silent,
+) -> Path:
+    """Rank the labelled reports of a split (train, validation, test or all) over every searched file of their versions.
+
+    The files are those that ``tosloc rank`` searches with the same settings. The run stands in ``out/SPLIT``; one that
+    is finished is left as it is. Returns ``out``. Raises MissingExtra, and ToslocError for a split without reports.
+    """
+    require("BM25 over whole files", "lab", "bm25s")
+    folder = Path(out).expanduser()
+    if (folder / split / JUDGEMENTS_FILE).is_file():
+        return folder
+    reports = Path(reports_path)
+    with results_folder(folder), Repository(repo_path) as repo:
+        settings = settled(config or Config(), reports).data
+        suffixes = frozenset(settings.named_suffixes) or SOURCE_SUFFIXES
+        dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
+        dataset = dataset.oldest(settings.oldest)
+        splits = chronological(dataset.cases, settings.train, settings.validation)
+        cases: Sequence[Case] = dataset.cases if split == "all" else getattr(splits, split)
+        if not cases:
+            raise ToslocError(f"{reports}: none of its {len(dataset)} reports falls to {split}; rank them all")
+        record = {
+            "tosloc": tosloc.__version__,
+            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "repository": repo.name,
+            "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(dataset)},
+            "suffixes": sorted(suffixes),
+        }
+        header = {
+            "command": "tosloc lab bm25",
+            "search space": "all source files of the before-fix version",
+            "unresolved": len(dataset.unresolved),
+            "split": split,
+            **record,
+        }
+
+        def snapshot(version: str) -> Snapshot:
+            return repo.snapshot(version, suffixes)
+
+        rankings = _rankings(WholeFiles(repo), cases, snapshot, progress)
+        write_run(folder / split / RUN_FILE, header, rankings)
+        write_truth(folder / split, cases, dataset, snapshot)
+        write_record(folder / "provenance.json", record)
+    return folder
+
+
+def _rankings(
+    texts: WholeFiles, cases: Sequence[Case], snapshot: Callable[[str], Snapshot], progress: Progress
+) -> Iterator[Ranking]:
+    """Rankings of cases, of which those of one version stand together."""
+    version, index = "", None
+    for number, case in enumerate(cases, start=1):
+        if index is None or case.version != version:
+            version, index = case.version, texts.index(snapshot(case.version))
+        yield Ranking.from_scores(case.report.id, snapshot(version).paths, index(case.report))
+        progress("ranking by bm25s", number, len(cases))
+
+
+class WholeFiles:
+    """Tokens of whole files: a blob is read and tokenised once, however many versions hold it, and so is a name."""
+
+    def __init__(self, repo: Repository) -> None:
+        from bm25s.tokenization import Tokenizer
+        from Stemmer import Stemmer
+
+        self._repo = repo
+        self._tokenizer = Tokenizer(stemmer=Stemmer("english"))
+        self._of_word: dict[str, list[int]] = {}
+        self._of_blob: dict[str, array[int]] = {}
+
+    def index(self, snapshot: Snapshot) -> Callable[[BugReport], FloatArray]:
+        """What gives the (F,) scores of a version's files for a report, in path order.
+
+        A file whose content the repository lacks is empty.
+        """
+        from bm25s import BM25
+
+        new = iter(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
+        while batch := list(islice(new, _BATCH)):
+            self._read(batch)
+        tokens = [self._of_blob[blob] for blob in snapshot.blobs]
+        if not any(tokens):
+            return lambda _: np.zeros(len(tokens))
+        retriever = BM25()
+        vocabulary: Mapping[str, int] = self._tokenizer.get_vocab_dict()
+        known = len(vocabulary)
+        retriever.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
+
+        def scores(report: BugReport) -> FloatArray:
+            [query] = self._tokens([f"{report.summary}\n{report.description}"], learn=False)
+            # a later version may have brought more tokens
+            found: Any = retriever.get_scores_from_ids([token for token in query if token < known])
+            return np.asarray(found, dtype=np.float64)
+
+        return scores
+
+    def _read(self, blobs: Sequence[str]) -> None:
+        """Tokenise some blobs, each name once."""
+        words = {blob: _WORD.findall(decode(data or b"")) for blob, data in self._repo.texts(blobs)}
+        new = list(dict.fromkeys(word for some in words.values() for word in some if word not in self._of_word))
+        self._of_word |= zip(new, self._tokens(new, learn=True), strict=True)
+        for blob, some in words.items():
+            self._of_blob[blob] = array("I", chain.from_iterable([self._of_word[word] for word in some]))
+
+    def _tokens(self, texts: Sequence[str], learn: bool) -> list[list[int]]:
+        """Numbers of the tokens of texts; without ``learn``, of those that some file holds."""
+        split = [_BETWEEN_PARTS.sub(" ", text) for text in texts]
+        found: list[list[int]] = self._tokenizer.tokenize(
+            split, update_vocab=learn, return_as="ids", show_progress=False, allow_empty=False
+        )
+        return found

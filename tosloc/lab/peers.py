@@ -1,0 +1,175 @@
+"""Published hits of other systems, report by report, against our rankings of the same reports.
+
+The table has a line for each report: ``project``, ``bug_id`` and columns of 0 and 1 called ``SYSTEM_hitK`` (whether a
+fixed file is within the system's first K) or ``SYSTEM_tN_hitK`` for the Nth of several runs of a system that answers
+differently each time. Each of its runs is tested by itself, and the largest of their p-values stands for all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tosloc.errors import RunError
+from tosloc.evaluation.evaluate import Evaluation
+from tosloc.evaluation.run_paths import ScoredRun
+from tosloc.evaluation.statistics import holm, mcnemar
+from tosloc.files import read_plain
+from tosloc.metrics import hit_at
+
+_COLUMN: Final = re.compile(r"(\w+?)(?:_t(\d+))?_hit(\d+)")
+_LARGEST: Final = 100_000_000
+"""Bytes of a table."""
+ALL: Final = "all"
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What a table says of one project."""
+
+    runs: Mapping[tuple[str, int], Sequence[Mapping[str, bool]]]
+    """(system, k) -> for each of the system's runs, report id -> whether a fixed file is within the first k."""
+
+    @property
+    def reports(self) -> frozenset[str]:
+        """Ids of the project's reports."""
+        return frozenset(next(iter(self.runs.values()))[0])
+
+
+@dataclass(frozen=True)
+class PeerRow:
+    """Our hits within the first k against those of a system."""
+
+    project: str
+    system: str
+    k: int
+    reports: int
+    theirs: float
+    """Share of the reports with a hit, mean of the system's runs."""
+    ours: float
+    won: tuple[int, ...]
+    """Reports where only we hit, for each of the system's runs."""
+    lost: tuple[int, ...]
+    """Reports where only the system does."""
+    p: float
+    """Two-sided, of McNemar's exact test; of several runs the largest."""
+    holm: float | None = None
+    """The same, adjusted for all rows of the project."""
+
+
+def read_hits(path: Path) -> dict[str, Hits]:
+    """Project -> its hits. Raises RunError for a file that cannot be read or is no such table."""
+    try:
+        text = read_plain(path, _LARGEST).decode("utf-8-sig")
+    except OSError as error:
+        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise RunError(f"{path}: not a text in UTF-8") from None
+    lines = csv.DictReader(io.StringIO(text, newline=""))
+    heads = list(lines.fieldnames or ())
+    columns = {head: found for head in heads if (found := _COLUMN.fullmatch(head))}
+    if not columns or not {"project", "bug_id"} <= set(heads):
+        raise RunError(f"{path}: not a table of hits: it needs the columns project, bug_id and such as NAME_hit10")
+    projects: defaultdict[str, dict[str, dict[str, bool]]] = defaultdict(dict)
+    try:
+        for line in lines:
+            where = f"{path} line {lines.line_num}"
+            hits = {head: line[head] for head in columns}
+            wrong = next((head for head, value in hits.items() if value not in ("0", "1")), None)
+            if wrong is not None:
+                raise RunError(f"{where}: {wrong} is {hits[wrong]!r}; a hit is 0 or 1")
+            if line["bug_id"] in projects[line["project"]]:
+                raise RunError(f"{where}: report {line['bug_id']} of {line['project']} comes twice")
+            projects[line["project"]][line["bug_id"]] = {head: value == "1" for head, value in hits.items()}
+    except csv.Error as error:
+        raise RunError(f"{path} line {lines.line_num}: {error}") from None
+    if not projects:
+        raise RunError(f"{path}: a table without lines")
+    systems: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    for head, found in columns.items():
+        systems[found[1], int(found[3])].append(head)
+    return {
+        project: Hits(
+            {
+                key: [{report: hits[head] for report, hits in reports.items()} for head in heads]
+                for key, heads in systems.items()
+            }
+        )
+        for project, reports in projects.items()
+    }
+
+
+def against_peers(
+    table: Mapping[str, Hits], runs: Iterable[ScoredRun], described: bool = False
+) -> tuple[list[PeerRow], list[str]]:
+    """A row for each project, system and k, and those of all projects; and sentences about reports left out.
+
+    A run is of the project with which it shares most reports; with ``described`` only the reports count that have a
+    description in the data which the run was made from. Raises RunError for a run of no project of the table, and for
+    two runs of one.
+    """
+    judged: dict[str, tuple[Hits, Evaluation, list[str]]] = {}
+    notes = []
+    for run in runs:
+        evaluation = run.evaluation()
+        ids = evaluation.by_report.keys()
+        project = max(table, key=lambda name: len(table[name].reports & ids))
+        hits = table[project]
+        reports = sorted(hits.reports & ids)
+        if not reports:
+            raise RunError(f"{run.run.where}: none of its reports is in the table")
+        if project in judged:
+            raise RunError(f"{run.run.where}: a second run of {project}; name one of each project")
+        apart = len(hits.reports ^ ids)
+        if apart:
+            notes.append(f"{project}: {apart} reports are only in the run or only in the table, and left out")
+        if described:
+            reports = [report for report in reports if _is_described(evaluation, report)]
+        judged[project] = (hits, evaluation, reports)
+    rows = []
+    for project, one in judged.items():
+        rows += _rows(project, [one])
+    if len(judged) > 1:
+        rows += _rows(ALL, list(judged.values()))
+    return rows, notes
+
+
+def _is_described(evaluation: Evaluation, report: str) -> bool:
+    attributes = evaluation.by_report[report].judgement.attributes
+    return attributes is not None and attributes.description
+
+
+def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]]) -> list[PeerRow]:
+    made = []
+    for system, k in parts[0][0].runs:
+        pairs = [
+            [
+                (hit_at(evaluation.by_report[report].ranks, k), theirs[report])
+                for hits, evaluation, reports in parts
+                for theirs in [hits.runs[system, k][number]]
+                for report in reports
+            ]
+            for number in range(len(parts[0][0].runs[system, k]))
+        ]
+        reports = len(pairs[0])
+        if not reports:
+            continue
+        won = tuple(sum(ours and not theirs for ours, theirs in run) for run in pairs)
+        lost = tuple(sum(theirs and not ours for ours, theirs in run) for run in pairs)
+        hits_of_theirs = sum(theirs for run in pairs for _, theirs in run)
+        p = max(mcnemar(w, lo) for w, lo in zip(won, lost, strict=True))
+        ours = sum(ours for ours, _ in pairs[0]) / reports
+        made.append(PeerRow(project, system, k, reports, hits_of_theirs / reports / len(pairs), ours, won, lost, p))
+    adjusted = holm([row.p for row in made])
+    return [replace(row, holm=p) for row, p in zip(made, adjusted, strict=True)]
+
+
+def peer_values(rows: Sequence[PeerRow]) -> list[dict[str, Any]]:
+    """Rows as plain values for JSON."""
+    return [asdict(row) for row in rows]
