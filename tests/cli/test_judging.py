@@ -94,6 +94,28 @@ def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[st
     assert [row["reports"] for row in printed["strata"] if row["stratum"] == "1 fixed file"] == [2]
 
 
+def test_without_tests_neither_ranking_nor_truth_has_them(
+    good: Path, worse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of report 2 one fixed file is a test: it is last of four, and gone without tests."""
+    asked = ["--json", "--measures", "Acc@2"]
+    every = json.loads(said(capsys, "evaluate", good, *asked)[0])
+    fewer = json.loads(said(capsys, "evaluate", good, *asked, "--no-tests")[0])
+    assert (every["relevant"], every["measures"]["Acc@2"]["mean"]) == (4, pytest.approx(2 / 3))
+    assert (fewer["relevant"], fewer["dropped"], fewer["measures"]["Acc@2"]["mean"]) == (3, 3, 1.0)
+    assert (fewer["map"], fewer["length"]) == (1.0, 1.0)
+    pair = json.loads(said(capsys, "compare", worse, good, "--no-tests", "--json", "--measures", "Acc@1")[0])["pairs"][
+        0
+    ]
+    assert pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5} == pair["measures"]["Acc@1"]
+    table = rows(said(capsys, "compare", worse, good, "--measures", "Acc@1")[0])
+    assert ["p,", "McNemar", "-", "-", ".500"] in table
+    assert "McNemar" not in said(capsys, "compare", worse, good)[0]
+    assert "leave it out" in refused(capsys, "evaluate", good, "--level", "function", "--no-tests")
+    assert refused(capsys, "compare", worse, good, "--same", "--no-tests") == "--same: leave out --no-tests"
+    assert refused(capsys, "compare", worse, good, "--mean", "--measures", "P@1") == "--mean: leave out --measures"
+
+
 def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = said(capsys, "evaluate", good)
     table = rows(out)

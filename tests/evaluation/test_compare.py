@@ -55,6 +55,19 @@ def test_a_comparison_by_hand() -> None:
     assert (one.only_a, one.only_b, one.other_searched) == (0, 0, ())
 
 
+def test_yes_or_no_has_mcnemars_test() -> None:
+    """Acc@1: report 1 no and yes, 2 no (two files), 3 no and yes, 4 none fixed: two against none of two, p 1/2."""
+    ap, acc = compare(("base", judged(BASE)), ("better", judged(BETTER)), measures=(AP, Measure("Acc", 1))).differences
+    assert (ap.mcnemar, acc.mcnemar) == (None, 0.5)
+    assert (acc.a, acc.b, acc.wins, acc.losses) == (0.0, 0.5, 2, 0)
+    values = comparison_values(compare(("a", judged(BASE)), ("b", judged(BETTER)), measures=(Measure("Hit", 1),)), 0)
+    assert values["measures"]["Hit@1"]["p_mcnemar"] == 0.5
+    runs = {"a": judged(BASE), "b": judged(BETTER), "c": judged(BASE)}
+    first, second = compare_all(runs, measures=(Measure("Acc", 1),))
+    assert (first.differences[0].holm_mcnemar, second.differences[0].holm_mcnemar) == (1.0, 1.0)
+    assert comparison_values(first, 0)["measures"]["Acc@1"]["p_mcnemar_holm"] == 1.0
+
+
 def test_a_run_against_itself() -> None:
     one = compare(("a", judged(BASE)), ("b", judged(BASE)))
     assert [(d.wins, d.ties, d.losses, d.paired.t_test.p, d.paired.bootstrap_p) for d in one.differences] == [

@@ -89,7 +89,8 @@ def beside(
         print_gains(mean_gains(list(projects.values())), len(projects), as_markdown)
     apart = only_in_one(reference, runs, split.value)
     if apart:
-        print_notes([f"{len(apart)} projects are left out, which only one of the folders holds, first {apart[0]}"])
+        left = "1 project is left out" if len(apart) == 1 else f"{len(apart)} projects are left out"
+        print_notes([f"{left}, which only one of the folders holds, first {apart[0]}"])
 
 
 def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_markdown: bool) -> None:
