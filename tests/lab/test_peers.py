@@ -53,19 +53,21 @@ def test_two_rankings_of_many_projects(folders: list[str], capsys: pytest.Captur
     of_all = values["all"]["measures"]["Acc@1"]
     assert (of_all["a"], of_all["b"], of_all["wins"], of_all["losses"], of_all["p_mcnemar"]) == (0.0, 0.75, 3, 0, 0.25)
     assert values["rows"]["one"]["measures"]["RR"]["b"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-    # every project counts alike: (7/9 - 4/9 + 1 - 1/2) / 2
-    assert values["projects"]["mean gain"]["MRR"]["mean"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+    of_projects = values["projects"]["measures"]["RR"]  # 7/9 against 4/9, and 1 against 1/2
+    assert of_projects["difference"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert (of_projects["a"], of_projects["wins"], of_projects["losses"]) == (pytest.approx(17 / 36), 2, 0)
+    assert of_projects["interval"] == pytest.approx([1 / 3, 1 / 2])
 
 
 def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "beside", *folders, "--by", "language", "--no-tests", "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{folders[1]} / {folders[0]}"
-    assert lines[2] == "| language | reports | AP | RR |"
-    assert [line for line in lines if line.startswith(("| go", "| python", "| all"))] == [
-        "| go | 2 | .667 / .500 | .667 / .500 |",
-        "| python | 2 | 1.00 / .417 | 1.00 / .417 |",
-        "| all | 4 | .833 / .458 | .833 / .458 |",
+    assert lines[2] == "| language | reports | AP | RR | AP: difference [95 %] | RR: difference [95 %] |"
+    assert [line.rpartition(" | ")[0] for line in lines if line.startswith(("| go", "| python", "| all"))] == [
+        "| go | 2 | .667 / .500 | .667 / .500 | +.167 [-.167, +.500]",
+        "| python | 2 | 1.00 / .417 | 1.00 / .417 | +.583 [+.500, +.667]",
+        "| all | 4 | .833 / .458 | .833 / .458 | +.375 [.000, +.625]",
     ]
     assert main(["lab", "beside", *folders]) == 0
     assert "mean of 2 projects" in capsys.readouterr().out

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+import numpy as np
+
 from tosloc.analysis.languages import language_of
 from tosloc.errors import RunError
-from tosloc.evaluation.compare import COMPARED, Comparison, Move, compare, compared, gain_values, mean_gains
+from tosloc.evaluation.compare import COMPARED, Comparison, Move, compare, compared, comparison_values
 from tosloc.evaluation.measures import Measure
 from tosloc.evaluation.run_paths import RUN_FILE, ScoredRun, read_scored
+from tosloc.evaluation.statistics import SAME, Paired, paired
+from tosloc.evaluation.tables import pair
 
 NO_LANGUAGE: Final = "none"
 """Stands for the language of a report that lists no file."""
@@ -78,18 +83,57 @@ def together(parts: Mapping[str, Comparison], measures: Sequence[Measure] = COMP
     return compared(first.a, first.b, [move for one in parts.values() for move in one.moves], measures)
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectGain:
+    """How run b stands against run a on one measure, every project counting alike."""
+
+    measure: Measure
+    a: float
+    """Mean over projects of run a's means."""
+    b: float
+    paired: Paired
+    """Mean of b - a over the projects, with interval and tests: projects are drawn, not reports."""
+    wins: int
+    """Projects where b's mean is higher."""
+    losses: int
+
+
+def project_gains(projects: Mapping[str, Comparison]) -> list[ProjectGain]:
+    """The gain of run b on each measure, as a mean over projects."""
+    found = []
+    for differences in zip(*(one.differences for one in projects.values()), strict=True):
+        a, b = (np.array([getattr(one, side) for one in differences], dtype=np.float64) for side in "ab")
+        wins, losses = int(np.count_nonzero(b - a > SAME)), int(np.count_nonzero(a - b > SAME))
+        found.append(ProjectGain(differences[0].measure, float(a.mean()), float(b.mean()), paired(a, b), wins, losses))
+    return found
+
+
 def beside_values(rows: Mapping[str, Comparison], whole: Comparison, projects: Mapping[str, Comparison]) -> Any:
     """All of it as plain values for JSON."""
-    from tosloc.evaluation.compare import comparison_values
 
     def row(one: Comparison) -> dict[str, Any]:
         values = comparison_values(one, 0)
         return {"reports": values["reports"], "measures": values["measures"]}
+
+    def gain(one: ProjectGain) -> dict[str, Any]:
+        return {
+            "a": one.a,
+            "b": one.b,
+            "difference": one.paired.mean,
+            "interval": pair(one.paired.interval),
+            "p_t": one.paired.t_test.p,
+            "p_bootstrap": one.paired.bootstrap_p,
+            "wins": one.wins,
+            "losses": one.losses,
+        }
 
     return {
         "a": whole.a,
         "b": whole.b,
         "rows": {name: row(one) for name, one in rows.items()},
         "all": row(whole),
-        "projects": {"number": len(projects), "mean gain": gain_values(mean_gains(list(projects.values())))},
+        "projects": {
+            "number": len(projects),
+            "measures": {repr(one.measure): gain(one) for one in project_gains(projects)},
+        },
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
@@ -24,11 +25,13 @@ from tosloc.analysis.report_languages import settled
 from tosloc.config import Config
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
+from tosloc.data.projects import Project
 from tosloc.data.splits import chronological
 from tosloc.errors import ToslocError, require
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_record, write_truth
+from tosloc.many_projects import Outcome, for_each
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
 
 PACKAGES: Final = ("bm25s", "PyStemmer")
@@ -88,6 +91,28 @@ def rank_with_bm25s(
         write_truth(folder / split, cases, dataset, snapshot)
         write_record(folder / "provenance.json", record)
     return folder
+
+
+def rank_projects_with_bm25s(
+    projects: Sequence[Project],
+    out: str | Path,
+    split: str = "all",
+    config: Config | None = None,
+    progress: Progress = silent,
+) -> list[Outcome]:
+    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra."""
+    require("BM25 over whole files", "lab", "bm25s")
+    settings, folder = config or Config(), Path(out).expanduser()
+    work = partial(_rank_project, folder=folder, split=split, config=settings)
+    with results_folder(folder):
+        return for_each(projects, work, jobs=settings.run.jobs, what="ranking by bm25s", progress=progress)
+
+
+def _rank_project(project: Project, folder: Path, split: str, config: Config) -> tuple[bool, None]:
+    made = not (folder / project.name / split / JUDGEMENTS_FILE).is_file()
+    if made:
+        rank_with_bm25s(project.repo, project.reports, folder / project.name, split, project.configured(config))
+    return made, None
 
 
 def _rankings(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.judging import MarkdownOption, MeasuresOption, NoTestsOption, RunsArgument, SplitOption
-from tosloc.cli.options import JsonOption, OutOption, ProgressOption, ReportsOption, RepositoryOption, Split
+from tosloc.cli.options import JsonOption, OutOption, ProgressOption, ReposOption, Split
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
@@ -26,9 +26,18 @@ class Rows(StrEnum):
 
 
 def bm25(
-    repo: RepositoryOption,
-    reports: ReportsOption,
     out: OutOption,
+    repo: Annotated[
+        Path | None, typer.Option("--repo", help="Git repository: a work tree, a bare repository or a git directory.")
+    ] = None,
+    reports: Annotated[
+        Path | None, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
+    ] = None,
+    projects: Annotated[
+        Path | None,
+        typer.Option("--projects", help="Many: a TOML file of projects, or a folder of JSON lines (with --repos)."),
+    ] = None,
+    repos: ReposOption = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="TOML file of settings, for zone, suffixes, split.", show_default="the defaults"),
@@ -38,15 +47,28 @@ def bm25(
 ) -> None:
     """Rank labelled reports by BM25 over whole files.
 
-    The library bm25s as it comes, over the files that tosloc rank searches. A finished run is left as it is.
+    The library bm25s as it comes, over the files that tosloc rank searches. Of many projects each has a folder in OUT,
+    one process a core. A finished run is left as it is.
     """
+    from tosloc.cli.many import show_outcomes
     from tosloc.cli.progress import shown
-    from tosloc.config import load_config
-    from tosloc.lab.bm25_runs import rank_with_bm25s
+    from tosloc.config import Config, load_config
+    from tosloc.data.projects import read_projects
+    from tosloc.lab.bm25_runs import rank_projects_with_bm25s, rank_with_bm25s
 
     if out.exists() and not out.is_dir():
         raise ToslocError(f"{out} is a file; name a folder for the results")
-    settings = None if config is None else load_config(config)
+    settings = Config() if config is None else load_config(config)
+    if projects is not None:
+        if repo is not None or reports is not None:
+            raise ToslocError("--projects: each project has its repository and reports; leave out --repo and --reports")
+        found = read_projects(projects, repos)
+        with shown(progress) as callback:
+            outcomes = rank_projects_with_bm25s(found.projects, out, split.value, settings, callback)
+        show_outcomes(found, outcomes)
+        return
+    if repo is None or reports is None:
+        raise ToslocError("name --repo and --reports, or --projects")
     with shown(progress) as callback:
         rank_with_bm25s(repo, reports, out, split.value, settings, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
@@ -65,12 +87,12 @@ def beside(
     """Compare two rankings of many projects.
 
     A row for each project, or for each language of fixed files; below, all reports together with intervals and tests
-    (McNemar's for measures that are yes or no), and the mean over projects.
+    (McNemar's for measures that are yes or no), and means over projects that count alike.
     """
     from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
     from tosloc.cli.printing import print_json, print_notes
-    from tosloc.cli.tables import print_gains, print_whole_comparison
-    from tosloc.evaluation.compare import COMPARED, mean_gains
+    from tosloc.cli.tables import print_whole_comparison
+    from tosloc.evaluation.compare import COMPARED
     from tosloc.lab.beside import beside_values, by_language, compare_projects, only_in_one, together
 
     check_one_form(as_json, as_markdown)
@@ -86,7 +108,7 @@ def beside(
     else:
         _print_rows(by.value, rows, whole, as_markdown)
         print_whole_comparison(whole, as_markdown)
-        print_gains(mean_gains(list(projects.values())), len(projects), as_markdown)
+        _print_project_gains(projects, as_markdown)
     apart = only_in_one(reference, runs, split.value)
     if apart:
         left = "1 project is left out" if len(apart) == 1 else f"{len(apart)} projects are left out"
@@ -94,12 +116,23 @@ def beside(
 
 
 def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_markdown: bool) -> None:
-    from tosloc.cli.cells import count_cell, share
+    from tosloc.cli.cells import UNKNOWN, count_cell, share, within
     from tosloc.cli.printing import markdown_table, print_table
+    from tosloc.evaluation.compare import COMPARED, Difference
+
+    def gain(one: Difference) -> str:
+        interval = one.paired.interval
+        return f"{share(one.paired.mean, sign=True)} {UNKNOWN if interval is None else within(interval, sign=True)}"
 
     heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
+    heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]
     cells = [
-        [name, count_cell(len(one.moves)), *(f"{share(of.b)} / {share(of.a)}" for of in one.differences)]
+        [
+            name,
+            count_cell(len(one.moves)),
+            *(f"{share(of.b)} / {share(of.a)}" for of in one.differences),
+            *(gain(of) for of in one.differences if of.measure in COMPARED),
+        ]
         for name, one in (*rows.items(), ("all", whole))
     ]
     title = f"{whole.b} / {whole.a}"
@@ -107,6 +140,33 @@ def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_m
         print(f"{title}\n\n{markdown_table(heads, cells)}")
     else:
         print_table(heads, cells, title=f" {title}")
+
+
+def _print_project_gains(projects: Mapping[str, Comparison], as_markdown: bool) -> None:
+    from tosloc.cli.cells import UNKNOWN, p_value_cell, share, t_test, within
+    from tosloc.cli.printing import markdown_table, print_table
+    from tosloc.lab.beside import project_gains
+
+    first, gains = next(iter(projects.values())), project_gains(projects)
+    heads = ["1 project" if len(projects) == 1 else f"mean of {len(projects)} projects"]
+    heads += [repr(one.measure) for one in gains]
+    cells = [
+        [f"mean of {first.a}", *(share(one.a) for one in gains)],
+        [f"mean of {first.b}", *(share(one.b) for one in gains)],
+        ["difference", *(share(one.paired.mean, sign=True) for one in gains)],
+        [
+            "... 95 % interval, projects drawn",
+            *(UNKNOWN if (i := one.paired.interval) is None else within(i, sign=True) for one in gains),
+        ],
+        ["p, paired t-test", *(t_test(one.paired.t_test) for one in gains)],
+        ["p, paired bootstrap", *(p_value_cell(one.paired.bootstrap_p) for one in gains)],
+        [f"projects better in {first.b}", *(str(one.wins) for one in gains)],
+        [f"better in {first.a}", *(str(one.losses) for one in gains)],
+    ]
+    if as_markdown:
+        print(markdown_table(heads, cells), end="")
+    else:
+        print_table(heads, cells)
 
 
 def peers(
