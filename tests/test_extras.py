@@ -65,10 +65,18 @@ def test_the_laboratory_says_what_it_needs(monkeypatch, tmp_path, capsys, comman
     for name in [name for name in sys.modules if name.startswith("tosloc.lab")]:
         monkeypatch.delitem(sys.modules, name)
     given = {
-        "pool": ["run"],
+        "pool": ["--projects", "x"],
         "baselines": ["--repo", ".", "--reports", "x", "--out", "out"],
         "reproduce": ["table-2", "--out", "out"],
     }
     assert main(["lab", command, *given[command]]) == 2
     assert "needs torch, sklearn; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bm25_over_whole_files_needs_its_library(monkeypatch, tmp_path, capsys):
+    without(monkeypatch, "bm25s")
+    given = ["--repo", str(tmp_path), "--reports", "x", "--out", str(tmp_path / "out")]
+    assert main(["lab", "bm25", *given]) == 2
+    assert "BM25 over whole files needs bm25s; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
