@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.analysis.grammars import GRAMMARS
+from tosloc.analysis.grammars import has_grammar
 from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import UNFITTED
@@ -120,6 +120,6 @@ class Localization:
 def _about_grammars(hits: Sequence[Hit]) -> Iterator[str]:
     """A sentence where none of the hits is of a language that is parsed."""
     suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-    if suffixes and not any(language_of(suffix) in GRAMMARS for suffix in suffixes):
+    if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
         listed = ", ".join(sorted(suffixes))
         yield f"there is no grammar for {listed} files: they are searched by their words, and have no functions"

@@ -299,6 +299,41 @@ def test_a_big_file_is_read_whole() -> None:
             'extension Tree { func prune() {} }\n',
             ["Tree", "Plant", "Kind"], ["grow", "water", "prune"], ["leaf", "root", "pine", "larch"], ["elm"], ["bud"],
         ),
+        (
+            ".cu",
+            '#include <oak.h>\n// elm\ntemplate <class T> __global__ void grow(T *leaf) { printf("bud"); }\n'
+            "struct Tree { int twig; };\nvoid water() { grow<<<1, 2>>>(0); }\n",
+            ["Tree"], ["grow", "water"], ["twig"], ["elm"], ["bud"],
+        ),
+        (
+            ".tpp",
+            'template <class T> void Tree<T>::grow() { log("bud"); } // elm\n',
+            [], ["grow"], [], ["elm"], ["bud"],
+        ),
+        (
+            ".vue",
+            '<!-- elm -->\n<template><p :title="bud">{{ sun }}</p></template>\n<script lang="ts">\n// pine\n'
+            "import x from 'oak';\nexport default { methods: { grow() { return `twig ${x}`; } } };\n"
+            "class Tree { leaf: number = 1; }\n</script>\n<style>p { color: green }</style>\n",
+            ["Tree"], ["grow"], ["leaf"], ["elm", "pine"], ["bud", "twig", "t"],
+        ),
+        (
+            ".svelte",
+            "<script context='module'>import x from 'oak';</script>\n<script>\n  // elm\n"
+            "  function grow() { return 'bud'; }\n</script>\n{#if sun}<p>it's</p>{/if}\n",
+            [], ["grow"], [], ["elm"], ["bud", "modul"],
+        ),
+        (
+            ".astro",
+            "---\nimport x from 'oak';\n// elm\nconst grow = () => 'bud';\n---\n<p>{grow()}</p>\n",
+            [], ["grow"], [], ["elm"], ["bud"],
+        ),
+        (
+            ".pyx",
+            'from oak cimport oak\ncdef class Tree:\n    cdef int grow(self, int x) nogil:\n        pass  # elm\n'
+            '    cpdef water(self): return "bud"\n    def prune(self): pass\n    cdef unsigned int[:] twig\n',
+            ["Tree"], ["grow", "water", "prune"], [], ["elm"], ["bud"],
+        ),
         (".sql", "-- elm\nselect leaf from tree where twig = 'bud'\n", [], [], [], ["elm"], ["bud"]),
     ],
 )  # fmt: skip
@@ -320,7 +355,7 @@ def test_other_languages(
     assert "oak" not in column(facts, "code") or suffix in (".jsx", ".tsx")
     packages = dict.fromkeys((".go", ".kt", ".scala"), "wood") | {".cs": "Wood", ".ts": "Wood.Old", ".php": "Wood.Old"}
     assert facts.package == packages.get(suffix, "")
-    assert facts.parsed == (suffix != ".sql")
+    assert facts.parsed == (suffix not in (".sql", ".pyx"))
 
 
 def test_languages_and_suffixes() -> None:

@@ -241,7 +241,37 @@ class Queue: Base {
 extension Outer.Inner { func extended() {} }
 protocol Shape { func area() }
 """
+COMPONENT = """\
+<template>
+  <p @click="open">{{ title }}</p>
+</template>
+<script lang="ts">
+export default {
+  data() { return {}; },
+  methods: {
+    // Opens the panel
+    open(event) { this.x = 1; },
+  },
+};
+const size = () => 2;
+</script>
+<script setup>
+class Helper { run() {} }
+</script>
+<style>p { color: red; }</style>
+"""
 LANGUAGES = {
+    "vue": (
+        ".svelte",
+        COMPONENT,
+        [
+            ("data", "function", 6, 6),
+            ("open", "function", 9, 9),
+            ("size", "function", 12, 12),
+            ("Helper", "class", 15, 15),
+            ("Helper.run", "method", 15, 15),
+        ],
+    ),
     "python": (
         ".py",
         PYTHON,

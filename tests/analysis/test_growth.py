@@ -124,6 +124,7 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "issues": (issue_reader, REPORTS),
 }
 AT_THE_BEGINNING = {
+    "tosloc.analysis.components._FRONT",
     "tosloc.data.fixes._UNDOES",
     "tosloc.data.readers_issue._UNDERLINE",
     "tosloc.data.templates._TITLES",

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import tree_sitter
 
+from tosloc.analysis.components import SCRIPT_OF, apart
 from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.grammars import query
 from tosloc.analysis.languages import language_of
@@ -184,9 +185,11 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     (('A', 'A.size'), [1, 2], [4, 4])
     """
     language = language_of(suffix)
+    source = text.encode("utf-8", "replace")
+    if language in SCRIPT_OF:
+        source, language = apart(source)[0], SCRIPT_OF[language]
     if language not in _QUERIES:
         return FunctionFacts()
-    source = text.encode("utf-8", "replace")
     captures = _captures(source, language) if len(source) <= MAX_BYTES else {}
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
+from tosloc.analysis.components import SCRIPT_OF
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -356,15 +358,22 @@ GRAMMARS["tsx"] = replace(GRAMMARS["typescript"], function="language_tsx")
 """By the name of the language, one of ``languages``."""
 
 
+def has_grammar(language: str) -> bool:
+    """Whether files of the language called so are parsed, or the scripts in them."""
+    return SCRIPT_OF.get(language, language) in GRAMMARS
+
+
 def grammar_release(language: str) -> tuple[str, ...]:
     """Distribution and release of the grammar of the language called so; nothing if it has none.
+
+    That of a component's script, for the language of components.
 
     >>> grammar_release("groovy"), grammar_release("java")[0].startswith("tree-sitter-java")
     ((), True)
     """
-    if language not in GRAMMARS:
+    if not has_grammar(language):
         return ()
-    distribution = GRAMMARS[language].module.replace("_", "-")
+    distribution = GRAMMARS[SCRIPT_OF.get(language, language)].module.replace("_", "-")
     return (distribution + metadata.version(distribution),)
 
 

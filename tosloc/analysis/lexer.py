@@ -14,8 +14,8 @@ _QUOTED: Final = {
 }
 """A string on one line, or what follows a quote without a partner up to the end of the line."""
 _IMPORT: Final = (
-    rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+(?P<package>[\w.]+)|import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
-    rb"|from[ \t]+[\w.]+[ \t]+import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;))"
+    rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+(?P<package>[\w.]+)|c?import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
+    rb"|from[ \t]+[\w.]+[ \t]+c?import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;))"
 )
 
 
@@ -48,6 +48,7 @@ _TYPE_NAMES = re.compile(
 )
 _METHOD_NAMES = re.compile(
     rb"\b(?:def|func|function|fun|fn|sub|procedure|defn)[ \t]+(?:[\w.]{1,100}\.)?([A-Za-z_]\w{0,200})"
+    rb"|\bcp?def[ \t]+(?!class\b)[\w.*&\[\], \t]{0,100}?([A-Za-z_]\w{0,200})[ \t]*\("
     rb"|\b([A-Za-z_]\w{0,200})[ \t]{0,20}\([^;{}()]{0,2000}\)[\s\w.,]{0,200}\{"
 )
 _FIELD_NAMES = re.compile(
@@ -97,7 +98,7 @@ def _find_names(outline: Outline, source: bytes) -> None:
     code = bytearray(source)
     for span in outline.spans:
         code[span.start : span.end] = b" " * (span.end - span.start)
-    methods = [match[1] or match[2] for match in _METHOD_NAMES.finditer(code)]
+    methods = [match[match.lastindex or 0] for match in _METHOD_NAMES.finditer(code)]
     outline.methods = [name.decode() for name in methods if bytes(name) not in _NOT_METHODS]
     outline.types = [match[1].decode() for match in _TYPE_NAMES.finditer(code)]
     outline.fields = [match[1].decode() for match in _FIELD_NAMES.finditer(code)]

@@ -13,6 +13,7 @@ import tree_sitter
 
 from tosloc.analysis import grammars
 from tosloc.analysis.complexity import tree_complexity
+from tosloc.analysis.components import SCRIPT_OF, apart
 from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named
 from tosloc.analysis.lexer import lex
@@ -44,10 +45,31 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
 
     ``parse=False`` uses regular expressions alone.
     """
-    outline = _parsed_outline(source, language) if parse and language in GRAMMARS else None
-    if outline is None:
-        outline = lex(source, language_named(language).style)
+    if language in SCRIPT_OF:
+        outline = _component_outline(source, language, parse)
+    else:
+        outline = _outline(source, language, parse)
     outline.spans = without_headers(source, outline.spans, all_before_package=language == "java")
+    return outline
+
+
+def _outline(source: bytes, language: str, parse: bool) -> Outline:
+    """Outline with the comments at its head."""
+    outline = _parsed_outline(source, language) if parse and language in GRAMMARS else None
+    return lex(source, language_named(language).style) if outline is None else outline
+
+
+def _component_outline(source: bytes, language: str, parse: bool) -> Outline:
+    """That of its scripts, with the comments and the quoted attributes around them."""
+    script, rest = apart(source)
+    outline = _outline(script, SCRIPT_OF[language], parse)
+    spans = outline.spans
+    around = lex(rest, language_named(language).style).spans
+    end, outline.spans = 0, []
+    for span in sorted((*spans, *around)):
+        if span.start >= end:  # what is no page at all may be read in two ways
+            outline.spans.append(span)
+            end = span.end
     return outline
 
 
