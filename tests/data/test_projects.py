@@ -71,8 +71,7 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
         listed(
             tmp_path,
             """
-            [[project]]
-            name = "one"
+            [one]
             repo = "one.git"
             reports = "one.jsonl"
             config = "mine"
@@ -81,7 +80,8 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
             judged = "test"
             at_most = 1000
             alone = true
-            [[folder]]
+            store = "facts/one"
+            [others]
             reports = "many"
             repos = "repos"
             without = ["A+X"]
@@ -91,6 +91,9 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
     )
     one, old, other = found.projects
     assert (one.name, one.part, one.judged, one.at_most, one.alone) == ("one", "train", "test", 1000, True)
+    assert one.store_in(tmp_path / "stores") == tmp_path / "facts/one"
+    assert other.store_in(tmp_path / "stores") == tmp_path / "stores/a+y"
+    assert other.store_in(None) is None
     data = one.configured(Config()).data
     assert (data.zone, data.suffixes, data.train) == ("Europe/Oslo", (".py",), 0.8)
     assert (old.name, old.repo) == ("a+old", tmp_path / "repos/b+new")
@@ -100,30 +103,31 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
     assert other.record() != old.record()
 
 
-ENTRY = 'name = "one"\nrepo = "one.git"\nreports = "one.jsonl"\n'
+ENTRY = '[one]\nrepo = "one.git"\nreports = "one.jsonl"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "it lists no project"),
-        ("[project]\n", "project is a list; write [[project]]"),
-        ("[[projects]]\n", "unknown key 'projects'; it holds [[project]] and [[folder]]"),
-        ('[[project]]\nname = "one"\n', "[[project]] 1: lacks repo"),
-        (f"[[project]]\n{ENTRY}zon = 'UTC'\n", "[[project]] 1: unknown key 'zon', did you mean 'zone'?"),
-        (f"[[project]]\n{ENTRY}zone = 'Nowhere'\n", "no time zone is called 'Nowhere'"),
-        (f"[[project]]\n{ENTRY}part = 'most'\n", "part: input should be 'train', 'validation', 'test' or 'all'"),
-        (f"[[project]]\n{ENTRY}config = 'none'\n", "none: cannot read the configuration"),
-        (f"[[project]]\n{ENTRY}at_most = -1\n", "at_most: input should be greater than or equal to 0"),
-        (f"[[project]]\n{ENTRY.replace('one.git', 'two.git')}", "two.git: no such folder"),
-        (f"[[project]]\n{ENTRY.replace('one.jsonl', 'two.jsonl')}", "two.jsonl: no such file of reports"),
-        (f"[[project]]\n{ENTRY.replace('one', '../one', 1)}", "[[project]] 1: name: "),
-        (f"[[project]]\n{ENTRY}[[project]]\n{ENTRY}", "two projects are called 'one'"),
-        ('[[folder]]\nreports = "none"\nrepos = "."\n', "none: cannot be read (No such file or directory)"),
-        ('[[folder]]\nreports = "one.git"\nrepos = "."\n', "one.git: holds no file OWNER+NAME.jsonl"),
-        ('[[folder]]\nreports = "."\nrepos = "none"\n', "none: cannot be read (No such file or directory)"),
-        ('[[folder]]\nreports = "."\nrepos = "."\nonly = ["x"]\n', "no file of reports is called x.jsonl in"),
-        ('[[folder]]\nreports = "."\nrepos = "empty"\n', "none of its 1 projects has a repository"),
+        ("one = 1\n", "one is a section, [one]"),
+        ('[one]\nrepo = "one.git"\n', "[one]: reports lacks"),
+        (f"{ENTRY}zon = 'UTC'\n", "[one]: unknown key 'zon', did you mean 'zone'?"),
+        (f"{ENTRY}zone = 'Nowhere'\n", "no time zone is called 'Nowhere'"),
+        (f"{ENTRY}part = 'most'\n", "part should be 'train', 'validation', 'test' or 'all', not most"),
+        (f"{ENTRY}config = 'none'\n", "none: cannot read the configuration"),
+        (f"{ENTRY}config = 3\n", "config should be a text in quotes, not 3"),
+        (f"{ENTRY}at_most = -1\n", "at_most should be greater than or equal to 0, not -1"),
+        (ENTRY.replace("one.git", "two.git"), "two.git: no such folder"),
+        (ENTRY.replace("one.jsonl", "two.jsonl"), "two.jsonl: no such file of reports"),
+        (ENTRY.replace("[one]", '["../one"]'), "no name of a folder"),
+        (ENTRY.replace("[one]", '["..x"]'), "no name of a folder"),
+        (ENTRY + ENTRY.replace("[one]", "[One]"), "two projects are called 'One'"),
+        ('[x]\nreports = "none"\nrepos = "."\n', "none: cannot be read (No such file or directory)"),
+        ('[x]\nreports = "one.git"\nrepos = "."\n', "one.git: holds no file OWNER+NAME.jsonl"),
+        ('[x]\nreports = "."\nrepos = "none"\n', "none: cannot be read (No such file or directory)"),
+        ('[x]\nreports = "."\nrepos = "."\nonly = ["x"]\n', "no file of reports is called x.jsonl in"),
+        ('[x]\nreports = "."\nrepos = "empty"\n', "none of its 1 projects has a repository"),
         ("a = ", "not valid TOML"),
     ],
 )
@@ -142,5 +146,5 @@ def test_repositories_go_with_a_folder_of_reports(tmp_path: Path) -> None:
         read_projects(lines(tmp_path / "reports", "one"))
     with pytest.raises(ConfigError, match="is no folder of reports"):
         read_projects(listed(tmp_path, ""), tmp_path)
-    with pytest.raises(ConfigError, match="cannot read the list of projects"):
+    with pytest.raises(ConfigError, match="cannot read the projects"):
         read_projects(tmp_path / "none.toml")

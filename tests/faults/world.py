@@ -155,7 +155,7 @@ def build(folder: Path) -> World:
         "Cookie(CookieService.java:6)\n",
         encoding="utf-8",
     )
-    entry = f'[[project]]\nname = "%s"\nrepo = "{world.repo}"\nreports = "{world.reports}"\n'
+    entry = f'[%s]\nrepo = "{world.repo}"\nreports = "{world.reports}"\n'
     world.projects.write_text(entry % "first" + entry % "second" + 'part = "train"\n', encoding="utf-8")
     world.settings("plain").write_text(LEARNING.format(ranker="false"), encoding="utf-8")
     world.settings("one").write_text(LEARNING.format(ranker="true"), encoding="utf-8")

@@ -88,8 +88,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(folder / name / "reports.jsonl", folder / f"reports/{name}.jsonl")
     (folder / "projects.toml").write_text(
         """
-        [[project]]
-        name = "one"
+        [one]
         repo = "ann+one/repo"
         reports = "reports/ann+one.jsonl"
         suffixes = [".java"]
@@ -97,7 +96,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged = "test"
         at_most = 6
         alone = true
-        [[folder]]
+        [others]
         reports = "reports"
         repos = "."
         without = ["ann+one"]
@@ -190,5 +189,5 @@ def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path) ->
 
 def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "pool", "--projects", str(tmp_path / "none.toml"), "--work", str(tmp_path / "work")]) == 2
-    assert "cannot read the list of projects" in capsys.readouterr().err
+    assert "cannot read the projects" in capsys.readouterr().err
     assert not (tmp_path / "work").exists()

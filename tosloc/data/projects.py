@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -16,11 +17,11 @@ from tosloc.errors import ConfigError, RepositoryError
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
 SUFFIX: Final = ".jsonl"
-_NAME: Final = r"^[^/\\\x00-\x1f]+$"
+_NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
 
-class _Settings(Section):
-    """What both kinds of entry may say of their projects."""
+class _Entry(Section):
+    """What a section may say, whether of one project or of a folder of them."""
 
     config: str = ""
     zone: str = ""
@@ -31,19 +32,19 @@ class _Settings(Section):
     alone: bool = False
 
 
-class _Project(_Settings):
-    """``[[project]]``."""
+class ProjectEntry(_Entry):
+    """A section of one project."""
 
-    name: Annotated[str, Field(pattern=_NAME)]
     repo: str
     reports: str
+    store: str = ""
 
 
-class _Folder(_Settings):
-    """``[[folder]]``."""
+class FolderEntry(_Entry):
+    """A section of a folder of JSON lines, and of a folder with their repositories."""
 
-    reports: str
     repos: str
+    reports: str
     renamed: dict[str, str] = Field(default_factory=dict)
     only: Words = ()
     without: Words = ()
@@ -69,11 +70,17 @@ class Project:
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False
     """Whether it is left out by itself where others are left out several at a time."""
+    store: Path | None = None
+    """File of its facts, where its entry names one."""
 
     def configured(self, base: Config) -> Config:
         """The settings for this project. Raises ConfigError."""
         values = (self.settings or base).as_dict()
         return Config.of(values | {"data": values["data"] | dict(self.data)}, f"project {self.name}")
+
+    def store_in(self, folder: Path | None) -> Path | None:
+        """Its own file of facts, else one of its name in a folder of them; None: in the user's cache."""
+        return self.store or (None if folder is None else folder / self.name)
 
     def record(self) -> dict[str, Any]:
         """What results depend on, as plain values; not where the files lie."""
@@ -106,8 +113,7 @@ def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectL
     if place.is_dir():
         if repos is None:
             raise ConfigError(f"{path}: a folder of reports; name the folder of their repositories with --repos")
-        entry = _Folder(reports=str(place), repos=str(repos))
-        found = _of_folder(entry, Path(), str(path))
+        found = _of_folder(FolderEntry(reports=str(place), repos=str(repos)), Path(), str(path))
     elif repos is not None:
         raise ConfigError(
             f"{path}: is no folder of reports; --repos goes with one, a TOML file names repositories itself"
@@ -164,45 +170,58 @@ def _is_repository(place: Path) -> bool:
     return True
 
 
+def read_entries(path: Path) -> dict[str, ProjectEntry | FolderEntry]:
+    """Sections of a list of projects, by name: one with ``repos`` is of a folder. Raises ConfigError."""
+    entries: dict[str, ProjectEntry | FolderEntry] = {}
+    for name, values in read_toml(path, "projects").items():
+        if not isinstance(values, dict):
+            raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
+        where = f"{path} [{name}]"
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{where}: no name of a folder, which its results are to have")
+        if "repos" in values:
+            entries[name] = _checked(FolderEntry, values, where)
+        else:
+            entries[name] = _checked(ProjectEntry, values, where)
+    return entries
+
+
+_AnyEntry = TypeVar("_AnyEntry", ProjectEntry, FolderEntry)
+
+
+def _checked(model: type[_AnyEntry], values: Any, where: str) -> _AnyEntry:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        # what is not known first: it may be what is missing, misspelt
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        key = ".".join(map(str, first["loc"]))[:100]
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key, model.model_fields, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(model.model_fields)}"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}") from None
+        if first["type"] == "missing":
+            raise ConfigError(f"{where}: {key} lacks") from None
+        wanted = first["msg"].removeprefix("Input should be ").replace("a valid string", "a text in quotes")
+        raise ConfigError(f"{where}: {key} should be {wanted}, not {str(first['input'])[:100]}") from None
+
+
 def _of_file(path: Path) -> ProjectList:
-    values = read_toml(path, "list of projects", "not a list of projects: it is no UTF-8 text")
-    unknown = sorted(values.keys() - {"project", "folder"})
-    if unknown:
-        raise ConfigError(f"{path}: unknown key {unknown[0]!r}; it holds [[project]] and [[folder]]")
+    base = path.absolute().parent
     projects: list[Project] = []
     missing: list[str] = []
-    for kind, model in (("project", _Project), ("folder", _Folder)):
-        entries = values.get(kind, [])
-        if not isinstance(entries, list):
-            raise ConfigError(f"{path}: {kind} is a list; write [[{kind}]]")
-        for number, entry in enumerate(entries, start=1):
-            where = f"{path} [[{kind}]] {number}"
-            checked = _checked(model, entry, where)
-            if isinstance(checked, _Folder):
-                of_folder = _of_folder(checked, path.parent, where)
-                projects += of_folder.projects
-                missing += of_folder.missing
-            elif isinstance(checked, _Project):
-                projects.append(_of_entry(checked, path.parent, where))
+    for name, entry in read_entries(path).items():
+        where = f"{path} [{name}]"
+        if isinstance(entry, FolderEntry):
+            of_folder = _of_folder(entry, base, where)
+            projects += of_folder.projects
+            missing += of_folder.missing
+        else:
+            projects.append(_of_entry(name, entry, base, where))
     return ProjectList(tuple(projects), tuple(missing))
 
 
-def _checked(model: type[_Settings], entry: Any, where: str) -> _Settings:
-    try:
-        return model.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"])) or "it"
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key[:100], model.model_fields, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(model.model_fields)}"
-            raise ConfigError(f"{where}: unknown key {key[:100]!r}, {hint}") from None
-        if first["type"] == "missing":
-            raise ConfigError(f"{where}: lacks {key}") from None
-        raise ConfigError(f"{where}: {key}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
-
-
-def _of_entry(entry: _Project, base: Path, where: str) -> Project:
+def _of_entry(name: str, entry: ProjectEntry, base: Path, where: str) -> Project:
     repo, reports = (base / Path(one).expanduser() for one in (entry.repo, entry.reports))
     try:
         git_files.find(repo)
@@ -210,10 +229,11 @@ def _of_entry(entry: _Project, base: Path, where: str) -> Project:
         raise ConfigError(f"{where}: {error}") from None
     if not reports.is_file():
         raise ConfigError(f"{where}: {reports}: no such file of reports")
-    return _project(entry.name, repo, reports, entry, base, where)
+    store = base / Path(entry.store).expanduser() if entry.store else None
+    return _project(name, repo, reports, entry, base, where, store)
 
 
-def _of_folder(entry: _Folder, base: Path, where: str) -> ProjectList:
+def _of_folder(entry: FolderEntry, base: Path, where: str) -> ProjectList:
     folder, repos = (base / Path(one).expanduser() for one in (entry.reports, entry.repos))
     try:
         files = {one.stem: one for one in sorted(folder.iterdir()) if one.suffix == SUFFIX}
@@ -239,12 +259,14 @@ def _of_folder(entry: _Folder, base: Path, where: str) -> ProjectList:
     return ProjectList(tuple(projects), tuple(missing))
 
 
-def _project(name: str, repo: Path, reports: Path, entry: _Settings, base: Path, where: str) -> Project:
+def _project(
+    name: str, repo: Path, reports: Path, entry: _Entry, base: Path, where: str, store: Path | None = None
+) -> Project:
     try:
         settings = load_config(find_config(entry.config, base)) if entry.config else None
         judged = entry.judged or entry.part
         project = Project(
-            name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone
+            name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone, store
         )
         project.configured(Config())
     except ConfigError as error:
@@ -252,7 +274,7 @@ def _project(name: str, repo: Path, reports: Path, entry: _Settings, base: Path,
     return project
 
 
-def _given(entry: _Settings) -> Iterator[tuple[str, Any]]:
+def _given(entry: _Entry) -> Iterator[tuple[str, Any]]:
     """Settings of ``[data]`` that an entry gives."""
     if entry.zone:
         yield "zone", entry.zone

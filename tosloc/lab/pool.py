@@ -141,7 +141,7 @@ class Pool:
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
-        store = None if self.stores is None else self.stores / project.name
+        store = project.store_in(self.stores)
         with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
             learned, judged = (_some(experiment.part(part), project) for part in (project.part, project.judged))
             if not judged:

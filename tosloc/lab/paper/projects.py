@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tosloc.config import Config, find_config, load_config, read_toml
-from tosloc.errors import ConfigError, ToslocError
-from tosloc.lab.paper.toml import check_keys, text_of
+from tosloc.config import Config, find_config, load_config
+from tosloc.data.projects import ProjectEntry, read_entries
+from tosloc.errors import ToslocError
 
 DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
 COMPLETED: Final = "https://github.com/mou23/GenLoc"
@@ -23,7 +23,6 @@ SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "birt": ("https://github.com/eclipse-birt/birt", f"Birt's reports of {DATA}"),
 }
 """Project of the paper -> its repository, its reports."""
-_KEYS: Final = ("repo", "reports", "config", "store")
 
 
 @dataclass(frozen=True)
@@ -59,16 +58,11 @@ class Project:
 def read_projects(path: Path) -> dict[str, Project]:
     """Projects of a file, by name; relative paths are relative to the file. Raises ConfigError."""
     projects = {}
-    for name, values in read_toml(path, "projects").items():
-        where = f"{path} [{name}]"
-        if not isinstance(values, dict):
-            raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
-        check_keys(values, _KEYS, where)
-        repo, reports = (_path(path, text_of(values, key, where)) for key in ("repo", "reports"))
-        named, kept = (text_of(values, key, where) if key in values else None for key in ("config", "store"))
-        config = None if named is None else find_config(Path(named).expanduser(), path.absolute().parent)
-        store = None if kept is None else _path(path, kept)
-        projects[name] = Project(name, repo, reports, config, store)
+    for name, entry in read_entries(path).items():
+        if isinstance(entry, ProjectEntry):
+            config = find_config(Path(entry.config).expanduser(), path.absolute().parent) if entry.config else None
+            store = _path(path, entry.store) if entry.store else None
+            projects[name] = Project(name, _path(path, entry.repo), _path(path, entry.reports), config, store)
     return projects
 
 
