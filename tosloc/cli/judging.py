@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption, Level, Split, check_drawing
+from tosloc.cli.options import JsonOption, Level, ProjectsOption, ReposOption, Split, check_drawing
 from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
     from tosloc.evaluation.evaluate import ReportScores
     from tosloc.evaluation.measures import Measure
+    from tosloc.evaluation.project_runs import ProjectRuns
     from tosloc.evaluation.run_paths import ScoredRun
     from tosloc.evaluation.tables import Results
 
 _DIFFERS = 1
 RunsArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
+    typer.Argument(
+        metavar="RUN",
+        help="Folder that train or rank wrote, of one project or of many, a split's folder, or a run file.",
+    ),
 ]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which run of a folder.")]
 QrelsOption = Annotated[
@@ -62,10 +66,16 @@ def evaluate(
         Path | None,
         typer.Option("--figures", help="Folder to write figures to, as SVG and PNG: all runs in each of them."),
     ] = None,
+    mean: Annotated[
+        bool, typer.Option("--mean", help="Means over projects: each run is one project's.", show_default="of many")
+    ] = False,
+    projects: ProjectsOption = None,
+    repos: ReposOption = None,
 ) -> None:
     """Print how good runs are.
 
-    Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
+    Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports. Of a folder of many
+    projects: a row for each, and their macro mean, with an interval over projects.
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import markdown_results, markdown_strata, print_results, print_strata
@@ -76,6 +86,17 @@ def evaluate(
         raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
     check_drawing(html, figures)
     asked = parsed_measures(measures)
+    many = _many_runs(runs, split.value, mean, projects, repos)
+    if many is not None:
+        for option, value in (("--qrels", qrels), ("--html", html), ("--figures", figures)):
+            if value is not None:
+                raise RunError(f"{option}: is not for many projects; name the folder of one")
+        if level is Level.function:
+            _evaluate_functions(list(many.runs.values()), split.value, asked, as_json, as_markdown, per_report)
+        else:
+            _evaluate_projects(many, asked, as_json, as_markdown, per_report)
+        _note_lacking(many)
+        return
     if level is Level.function:
         unfit = (("--qrels", qrels), ("--no-tests", no_tests), ("--html", html), ("--figures", figures))
         for option, value in unfit:
@@ -102,6 +123,58 @@ def evaluate(
             if one.strata:
                 print_strata(one)
     print_notes([note for one in results if (note := one.length_note)])
+
+
+def _many_runs(
+    runs: Sequence[Path], split: str, mean: bool, projects: Path | None, repos: Path | None
+) -> ProjectRuns | None:
+    """The runs of a folder of projects, or where their mean is asked for the runs that are named; else None."""
+    from tosloc.evaluation.project_runs import ProjectRuns, project_runs
+
+    only = None
+    if projects is not None:
+        from tosloc.data.projects import read_projects
+
+        only = [project.name for project in read_projects(projects, repos).projects]
+    found = project_runs(runs[0], split, only) if len(runs) == 1 else None
+    if only is not None:
+        if found is None:
+            raise RunError(f"{runs[0]}: --projects: no folder of results of these projects; name the one folder of all")
+        absent = [name for name in only if name not in found.runs]
+        return ProjectRuns({name: found.runs[name] for name in only if name in found.runs}, tuple(absent), split)
+    if found is not None or not mean:
+        return found
+    _check_distinct(runs)
+    named = Counter(path.name for path in runs)
+    return ProjectRuns({path.name if named[path.name] == 1 else str(path): path for path in runs}, (), split)
+
+
+def _evaluate_projects(
+    many: ProjectRuns, measures: Sequence[Measure], as_json: bool, as_markdown: bool, per_report: Path | None
+) -> None:
+    """Print the means of each project and of all."""
+    from tosloc.cli.printing import print_json
+    from tosloc.cli.tables import print_project_means
+    from tosloc.evaluation.project_means import ProjectMeans
+    from tosloc.evaluation.run_paths import read_scored
+
+    evaluations = {name: read_scored(path, many.split).evaluation() for name, path in many.runs.items()}
+    if per_report is not None:
+        _write_lines(per_report, ((name, one.per_report) for name, one in evaluations.items()), measures)
+    means = ProjectMeans.of(evaluations, measures)
+    if as_json:
+        print_json(means.values())
+    else:
+        print_project_means(means, as_markdown)
+
+
+def _note_lacking(many: ProjectRuns) -> None:
+    from tosloc.cli.printing import print_notes
+
+    if many.lacking:
+        shown = ", ".join(many.lacking[:10]) + (" ..." if len(many.lacking) > 10 else "")
+        one = len(many.lacking) == 1
+        print_notes([f"{len(many.lacking)} {'project has' if one else 'projects have'} no finished run: {shown}"])
 
 
 def _evaluate_functions(
@@ -166,6 +239,7 @@ def compare(
 
     Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
     that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
+    Of two folders of many projects: of the means of the same projects.
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import markdown_comparison, print_comparison
@@ -180,6 +254,12 @@ def compare(
     for option, given in (("--same", same), ("--mean", mean)):
         if given and (asked or (no_tests and same)):
             raise RunError(f"{option}: leave out {'--measures' if asked else '--no-tests'}")
+    if not mean and not same and (many := _many_of_each(runs, split.value)) is not None:
+        for option, value in (("--qrels", qrels is not None), ("--all-pairs", all_pairs)):
+            if value:
+                raise RunError(f"{option}: is not for many projects; leave it out")
+        _compare_projects(runs, many, common, top, as_json, as_markdown)
+        return
     if same:
         _check_same(runs, split.value, as_json)
         return
@@ -196,6 +276,72 @@ def compare(
         for one in compared:
             print_comparison(one, top)
     print_notes([note for one in compared for note in _notes(one)])
+
+
+def _many_of_each(paths: Sequence[Path], split: str) -> list[ProjectRuns] | None:
+    """The runs of folders of projects; None where the first is of one project."""
+    from tosloc.evaluation.project_runs import project_runs
+
+    found = [project_runs(path, split) for path in paths]
+    if found[0] is None:
+        return None
+    if len(paths) > 2:
+        raise RunError(f"{paths[0]}: a folder of many projects is compared with one other, not with {len(paths) - 1}")
+    many = [one for one in found if one is not None]
+    if len(many) < len(paths):
+        raise RunError(f"{paths[0]} holds many projects, {paths[1]} does not; name two folders of the same projects")
+    return many
+
+
+def _compare_projects(
+    paths: Sequence[Path], many: Sequence[ProjectRuns], common: bool, top: int, as_json: bool, as_markdown: bool
+) -> None:
+    """Print how the means of projects in one folder stand against those in another."""
+    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.tables import print_project_differences
+    from tosloc.evaluation.compare import compare as compare_pair
+    from tosloc.evaluation.evaluate import Evaluation
+    from tosloc.evaluation.project_means import ProjectMeans, compare_projects, project_difference_values
+    from tosloc.evaluation.run_paths import read_scored
+
+    both = [name for name in many[0].runs if name in many[1].runs]
+    alone = len(many[0].runs) + len(many[1].runs) - 2 * len(both)
+    if not both or (alone and not common):
+        raise RunError(
+            f"{paths[0]} and {paths[1]} have {len(both)} projects together and {alone} alone"
+            + ("; compare those that both have with --common" if both else "")
+        )
+    sides: list[dict[str, Evaluation]] = [{}, {}]
+    for name in both:
+        pair = [read_scored(one.runs[name], one.split).evaluation() for one in many]
+        # which refuses what is not comparable, and finds the reports that both judge
+        moves = compare_pair((f"{paths[0]}/{name}", pair[0]), (f"{paths[1]}/{name}", pair[1]), common, ()).moves
+        for side, scores in zip(sides, zip(*((move.a, move.b) for move in moves), strict=True), strict=True):
+            side[name] = Evaluation(scores)
+    a, b = (ProjectMeans.of(side) for side in sides)
+    differences = compare_projects(a, b)
+    if as_json:
+        print_json(
+            {
+                "a": str(paths[0]),
+                "b": str(paths[1]),
+                "projects": len(both),
+                "reports": sum(a.reports),
+                "measures": {one.measure: project_difference_values(one) for one in differences},
+                "of projects": [
+                    {"project": name, "reports": reports}
+                    | {measure: [x, y] for measure, x, y in zip(a.names, *rows, strict=True)}
+                    for name, reports, *rows in zip(both, a.reports, a.means.tolist(), b.means.tolist(), strict=True)
+                ],
+            }
+        )
+    else:
+        names = [path.name or str(path) for path in paths]
+        if names[0] == names[1]:
+            names = [str(path) for path in paths]
+        print_project_differences(names, a, b, differences, top, as_markdown)
+    if alone:
+        print_notes([f"left out: {alone} projects that only one of them has"])
 
 
 def _print_mean_gain(scored: Sequence[ScoredRun], common: bool, as_json: bool, as_markdown: bool) -> None:

@@ -22,6 +22,10 @@ StoreOption = Annotated[
         "--store", help="File of facts about blobs, kept between commands.", show_default="in the user's cache"
     ),
 ]
+ProjectsOption = Annotated[
+    Path | None,
+    typer.Option("--projects", help="Many at once: TOML file of projects, or a folder of JSON lines (with --repos)."),
+]
 ReposOption = Annotated[
     Path | None,
     typer.Option("--repos", help="Folder of repositories, for a folder of JSON lines: OWNER+NAME and the like."),

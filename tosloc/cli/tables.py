@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from tosloc.cli.cells import UNKNOWN, count_cell, length_cell, of_difference, ranks_cell, share, with_interval
+from tosloc.cli.cells import (
+    UNKNOWN,
+    count_cell,
+    length_cell,
+    of_difference,
+    p_value_cell,
+    ranks_cell,
+    share,
+    t_test,
+    with_interval,
+    within,
+)
 from tosloc.cli.printing import fits, markdown_table, print_table
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
     from tosloc.evaluation.function_level import FunctionResults
-    from tosloc.evaluation.project_means import ProjectMeans
+    from tosloc.evaluation.project_means import ProjectDifference, ProjectMeans
     from tosloc.evaluation.statistics import MeanOfMeans
     from tosloc.evaluation.tables import Results
 
@@ -126,6 +137,64 @@ def print_project_means(means: ProjectMeans, as_markdown: bool = False) -> None:
         print(markdown_table(heads, rows), end="")
     else:
         print_table(heads, rows)
+
+
+def print_project_differences(
+    names: Sequence[str],
+    a: ProjectMeans,
+    b: ProjectMeans,
+    differences: Sequence[ProjectDifference],
+    top: int,
+    as_markdown: bool = False,
+) -> None:
+    """Print how system b stands against system a over projects, and the ``top`` projects that moved most each way."""
+    first, second = names
+    columns = [
+        [
+            share(one.a),
+            share(one.b),
+            share(one.paired.mean, sign=True),
+            UNKNOWN if one.paired.interval is None else within(one.paired.interval, sign=True),
+            t_test(one.paired.t_test),
+            p_value_cell(one.paired.bootstrap_p),
+            count_cell(one.wins),
+            count_cell(one.ties),
+            count_cell(one.losses),
+            share(one.micro_a),
+            share(one.micro_b),
+        ]
+        for one in differences
+    ]
+    said = (
+        *(f"macro mean of {name}" for name in names),
+        "difference",
+        "... 95 % interval over projects",
+        "p, paired t-test over projects",
+        "p, paired bootstrap over projects",
+        f"projects better in {second}",
+        "equal",
+        f"better in {first}",
+        *(f"micro mean of {name}" for name in names),
+    )
+    rows = [list(row) for row in zip(said, *columns, strict=True)]
+    heads = [f"{len(a.projects)} projects, {sum(a.reports):,} reports", *(one.measure for one in differences)]
+    change = (b.means[:, :2] - a.means[:, :2]).mean(axis=1)
+    order = change.argsort(kind="stable")[::-1].tolist()
+    risen, fallen = (
+        [row for row in rows if sign * change[row] > 0][:top] for rows, sign in ((order, 1), (order[::-1], -1))
+    )
+    moved = [
+        [a.projects[row], count_cell(a.reports[row])]
+        + [cell for column in (0, 1) for cell in (share(a.means[row, column]), share(b.means[row, column]))]
+        for row in (*risen, *fallen[::-1])
+    ]
+    moved_heads = ["project", "reports", *(f"{name} {side}" for name in a.names[:2] for side in ("from", "to"))]
+    if as_markdown:
+        print(markdown_table(heads, rows) + (f"\n{markdown_table(moved_heads, moved)}" if moved else ""), end="")
+        return
+    print_table(heads, rows)
+    if moved:
+        print_table(moved_heads, moved, title=f" projects that moved most from {first} to {second}")
 
 
 def print_strata(results: Results) -> None:

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.evaluation.statistics import Interval, mean_interval
+from tosloc.evaluation.statistics import SAME, Interval, Paired, mean_interval, paired
 from tosloc.records import FloatArray
 
 HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}
@@ -77,3 +78,64 @@ class ProjectMeans:
             },
             "micro": {"reports": sum(self.reports)} | named(self.micro),
         }
+
+
+@dataclass(frozen=True)
+class ProjectDifference:
+    """How system b stands against system a on one measure, over the same projects."""
+
+    measure: str
+    a: float
+    """Macro mean of a."""
+    b: float
+    paired: Paired
+    """Mean over projects of b - a; interval and tests over projects."""
+    wins: int
+    """Projects where b is better."""
+    ties: int
+    losses: int
+    micro_a: float
+    """Mean of a over all reports."""
+    micro_b: float
+
+
+def compare_projects(a: ProjectMeans, b: ProjectMeans) -> list[ProjectDifference]:
+    """Differences of two systems on the same reports of the same projects, measure by measure.
+
+    Each project is one pair: the bootstrap resamples projects, and the t-test is over their differences. Raises
+    RunError for other projects or another number of reports.
+    """
+    if a.projects != b.projects or a.reports != b.reports or a.measures != b.measures:
+        raise RunError("the two are not of the same reports of the same projects; compare those that both have")
+    found = []
+    for column, name in enumerate(a.names):
+        of_a, of_b = (np.ascontiguousarray(one.means[:, column]) for one in (a, b))
+        change = of_b - of_a
+        wins, losses = int((change > SAME).sum()), int((change < -SAME).sum())
+        micro = float(a.micro[column]), float(b.micro[column])
+        ties = len(change) - wins - losses
+        found.append(
+            ProjectDifference(
+                name, float(of_a.mean()), float(of_b.mean()), paired(of_a, of_b), wins, ties, losses, *micro
+            )
+        )
+    return found
+
+
+def project_difference_values(one: ProjectDifference) -> dict[str, Any]:
+    """One measure's difference as plain values, for JSON."""
+    interval = one.paired.interval
+    return {
+        "a": one.a,
+        "b": one.b,
+        "difference": one.paired.mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "t": one.paired.t_test.t,
+        "p_t": one.paired.t_test.p,
+        "p_bootstrap": one.paired.bootstrap_p,
+        "wins": one.wins,
+        "ties": one.ties,
+        "losses": one.losses,
+        "micro_a": one.micro_a,
+        "micro_b": one.micro_b,
+    }
