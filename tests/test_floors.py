@@ -40,7 +40,7 @@ BELOW: dict[str, set[str]] = {
     | MODELS
     | {"evaluation", "calibration", "candidates", "open_version", "localizer", "function_runs"},
     "training": NOUNS | MODELS | {"calibration", "candidates", "checkpoint", "localizer", "experiment"},
-    "many_projects": NOUNS | {"data"},
+    "many_projects": NOUNS | {"data", "analysis", "retrieval", "localizer", "experiment", "training"},
     "plots": NOUNS | {"evaluation"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""

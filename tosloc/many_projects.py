@@ -11,14 +11,26 @@ from typing import Any, Final, Literal
 
 import joblib
 
+import tosloc
+from tosloc.analysis.analyser import analyser
+from tosloc.analysis.report_languages import settled
+from tosloc.config import Config, StageTwoSettings
+from tosloc.data.datasets import describe, load_dataset
+from tosloc.data.git import Repository
 from tosloc.data.projects import Project
-from tosloc.errors import ToslocError
-from tosloc.files import parse_json, read_plain, write_text
+from tosloc.errors import ToslocError, UnknownCommit
+from tosloc.experiment import fingerprint, rank_reports
+from tosloc.files import key_of, parse_json, read_plain, write_text
+from tosloc.localizer import Localizer
 from tosloc.processes import parallel
 from tosloc.records import Progress, silent
+from tosloc.retrieval.features import FEATURES_VERSION
+from tosloc.training import train
 
 FINISHED: Final = "finished.json"
 """Written last into the folder of a project's results: what they were made of, as a key."""
+_OF_PARTS: Final = ("part", "before train ended")
+"""What a row about all reports of a project does not need."""
 
 
 @dataclass(frozen=True)
@@ -98,3 +110,115 @@ def _outcome(work: Callable[[Project], tuple[bool, Any]], project: Project) -> O
     except Exception as error:  # the others are worth having all the same
         return Outcome(project.name, "failed", why=f"a fault of TosLoc's own, {type(error).__name__}: {error}")
     return Outcome(project.name, "made" if made else "kept", value)
+
+
+# What is done for each
+
+
+def rank_project(
+    project: Project,
+    *,
+    out: Path,
+    checkpoint: Path | None,
+    split: str,
+    config: Config | None,
+    functions: bool,
+    stores: Path | None,
+) -> tuple[bool, None]:
+    """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does.
+
+    Gives whether that was still to be done. Raises ToslocError.
+    """
+    localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
+    settings = _alone(project.configured(config or localizer.config))
+    part, folder = split or project.judged, out / project.name
+    learned = [localizer.stage_one.weights.tolist(), localizer.provenance_]
+    key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
+    if is_finished(folder / part, key):
+        return False, None
+    unfinish(folder / part)
+    rank_reports(
+        checkpoint,
+        project.repo,
+        project.reports,
+        folder,
+        part,
+        project.store_in(stores),
+        config=settings,
+        functions=functions,
+    )
+    finish(folder / part, key)
+    return True, None
+
+
+def train_project(
+    project: Project,
+    *,
+    out: Path,
+    config: Config,
+    suffixes: Sequence[str],
+    stores: Path | None,
+    carry: bool,
+    keep_features: bool,
+    stage_two: bool,
+) -> tuple[bool, None]:
+    """Learn from the reports of a project into a folder of its name; whether that was still to be done.
+
+    Raises ToslocError.
+    """
+    settings, folder = _alone(_searching(project.configured(config), suffixes)), out / project.name
+    if not stage_two:
+        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
+    key = _key("train", project, settings, [carry, keep_features])
+    if is_finished(folder, key):
+        return False, None
+    unfinish(folder)
+    train(
+        settings,
+        project.repo,
+        project.reports,
+        folder,
+        project.store_in(stores),
+        carry=carry,
+        keep_features=keep_features,
+    )
+    finish(folder, key)
+    return True, None
+
+
+def describe_project(
+    project: Project, *, config: Config, suffixes: Sequence[str]
+) -> tuple[bool, dict[str, str | int | float]]:
+    """What the labelled reports of a project hold, all of them together. Raises ToslocError."""
+    data = settled(_searching(project.configured(config), suffixes), project.reports).data
+    with Repository(project.repo) as repo:
+        dataset = load_dataset(repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes))
+    row = describe(dataset)[0]
+    return True, {"project": project.name} | {name: value for name, value in row.items() if name not in _OF_PARTS}
+
+
+def _searching(config: Config, suffixes: Sequence[str]) -> Config:
+    """The settings with these suffixes, where any are named."""
+    values = config.as_dict()
+    asked = {"data": values["data"] | {"suffixes": list(suffixes)}} if suffixes else {}
+    return Config.of(values | asked, "--suffix")
+
+
+def _alone(config: Config) -> Config:
+    """One process: others run beside it."""
+    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1})})
+
+
+def _key(command: str, project: Project, config: Config, more: Any) -> str:
+    """What results of a project are made of."""
+    made_by = [command, tosloc.__version__, FEATURES_VERSION, analyser(config.stage_one.lizard)]
+    return key_of(made_by, project.record(), config.as_dict(), fingerprint(project.reports), head_of(project), more)
+
+
+def head_of(project: Project) -> str:
+    """The commit that HEAD of its repository names: another one, and more fixes may be found."""
+    with Repository(project.repo) as repo:
+        try:
+            return repo.resolve("HEAD")
+        except UnknownCommit:
+            return ""  # a repository without branches may hold every commit that is asked for

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tosloc.cli.judging import print_split
+from tosloc.cli.many import not_with_projects, not_without
 from tosloc.cli.options import (
     CommitOption,
     JsonOption,
+    NamedReportsOption,
+    NamedRepositoryOption,
     OutOption,
     ProgressOption,
-    ReportsOption,
+    ProjectsOption,
     RepositoryOption,
+    ReposOption,
     Split,
     StoreOption,
+    StoresOption,
 )
 from tosloc.errors import LearnedError, ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.data.projects import Project
+    from tosloc.many_projects import Outcome
 
 ConfigArgument = Annotated[
     Path | None,
@@ -47,9 +58,9 @@ SuffixOption = Annotated[
 
 
 def train(
-    repo: RepositoryOption,
-    reports: ReportsOption,
     out: OutOption,
+    repo: NamedRepositoryOption = None,
+    reports: NamedReportsOption = None,
     config: ConfigArgument = None,
     store: StoreOption = None,
     carry: Annotated[
@@ -72,18 +83,41 @@ def train(
             show_default="learn both",
         ),
     ] = None,
+    projects: ProjectsOption = None,
+    repos: ReposOption = None,
+    stores: StoresOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
 
-    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
+    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs. With --projects a folder
+    for each project; what is finished is not done again.
     """
     from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.config import Config, StageTwoSettings, load_config
+    from tosloc.experiment import results_folder
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
+    if projects is not None:
+        from tosloc.many_projects import train_project
+
+        not_with_projects(repo=repo, reports=reports, store=store, stage_one=stage_one)
+        work = partial(
+            train_project,
+            out=out,
+            config=settings,
+            suffixes=_suffixes(suffix).get("suffixes", ()),
+            stores=stores,
+            carry=carry,
+            keep_features=keep_features,
+            stage_two=stage_two,
+        )
+        with results_folder(out):
+            _of_many(projects, repos, work, settings.run.jobs, f"now run: tosloc evaluate {out}", progress)
+        return
+    repo, reports = not_without(repo, reports, repos=repos, stores=stores)
     if suffix:
         settings = Config.of(settings.as_dict() | {"data": settings.data.model_dump() | _suffixes(suffix)}, "--suffix")
     if not stage_two:
@@ -112,31 +146,57 @@ def train(
 
 
 def rank(
-    repo: RepositoryOption,
-    reports: ReportsOption,
     out: OutOption,
+    repo: NamedRepositoryOption = None,
+    reports: NamedReportsOption = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
     ] = None,
     split: Annotated[
         Split | None,
-        typer.Option("--split", help="Reports to rank; all of them as one.", show_default="validation, then test"),
+        typer.Option(
+            "--split", help="Reports to rank; all of them as one.", show_default="validation, then test; of many: all"
+        ),
     ] = None,
     functions: Annotated[
         bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")
     ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
+    projects: ProjectsOption = None,
+    repos: ReposOption = None,
+    stores: StoresOption = None,
     progress: ProgressOption = None,
 ) -> None:
-    """Rank labelled reports without training."""
+    """Rank labelled reports without training.
+
+    With --projects a folder for each project; what is finished is not done again.
+    """
     from tosloc import experiment
     from tosloc.cli.progress import shown
     from tosloc.config import load_config
 
     _check_folder(out)
     settings = None if config is None else load_config(config)
+    if projects is not None:
+        from tosloc.many_projects import rank_project
+
+        not_with_projects(repo=repo, reports=reports, store=store)
+        work = partial(
+            rank_project,
+            out=out,
+            checkpoint=checkpoint,
+            split="" if split is None else split.value,
+            config=settings,
+            functions=functions,
+            stores=stores,
+        )
+        jobs = -1 if settings is None else settings.run.jobs
+        with experiment.results_folder(out):
+            _of_many(projects, repos, work, jobs, f"now run: tosloc evaluate {out}", progress)
+        return
+    repo, reports = not_without(repo, reports, repos=repos, stores=stores)
     parts = (Split.validation, Split.test) if split is None else (split,)
     for part in parts:
         try:
@@ -184,8 +244,8 @@ def index(
 
 
 def data(
-    repo: RepositoryOption,
-    reports: ReportsOption,
+    repo: NamedRepositoryOption = None,
+    reports: NamedReportsOption = None,
     zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
@@ -193,9 +253,11 @@ def data(
         Path | None,
         typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
     ] = None,
+    projects: ProjectsOption = None,
+    repos: ReposOption = None,
     progress: ProgressOption = None,
 ) -> None:
-    """Count what labelled reports hold."""
+    """Count what labelled reports hold. With --projects a row for each project."""
     from tosloc.analysis.report_languages import settled
     from tosloc.cli.printing import print_json, print_rows
     from tosloc.cli.progress import shown
@@ -205,6 +267,14 @@ def data(
     from tosloc.files import write_text
 
     asked = Config.of({"data": {"zone": zone, **_suffixes(suffix)}}, "the options")
+    if projects is not None:
+        from tosloc.many_projects import describe_project
+
+        not_with_projects(repo=repo, reports=reports, ever_fixed=ever_fixed)
+        work = partial(describe_project, config=asked, suffixes=_suffixes(suffix).get("suffixes", ()))
+        _of_many(projects, repos, work, -1, "", progress, partial(_print_data, as_json=as_json))
+        return
+    repo, reports = not_without(repo, reports, repos=repos)
     with Repository(repo) as repository, shown(progress) as callback:
         settings = settled(asked, reports).data
         dataset = load_dataset(
@@ -218,6 +288,45 @@ def data(
         print_json(rows)
     else:
         print_rows(rows)
+
+
+def _of_many(
+    projects: Path,
+    repos: Path | None,
+    work: Callable[[Project], tuple[bool, Any]],
+    jobs: int,
+    then: str,
+    progress: bool | None,
+    show: Callable[[list[Outcome]], None] = lambda outcomes: None,
+) -> None:
+    """Do the work for each project of a list, and say what became of it. Exits with 1 if one failed."""
+    from tosloc.cli.many import show_outcomes
+    from tosloc.cli.progress import shown
+    from tosloc.data.projects import read_projects
+    from tosloc.many_projects import for_each
+
+    found = read_projects(projects, repos)
+    with shown(progress) as callback:
+        outcomes = for_each(found.projects, work, jobs=jobs, progress=callback)
+    show(outcomes)
+    show_outcomes(found, outcomes, then)
+
+
+def _print_data(outcomes: Sequence[Outcome], as_json: bool) -> None:
+    """Print a row for each project, and their sums."""
+    from tosloc.cli.printing import print_json, print_table
+
+    rows = [outcome.value for outcome in outcomes if outcome.state != "failed"]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        counts = [name for name, value in rows[0].items() if isinstance(value, int)]
+        sums = {"project": f"all {len(rows)}"} | {name: sum(row[name] for row in rows) for name in counts}
+        cells = [
+            [f"{row[name]:,}" if name in row and name != "project" else row.get(name, "") for name in rows[0]]
+            for row in (*rows, sums)
+        ]
+        print_table(list(rows[0]), cells)
 
 
 def _suffixes(named: list[str] | None) -> dict[str, list[str]]:

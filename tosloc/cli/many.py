@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
 from tosloc.cli.printing import print_notes
+from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
     from tosloc.data.projects import ProjectList
@@ -19,7 +21,25 @@ SOME_FAILED: Final = 1
 _NAMED: Final = 10
 
 
-def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome]) -> None:
+def not_with_projects(**named: Path | None) -> None:
+    """Raise ToslocError for an option of one project that was given together with --projects."""
+    for name, value in named.items():
+        if value is not None:
+            raise ToslocError(f"--{name.replace('_', '-')}: is of one project; leave it out with --projects")
+
+
+def not_without(repo: Path | None, reports: Path | None, **many: Path | None) -> tuple[Path, Path]:
+    """The repository and the reports of one project. Raises ToslocError where one is not named."""
+    for name, value in many.items():
+        if value is not None:
+            raise ToslocError(f"--{name}: goes with --projects, which names many projects at once")
+    if repo is None or reports is None:
+        lacking = "--repo" if repo is None else "--reports"
+        raise ToslocError(f"Missing option '{lacking}'; or name many projects with --projects")
+    return repo, reports
+
+
+def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome], then: str = "") -> None:
     """Say which projects were made, kept, left out and failed. Exits with 1 if one failed."""
     counts = Counter(outcome.state for outcome in outcomes)
     said = f"{counts['made']} of {len(outcomes)} projects made"
@@ -34,6 +54,8 @@ def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome]) -> None:
         )
         notes.append(f"{said} left out: {named}")
     notes += [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
+    if then and counts["failed"] < len(outcomes):
+        notes.append(then)
     print_notes(notes)
     if counts["failed"]:
         raise typer.Exit(SOME_FAILED)

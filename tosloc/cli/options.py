@@ -9,6 +9,18 @@ from typing import Annotated
 
 import typer
 
+NamedRepositoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--repo", help="Git repository: a work tree, a bare repository or a git directory.", show_default=False
+    ),
+]
+NamedReportsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.", show_default=False
+    ),
+]
 RepositoryOption = Annotated[
     Path, typer.Option("--repo", help="Git repository: a work tree, a bare repository or a git directory.")
 ]

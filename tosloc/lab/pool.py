@@ -30,7 +30,7 @@ from tosloc.checkpoint import (
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.data.projects import Project
-from tosloc.errors import ToslocError, UnknownCommit
+from tosloc.errors import ToslocError
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
@@ -41,7 +41,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.linear import fit_listwise
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.many_projects import Outcome, finish, for_each, is_finished, unfinish
+from tosloc.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.processes import parallel
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.retrieval.extraction import sampled_table, tasks_of
@@ -116,20 +116,16 @@ class Pool:
         """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
         names, folder = feature_names(self.config), self.folder / "tables" / project.name
         config = self._config(project)
-        with Repository(project.repo) as repo:
-            try:
-                head = repo.resolve("HEAD")
-            except UnknownCommit:
-                head = ""  # a repository without branches may hold every commit that is asked for
-            key = key_of(
-                [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
-                [project.record(), config.data.model_dump(), config.history.model_dump()],
-                [fingerprint(project.reports), config.stage_one.sampled_negatives],
-            )
-            made = not is_finished(folder, key)
-            if made:
+        key = key_of(
+            [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
+            [project.record(), config.data.model_dump(), config.history.model_dump()],
+            [fingerprint(project.reports), config.stage_one.sampled_negatives],
+        )
+        made = not is_finished(folder, key)
+        if made:
+            with Repository(project.repo) as repo:
                 self._make(project, config, repo, folder, names)
-                finish(folder, key)
+            finish(folder, key)
         record = parse_json(read_plain(folder / _RECORD))
         return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
 

@@ -1,0 +1,224 @@
+"""Many projects at once: ``data``, ``rank`` and ``train`` of a list, ``evaluate`` and ``compare`` of its results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests import toy
+from tests.cli.test_judging import GOOD, WORSE, refused, rows, said, write_split
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Results of three projects: with splits, with a single other one, and a run without any."""
+    write_split(tmp_path / "good/ann+one/test", GOOD)
+    write_split(tmp_path / "good/ann+one/validation", WORSE)
+    write_split(tmp_path / "good/bob+two/all", {"1": "ABC"})
+    write_split(tmp_path / "good/cid+three", {"3": "CBA"})
+    shutil.copytree(tmp_path / "good", tmp_path / "worse")
+    write_split(tmp_path / "worse/ann+one/test", WORSE)
+    write_split(tmp_path / "worse/bob+two/all", {"1": "BAC"})
+    return tmp_path
+
+
+def test_evaluate_of_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (results / "worse/dan+four/work").mkdir(parents=True)
+    out, err = said(capsys, "evaluate", results / "worse", "--measures", "P@1")
+    table = rows(out)
+    assert table[1] == ["project", "reports", "mrr", "map", "top1", "top5", "top10", "P@1"]
+    assert table[3][:3] == ["ann+one", "3", ".611"]  # (1/2 + 1 + 1/3) / 3
+    assert table[4][:3] == ["bob+two", "1", ".500"]
+    assert table[6][:7] == ["macro", "mean", "of", "3", "projects", ".704", "[.500,"]
+    assert table[7][:7] == ["micro", "mean", "of", "all", "reports", "5", ".667"]
+    assert err == "tosloc: 1 project has no finished run: dan+four\n"
+    values = json.loads(said(capsys, "evaluate", results / "worse", "--json")[0])
+    assert [one["project"] for one in values["projects"]] == ["ann+one", "bob+two", "cid+three"]
+    assert values["macro"]["mrr"]["mean"] == pytest.approx(((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3)
+    assert "| macro mean of 3 projects |  | .704 [" in said(capsys, "evaluate", results / "worse", "--markdown")[0]
+    lines = results / "lines.jsonl"
+    said(capsys, "evaluate", results / "worse", "--per-report", lines)
+    assert [json.loads(line)["run"] for line in lines.read_text().splitlines()] == ["ann+one"] * 3 + [
+        "bob+two",
+        "cid+three",
+    ]
+
+
+def test_the_mean_of_runs_that_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = [results / "worse/ann+one", results / "good/ann+one", results / "good/cid+three"]
+    out = json.loads(said(capsys, "evaluate", "--mean", *named, "--json")[0])
+    assert [one["project"] for one in out["projects"]] == [str(named[0]), str(named[1]), "cid+three"]
+    assert "named twice" in refused(capsys, "evaluate", "--mean", named[0], named[0])
+
+
+def test_a_folder_of_one_project_is_as_before(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "mean reciprocal rank" in said(capsys, "evaluate", results / "good/ann+one")[0]
+    assert "no finished run of the split 'test'; it holds all" in refused(capsys, "evaluate", results / "good/bob+two")
+    (results / "empty").mkdir()
+    assert "no finished run" in refused(capsys, "evaluate", results / "empty")
+    page = results / "page.html"
+    assert "--html: is not for many" in refused(capsys, "evaluate", results / "good", "--html", page)
+    assert not page.exists()
+
+
+def test_compare_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "compare", results / "worse", results / "good")
+    table = rows(out)
+    assert table[1] == ["3", "projects,", "5", "reports", "mrr", "map", "top1", "top5", "top10"]
+    assert ["macro", "mean", "of", "worse", ".704"] == table[3][:5]
+    assert ["macro", "mean", "of", "good", "1.00"] == table[4][:5]
+    assert ["difference", "+.296"] == table[5][:2]
+    assert ["projects", "better", "in", "good", "2"] == table[9][:5]
+    assert "projects that moved most from worse to good" in out
+    assert err == ""
+    found = json.loads(said(capsys, "compare", results / "worse", results / "good", "--json")[0])
+    assert (found["projects"], found["reports"]) == (3, 5)
+    assert found["measures"]["mrr"]["wins"] == 2
+    assert found["of projects"][1]["mrr"] == [0.5, 1.0]
+    text = said(capsys, "compare", results / "worse", results / "good", "--markdown")[0]
+    assert text.startswith("| 3 projects, 5 reports | mrr |")
+
+
+def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    worse, good = results / "worse", results / "good"
+    assert "is compared with one other" in refused(capsys, "compare", worse, good, results)
+    assert "holds many projects" in refused(capsys, "compare", worse, good / "ann+one")
+    shutil.rmtree(good / "bob+two")
+    assert "2 projects together and 1 alone; compare" in refused(capsys, "compare", worse, good)
+    out, err = said(capsys, "compare", worse, good, "--common")
+    assert out.split()[:2] == ["2", "projects,"]
+    assert err == "tosloc: left out: 1 projects that only one of them has\n"
+    shutil.rmtree(good / "ann+one")
+    shutil.rmtree(worse / "cid+three")
+    assert refused(capsys, "compare", worse, good).endswith("have 0 projects together and 3 alone")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["rank", "--out", "x"], "Missing option '--repo'; or name many projects with --projects"),
+        (["train", "--out", "x", "--repo", "."], "Missing option '--reports'; or name many projects with --projects"),
+        (["data", "--repos", "."], "--repos: goes with --projects, which names many projects at once"),
+        (["rank", "--out", "x", "--stores", "."], "--stores: goes with --projects"),
+        (["rank", "--out", "x", "--projects", "p.toml", "--repo", "."], "--repo: is of one project; leave it out with"),
+        (["train", "--out", "x", "--projects", "p.toml", "--stage-one", "."], "--stage-one: is of one project"),
+        (["data", "--projects", "p.toml", "--ever-fixed", "x"], "--ever-fixed: is of one project"),
+        (["data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
+        (["rank", "--projects", "p.toml", "--out", "x"], "p.toml: cannot read the projects"),
+    ],
+)
+def test_wrong_use(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refused(capsys, *words).startswith(says)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small projects, one whose fixes are not in its repository, and one without a repository."""
+    folder = tmp_path_factory.mktemp("many")
+    (folder / "reports").mkdir()
+    for number, name in enumerate(("ann+one", "bob+two", "cid+broken")):
+        project = toy.grow(folder / "repos" / name, bugs=10, themes=6, seed=number)
+        broken = [record | {"fix_commit": "f" * 40} for record in project.records]
+        project.reports(records=broken if "broken" in name else None)
+        (project.folder / "reports.jsonl").rename(folder / f"reports/{name}.jsonl")
+    shutil.copy(folder / "reports/ann+one.jsonl", folder / "reports/dan+gone.jsonl")
+    (folder / "projects.toml").write_text(
+        '[tests]\nreports = "reports"\nrepos = "repos"\nwithout = ["bob+two"]\n'
+        '[two]\nrepo = "repos/bob+two/repo"\nreports = "reports/bob+two.jsonl"\njudged = "test"\nsuffixes = [".java"]\n'
+    )
+    (folder / "small.toml").write_text(toy.SETTINGS)
+    return folder
+
+
+@pytest.mark.slow
+def test_data_of_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "data", "--projects", world / "reports", "--repos", world / "repos", "--json", code=1)
+    assert [(row["project"], row["reports"]) for row in json.loads(out)] == [("ann+one", 10), ("bob+two", 10)]
+    lines = err.splitlines()
+    assert lines[0] == "tosloc: 2 of 3 projects made"
+    assert lines[1] == "tosloc: 1 project has no repository and is left out: dan+gone"
+    assert lines[2].startswith("tosloc: cid+broken failed: ")
+    assert "no fix of its 10 reports is in" in lines[2]
+    out, _ = said(capsys, "data", "--projects", world / "projects.toml", code=1)
+    assert [row[:2] for row in rows(out)[3:5]] == [["ann+one", "10"], ["two", "10"]]
+    assert rows(out)[5][:3] == ["all", "2", "20"]
+
+
+@pytest.mark.slow
+def test_rank_many_again_and_again(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "ranked"]
+    command = ["rank", *places, "--config", world / "small.toml"]
+    out, err = said(capsys, *command, code=1)
+    assert (out, err.splitlines()[0]) == ("", "tosloc: 2 of 3 projects made")
+    values = json.loads(said(capsys, "evaluate", world / "ranked", "--json")[0])
+    assert [(one["project"], one["reports"]) for one in values["projects"]] == [("ann+one", 10), ("two", 2)]
+    assert not (world / "ranked/cid+broken").exists()
+    files = {path: path.stat().st_mtime_ns for path in (world / "ranked").rglob("*") if path.is_file()}
+    assert "0 of 3 projects made, 2 were finished before" in said(capsys, *command, code=1)[1]
+    assert {path: path.stat().st_mtime_ns for path in (world / "ranked").rglob("*") if path.is_file()} == files
+    # another part is other work
+    assert "2 of 3 projects made" in said(capsys, *command, "--split", "validation", code=1)[1]
+    assert "0 of 3 projects made" in said(capsys, *command, code=1)[1]
+    only = world / "only.toml"
+    only.write_text('[two]\nrepo = "repos/bob+two/repo"\nreports = "reports/bob+two.jsonl"\n')
+    picked = said(capsys, "evaluate", world / "ranked", "--projects", only, "--split", "validation", "--json")[0]
+    assert [(one["project"], one["reports"]) for one in json.loads(picked)["projects"]] == [("two", 2)]
+
+
+@pytest.mark.slow
+def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = world / "one-process", world / "two-processes"
+    jobs = world / "jobs.toml"
+    jobs.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
+    for out, settings in ((one, "small.toml"), (two, "jobs.toml")):
+        projects = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", out]
+        said(capsys, "rank", *projects, "--config", world / settings, code=1)
+    out, _ = said(capsys, "compare", "--same", one / "ann+one", two / "ann+one", "--split", "all")
+    assert out == "the same ranking for all 10 reports\n"
+
+
+@pytest.mark.slow
+def test_train_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "trained"]
+    command = ["train", world / "small.toml", *places, "--no-carry"]
+    assert "2 of 3 projects made" in said(capsys, *command, code=1)[1]
+    assert (world / "trained/two/checkpoint/weights.json").is_file()
+    assert "0 of 3 projects made, 2 were finished before" in said(capsys, *command, code=1)[1]
+    values = json.loads(said(capsys, "evaluate", world / "trained", "--json")[0])
+    assert [(one["project"], one["reports"]) for one in values["projects"]] == [("ann+one", 2), ("two", 2)]
+    shown = said(capsys, "train", world / "small.toml", *places, "--suffix", "py", code=1)[1]
+    assert "3 projects made" in shown
+    assert "ann+one failed" in shown
+
+
+def test_a_fault_in_one_project_leaves_the_others(tmp_path: Path) -> None:
+    from tosloc.data.projects import Project
+    from tosloc.many_projects import for_each
+
+    (tmp_path / "reports").write_text("")
+    projects = [Project(name, tmp_path, tmp_path / "reports") for name in ("good", "bad", "full")]
+
+    def work(project: Project) -> tuple[bool, str]:
+        if project.name == "bad":
+            raise KeyError("x")
+        if project.name == "full":
+            raise OSError(28, "No space left on device", "/far/file")
+        return True, "done"
+
+    seen: list[int] = []
+    found = for_each(projects, work, jobs=1, progress=lambda what, done, total: seen.append(done))
+    assert [(one.project, one.state, one.value) for one in found] == [
+        ("good", "made", "done"),
+        ("bad", "failed", None),
+        ("full", "failed", None),
+    ]
+    assert found[1].why == "a fault of TosLoc's own, KeyError: 'x'"
+    assert found[2].why == "/far/file: No space left on device"
+    assert seen == [0, 1, 2, 3]
