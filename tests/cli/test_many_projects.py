@@ -39,6 +39,8 @@ def test_evaluate_of_many_projects(results: Path, capsys: pytest.CaptureFixture[
     assert [one["project"] for one in values["projects"]] == ["ann+one", "bob+two", "cid+three"]
     assert values["macro"]["mrr"]["mean"] == pytest.approx(((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3)
     assert "| macro mean of 3 projects |  | .704 [" in said(capsys, "evaluate", results / "worse", "--markdown")[0]
+    without = rows(said(capsys, "evaluate", results / "worse", "--no-tests")[0])
+    assert without[3][:4] == ["ann+one", "3", ".611", ".611"]  # but for tests one fixed file each
     lines = results / "lines.jsonl"
     said(capsys, "evaluate", results / "worse", "--per-report", lines)
     assert [json.loads(line)["run"] for line in lines.read_text().splitlines()] == ["ann+one"] * 3 + [
@@ -78,8 +80,9 @@ def test_compare_many_projects(results: Path, capsys: pytest.CaptureFixture[str]
     assert (found["projects"], found["reports"]) == (3, 5)
     assert found["measures"]["mrr"]["wins"] == 2
     assert found["of projects"][1]["mrr"] == [0.5, 1.0]
-    text = said(capsys, "compare", results / "worse", results / "good", "--markdown")[0]
-    assert text.startswith("| 3 projects, 5 reports | mrr |")
+    more = ["--markdown", "--measures", "P@1", "--no-tests"]
+    text = said(capsys, "compare", results / "worse", results / "good", *more)[0]
+    assert text.startswith("| 3 projects, 5 reports | mrr | map | top1 | top5 | top10 | P@1 |")
 
 
 def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,9 +129,7 @@ def test_many_projects_have_a_folder_each(
     other.write_text(
         reports.read_text(encoding="utf-8").splitlines()[2].replace(git.made[1], 40 * "0"), encoding="utf-8"
     )
-    entries = [
-        f'[[project]]\nname = "{path.stem}"\nrepo = "{git.path}"\nreports = "{path}"' for path in (reports, other)
-    ]
+    entries = [f'[{path.stem}]\nrepo = "{git.path}"\nreports = "{path}"' for path in (reports, other)]
     listed.write_text("\n".join(entries), encoding="utf-8")
     jobs = tmp_path / "jobs.toml"
     jobs.write_text("[run]\njobs = 1\n", encoding="utf-8")
@@ -141,7 +139,7 @@ def test_many_projects_have_a_folder_each(
     assert first.startswith("tosloc: 1 of 2 projects made\ntosloc: other failed: ")
     assert len(read_scored(out / "reports", "all").evaluation().per_report) == 3
     assert main(command) == 1
-    assert capsys.readouterr().err.startswith("tosloc: 0 of 2 projects made, 1 were finished before\n")
+    assert capsys.readouterr().err.startswith("tosloc: 0 of 2 projects made, 1 was finished before\n")
     assert main([*command, "--repo", str(git.path)]) == 2
     assert "leave out --repo and --reports" in capsys.readouterr().err
     assert main(["lab", "bm25", "--out", str(out)]) == 2

@@ -16,7 +16,7 @@ from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
-    from tosloc.evaluation.evaluate import ReportScores
+    from tosloc.evaluation.evaluate import Evaluation, ReportScores
     from tosloc.evaluation.measures import Measure
     from tosloc.evaluation.project_runs import ProjectRuns
     from tosloc.evaluation.run_paths import ScoredRun
@@ -88,13 +88,15 @@ def evaluate(
     asked = parsed_measures(measures)
     many = _many_runs(runs, split.value, mean, projects, repos)
     if many is not None:
-        for option, value in (("--qrels", qrels), ("--html", html), ("--figures", figures)):
-            if value is not None:
+        for option, given in (("--qrels", qrels), ("--html", html), ("--figures", figures)):
+            if given is not None:
                 raise RunError(f"{option}: is not for many projects; name the folder of one")
+        if level is Level.function and no_tests:
+            raise RunError("--no-tests: is not for --level function; leave it out")
         if level is Level.function:
             _evaluate_functions(list(many.runs.values()), split.value, asked, as_json, as_markdown, per_report)
         else:
-            _evaluate_projects(many, asked, as_json, as_markdown, per_report)
+            _evaluate_projects(many, asked, no_tests, as_json, as_markdown, per_report)
         _note_lacking(many)
         return
     if level is Level.function:
@@ -150,15 +152,19 @@ def _many_runs(
 
 
 def _evaluate_projects(
-    many: ProjectRuns, measures: Sequence[Measure], as_json: bool, as_markdown: bool, per_report: Path | None
+    many: ProjectRuns,
+    measures: Sequence[Measure],
+    no_tests: bool,
+    as_json: bool,
+    as_markdown: bool,
+    per_report: Path | None,
 ) -> None:
     """Print the means of each project and of all."""
     from tosloc.cli.printing import print_json
     from tosloc.cli.tables import print_project_means
     from tosloc.evaluation.project_means import ProjectMeans
-    from tosloc.evaluation.run_paths import read_scored
 
-    evaluations = {name: read_scored(path, many.split).evaluation() for name, path in many.runs.items()}
+    evaluations = {name: _evaluation(path, many.split, no_tests) for name, path in many.runs.items()}
     if per_report is not None:
         _write_lines(per_report, ((name, one.per_report) for name, one in evaluations.items()), measures)
     means = ProjectMeans.of(evaluations, measures)
@@ -166,6 +172,14 @@ def _evaluate_projects(
         print_json(means.values())
     else:
         print_project_means(means, as_markdown)
+
+
+def _evaluation(path: Path, split: str, no_tests: bool) -> Evaluation:
+    """How good one run is."""
+    from tosloc.evaluation.run_paths import read_scored
+
+    scored = read_scored(path, split)
+    return (without_tests(scored) if no_tests else scored).evaluation()
 
 
 def _note_lacking(many: ProjectRuns) -> None:
@@ -258,7 +272,7 @@ def compare(
         for option, value in (("--qrels", qrels is not None), ("--all-pairs", all_pairs)):
             if value:
                 raise RunError(f"{option}: is not for many projects; leave it out")
-        _compare_projects(runs, many, common, top, as_json, as_markdown)
+        _compare_projects(runs, many, asked, no_tests, common, top, as_json, as_markdown)
         return
     if same:
         _check_same(runs, split.value, as_json)
@@ -294,7 +308,14 @@ def _many_of_each(paths: Sequence[Path], split: str) -> list[ProjectRuns] | None
 
 
 def _compare_projects(
-    paths: Sequence[Path], many: Sequence[ProjectRuns], common: bool, top: int, as_json: bool, as_markdown: bool
+    paths: Sequence[Path],
+    many: Sequence[ProjectRuns],
+    measures: Sequence[Measure],
+    no_tests: bool,
+    common: bool,
+    top: int,
+    as_json: bool,
+    as_markdown: bool,
 ) -> None:
     """Print how the means of projects in one folder stand against those in another."""
     from tosloc.cli.printing import print_json, print_notes
@@ -302,7 +323,6 @@ def _compare_projects(
     from tosloc.evaluation.compare import compare as compare_pair
     from tosloc.evaluation.evaluate import Evaluation
     from tosloc.evaluation.project_means import ProjectMeans, compare_projects, project_difference_values
-    from tosloc.evaluation.run_paths import read_scored
 
     both = [name for name in many[0].runs if name in many[1].runs]
     alone = len(many[0].runs) + len(many[1].runs) - 2 * len(both)
@@ -313,12 +333,12 @@ def _compare_projects(
         )
     sides: list[dict[str, Evaluation]] = [{}, {}]
     for name in both:
-        pair = [read_scored(one.runs[name], one.split).evaluation() for one in many]
+        pair = [_evaluation(one.runs[name], one.split, no_tests) for one in many]
         # which refuses what is not comparable, and finds the reports that both judge
         moves = compare_pair((f"{paths[0]}/{name}", pair[0]), (f"{paths[1]}/{name}", pair[1]), common, ()).moves
         for side, scores in zip(sides, zip(*((move.a, move.b) for move in moves), strict=True), strict=True):
             side[name] = Evaluation(scores)
-    a, b = (ProjectMeans.of(side) for side in sides)
+    a, b = (ProjectMeans.of(side, measures) for side in sides)
     differences = compare_projects(a, b)
     if as_json:
         print_json(

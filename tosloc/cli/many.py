@@ -44,7 +44,7 @@ def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome], then: str = "
     counts = Counter(outcome.state for outcome in outcomes)
     said = f"{counts['made']} of {len(outcomes)} projects made"
     if counts["kept"]:
-        said += f", {counts['kept']} were finished before"
+        said += f", {counts['kept']} {'was' if counts['kept'] == 1 else 'were'} finished before"
     notes = [said]
     if found.missing:
         named = ", ".join(found.missing[:_NAMED]) + (" ..." if len(found.missing) > _NAMED else "")
