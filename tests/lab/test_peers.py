@@ -73,6 +73,22 @@ def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixtu
     assert "mean of 2 projects" in capsys.readouterr().out
 
 
+def test_reports_without_a_searched_fixed_file_can_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, rank in (("bm25", 2), ("ours", 1)):
+        write(tmp_path / name / "one" / "all", {"1": ("a.py", rank), "2": ("test_a.py", 1)})
+        write(tmp_path / name / "two" / "all", {"1": ("test_a.py", rank)})
+    command = ["lab", "beside", str(tmp_path / "bm25"), str(tmp_path / "ours"), "--no-tests", "--json"]
+    assert main(command) == 0
+    every = json.loads(capsys.readouterr().out)
+    assert main([*command, "--reachable"]) == 0
+    fewer = json.loads(capsys.readouterr().out)
+    assert (every["all"]["reports"], every["all"]["measures"]["RR"]["b"]) == (3, pytest.approx(1 / 3))
+    assert (fewer["all"]["reports"], fewer["all"]["measures"]["RR"]["b"]) == (1, 1.0)
+    assert fewer["projects"]["number"] == 1
+
+
 def test_folders_without_a_common_project_are_one_sentence(
     folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

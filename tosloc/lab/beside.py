@@ -47,6 +47,18 @@ def compare_projects(
     return found
 
 
+def reachable(projects: Mapping[str, Comparison], measures: Sequence[Measure] = COMPARED) -> dict[str, Comparison]:
+    """The comparisons on the reports of which some fixed file is among those searched. Raises RunError for none."""
+    kept = {
+        name: compared(one.a, one.b, moves, measures)
+        for name, one in projects.items()
+        if (moves := [move for move in one.moves if move.a.outcome.relevant])
+    }
+    if not kept:
+        raise RunError("no report has a fixed file among those searched")
+    return kept
+
+
 def only_in_one(a: Path, b: Path, split: str) -> list[str]:
     """Names of the projects whose run one of the folders lacks."""
     return sorted(_projects(a, split) ^ _projects(b, split))

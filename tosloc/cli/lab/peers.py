@@ -81,6 +81,9 @@ def beside(
     by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
+    only_reachable: Annotated[
+        bool, typer.Option("--reachable", help="Only the reports of which some fixed file is searched.")
+    ] = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -93,7 +96,7 @@ def beside(
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import print_whole_comparison
     from tosloc.evaluation.compare import COMPARED
-    from tosloc.lab.beside import beside_values, by_language, compare_projects, only_in_one, together
+    from tosloc.lab.beside import beside_values, by_language, compare_projects, only_in_one, reachable, together
 
     check_one_form(as_json, as_markdown)
     asked = tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
@@ -101,6 +104,8 @@ def beside(
         projects = compare_projects(reference, runs, split.value, asked, without_tests)
     else:
         projects = compare_projects(reference, runs, split.value, asked)
+    if only_reachable:
+        projects = reachable(projects, asked)
     whole = together(projects, asked)
     rows = projects if by is Rows.project else by_language(projects, asked)
     if as_json:
