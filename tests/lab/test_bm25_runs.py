@@ -53,7 +53,7 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(
     assert main(command) == 0
     scored = read_scored(out, "all")
     assert scored.run.header["search space"] == "all source files of the before-fix version"
-    assert scored.run.header["suffixes"] == [".py", ".pyi", ".pyw"]
+    assert scored.run.header["data"]["suffixes"] == [".py", ".pyi", ".pyw"]
     evaluation = scored.evaluation()
     assert [one.ranks for one in evaluation.per_report] == [(1,), (1,), (3,)]  # no word of 3 is known: by path
     assert scored.run.ranking("2").paths == ("app/http_server.py", "app/empty.py", "app/parser.py")
@@ -61,6 +61,10 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     assert main(command) == 0  # finished: left as it is
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
+    settings = tmp_path / "other.toml"
+    settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
+    assert main([*command, "--config", str(settings)]) == 0  # other files: made again
+    assert read_scored(out, "all").evaluation().per_report[0].outcome.searched == 4
     assert main([*command[:-1], str(reports)]) == 2
     assert "is a file; name a folder" in capsys.readouterr().err
 
@@ -106,8 +110,8 @@ def test_a_version_of_empty_files_has_an_order(repository: GitRepository, tmp_pa
     reports = tmp_path / "reports.jsonl"
     record = {"id": "1", "summary": "s", "description": "", "opened": "2001-09-09T02:00:00Z", "version": version}
     reports.write_text(json.dumps({**record, "fixed": ["b.py"]}) + "\n", encoding="utf-8")
-    out = rank_with_bm25s(repository.path, reports, tmp_path / "out")
-    assert read_run(out / "all/run.jsonl.gz").ranking("1").paths == ("a.py", "b.py")
+    assert rank_with_bm25s(repository.path, reports, tmp_path / "out")
+    assert read_run(tmp_path / "out/all/run.jsonl.gz").ranking("1").paths == ("a.py", "b.py")
 
 
 def test_a_split_without_reports_is_one_sentence(

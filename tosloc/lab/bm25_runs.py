@@ -27,10 +27,11 @@ from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.data.projects import Project
 from tosloc.data.splits import chronological
-from tosloc.errors import ToslocError, require
+from tosloc.errors import RunError, ToslocError, require
+from tosloc.evaluation.jsonl import json_lines
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
-from tosloc.experiment import fingerprint, results_folder, write_record, write_truth
+from tosloc.experiment import fingerprint, results_folder, write_truth
 from tosloc.many_projects import Outcome, for_each
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
 
@@ -48,49 +49,59 @@ def rank_with_bm25s(
     split: str = "all",
     config: Config | None = None,
     progress: Progress = silent,
-) -> Path:
+) -> bool:
     """Rank the labelled reports of a split (train, validation, test or all) over every searched file of their versions.
 
     The files are those that ``tosloc rank`` searches with the same settings. The run stands in ``out/SPLIT``; one that
-    is finished is left as it is. Returns ``out``. Raises MissingExtra, and ToslocError for a split without reports.
+    was made of just this is left as it is, and the answer False. Raises MissingExtra, and ToslocError for a split
+    without reports.
     """
     require("BM25 over whole files", "lab", "bm25s")
-    folder = Path(out).expanduser()
-    if (folder / split / JUDGEMENTS_FILE).is_file():
-        return folder
-    reports = Path(reports_path)
+    folder, reports = Path(out).expanduser(), Path(reports_path)
     with results_folder(folder), Repository(repo_path) as repo:
         settings = settled(config or Config(), reports).data
         suffixes = frozenset(settings.named_suffixes) or SOURCE_SUFFIXES
+        record = {
+            "tosloc": tosloc.__version__,
+            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "repository": repo.name,
+            "reports": {"name": reports.name, "sha256": fingerprint(reports)},
+            "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
+            "split": split,
+        }
+        if _is_made_of(folder / split, record):
+            return False
         dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
         dataset = dataset.oldest(settings.oldest)
         splits = chronological(dataset.cases, settings.train, settings.validation)
         cases: Sequence[Case] = dataset.cases if split == "all" else getattr(splits, split)
         if not cases:
             raise ToslocError(f"{reports}: none of its {len(dataset)} reports falls to {split}; rank them all")
-        record = {
-            "tosloc": tosloc.__version__,
-            "packages": {name: metadata.version(name) for name in PACKAGES},
-            "repository": repo.name,
-            "reports": {"name": reports.name, "sha256": fingerprint(reports), "cases": len(dataset)},
-            "suffixes": sorted(suffixes),
-        }
         header = {
             "command": "tosloc lab bm25",
             "search space": "all source files of the before-fix version",
             "unresolved": len(dataset.unresolved),
-            "split": split,
             **record,
         }
 
         def snapshot(version: str) -> Snapshot:
             return repo.snapshot(version, suffixes)
 
-        rankings = _rankings(WholeFiles(repo), cases, snapshot, progress)
-        write_run(folder / split / RUN_FILE, header, rankings)
+        (folder / split / JUDGEMENTS_FILE).unlink(missing_ok=True)
+        write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
         write_truth(folder / split, cases, dataset, snapshot)
-        write_record(folder / "provenance.json", record)
-    return folder
+    return True
+
+
+def _is_made_of(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Whether a folder holds a finished run whose header says all of this."""
+    if not (folder / JUDGEMENTS_FILE).is_file():
+        return False
+    try:
+        _, header = next(json_lines(folder / RUN_FILE))
+    except (RunError, StopIteration):
+        return False
+    return all(header.get(name) == value for name, value in record.items())
 
 
 def rank_projects_with_bm25s(
@@ -109,9 +120,7 @@ def rank_projects_with_bm25s(
 
 
 def _rank_project(project: Project, folder: Path, split: str, config: Config) -> tuple[bool, None]:
-    made = not (folder / project.name / split / JUDGEMENTS_FILE).is_file()
-    if made:
-        rank_with_bm25s(project.repo, project.reports, folder / project.name, split, project.configured(config))
+    made = rank_with_bm25s(project.repo, project.reports, folder / project.name, split, project.configured(config))
     return made, None
 
 
