@@ -53,7 +53,7 @@ def test_two_rankings_of_many_projects(folders: list[str], capsys: pytest.Captur
     of_all = values["all"]["measures"]["Acc@1"]
     assert (of_all["a"], of_all["b"], of_all["wins"], of_all["losses"], of_all["p_mcnemar"]) == (0.0, 0.75, 3, 0, 0.25)
     assert values["rows"]["one"]["measures"]["RR"]["b"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-    of_projects = values["projects"]["measures"]["RR"]  # 7/9 against 4/9, and 1 against 1/2
+    of_projects = values["projects"]["measures"]["mrr"]  # 7/9 against 4/9, and 1 against 1/2
     assert of_projects["difference"] == pytest.approx((1 / 3 + 1 / 2) / 2)
     assert (of_projects["a"], of_projects["wins"], of_projects["losses"]) == (pytest.approx(17 / 36), 2, 0)
     assert of_projects["interval"] == pytest.approx([1 / 3, 1 / 2])
@@ -62,7 +62,7 @@ def test_two_rankings_of_many_projects(folders: list[str], capsys: pytest.Captur
 def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "beside", *folders, "--by", "language", "--no-tests", "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"{folders[1]} / {folders[0]}"
+    assert lines[0] == "ours / bm25"
     assert lines[2] == "| language | reports | AP | RR | AP: difference [95 %] | RR: difference [95 %] |"
     assert [line.rpartition(" | ")[0] for line in lines if line.startswith(("| go", "| python", "| all"))] == [
         "| go | 2 | .667 / .500 | .667 / .500 | +.167 [-.167, +.500]",
@@ -70,7 +70,7 @@ def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixtu
         "| all | 4 | .833 / .458 | .833 / .458 | +.375 [.000, +.625]",
     ]
     assert main(["lab", "beside", *folders]) == 0
-    assert "mean of 2 projects" in capsys.readouterr().out
+    assert "2 projects, 4 reports" in capsys.readouterr().out
 
 
 def test_reports_without_a_searched_fixed_file_can_be_left_out(
@@ -94,8 +94,9 @@ def test_folders_without_a_common_project_are_one_sentence(
 ) -> None:
     assert main(["lab", "beside", folders[0], str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err == f"tosloc: {tmp_path / 'none'}: no folder of runs, one a project\n"
-    assert main(["lab", "beside", *folders, "--split", "test"]) == 2
-    assert "no project has a finished run of the split 'test' in both" in capsys.readouterr().err
+    write(tmp_path / "others" / "four" / "all", {"1": ("a.py", 1)})
+    assert main(["lab", "beside", folders[0], str(tmp_path / "others")]) == 2
+    assert "no project has a finished run of the split 'all' in both" in capsys.readouterr().err
 
 
 @pytest.fixture

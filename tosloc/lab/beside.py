@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-
-import numpy as np
 
 from tosloc.analysis.languages import language_of
 from tosloc.errors import RunError
 from tosloc.evaluation.compare import COMPARED, Comparison, Move, compare, compared, comparison_values
+from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.measures import Measure
-from tosloc.evaluation.run_paths import RUN_FILE, ScoredRun, read_scored
-from tosloc.evaluation.statistics import SAME, Paired, paired
-from tosloc.evaluation.tables import pair
+from tosloc.evaluation.project_means import ProjectMeans, project_difference_values
+from tosloc.evaluation.project_means import compare_projects as project_differences
+from tosloc.evaluation.project_runs import project_runs
+from tosloc.evaluation.run_paths import ScoredRun, read_scored
 
 NO_LANGUAGE: Final = "none"
 """Stands for the language of a report that lists no file."""
@@ -37,13 +36,16 @@ def compare_projects(
     ``prepared`` is what is done with a run before it is judged. Raises RunError where no project is in both, or the two
     runs of a project do not judge the same reports by the same truth.
     """
-    names = sorted(_projects(a, split) & _projects(b, split))
+    of_a, of_b = _projects(a, split), _projects(b, split)
+    names = [name for name in of_a if name in of_b]
     if not names:
         raise RunError(f"{a} and {b}: no project has a finished run of the split {split!r} in both")
+    called = (str(a), str(b)) if a.name == b.name else (a.name, b.name)
     found = {}
     for name in names:
-        sides = [(str(place), prepared(read_scored(place / name, split)).evaluation()) for place in (a, b)]
-        found[name] = compare(sides[0], sides[1], measures=measures)
+        sides = list(zip(called, (of_a[name], of_b[name]), strict=True))
+        judged = [(side, prepared(read_scored(place, split)).evaluation()) for side, place in sides]
+        found[name] = compare(judged[0], judged[1], measures=measures)
     return found
 
 
@@ -61,13 +63,14 @@ def reachable(projects: Mapping[str, Comparison], measures: Sequence[Measure] = 
 
 def only_in_one(a: Path, b: Path, split: str) -> list[str]:
     """Names of the projects whose run one of the folders lacks."""
-    return sorted(_projects(a, split) ^ _projects(b, split))
+    return sorted(_projects(a, split).keys() ^ _projects(b, split).keys())
 
 
-def _projects(folder: Path, split: str) -> set[str]:
-    if not folder.is_dir():
+def _projects(folder: Path, split: str) -> dict[str, Path]:
+    found = project_runs(folder, split)
+    if found is None:
         raise RunError(f"{folder}: no folder of runs, one a project")
-    return {run.parents[1].name for run in folder.glob(f"*/{split}/{RUN_FILE}")}
+    return found.runs
 
 
 def by_language(projects: Mapping[str, Comparison], measures: Sequence[Measure] = COMPARED) -> dict[str, Comparison]:
@@ -95,49 +98,22 @@ def together(parts: Mapping[str, Comparison], measures: Sequence[Measure] = COMP
     return compared(first.a, first.b, [move for one in parts.values() for move in one.moves], measures)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectGain:
-    """How run b stands against run a on one measure, every project counting alike."""
-
-    measure: Measure
-    a: float
-    """Mean over projects of run a's means."""
-    b: float
-    paired: Paired
-    """Mean of b - a over the projects, with interval and tests: projects are drawn, not reports."""
-    wins: int
-    """Projects where b's mean is higher."""
-    losses: int
-
-
-def project_gains(projects: Mapping[str, Comparison]) -> list[ProjectGain]:
-    """The gain of run b on each measure, as a mean over projects."""
-    found = []
-    for differences in zip(*(one.differences for one in projects.values()), strict=True):
-        a, b = (np.array([getattr(one, side) for one in differences], dtype=np.float64) for side in "ab")
-        wins, losses = int(np.count_nonzero(b - a > SAME)), int(np.count_nonzero(a - b > SAME))
-        found.append(ProjectGain(differences[0].measure, float(a.mean()), float(b.mean()), paired(a, b), wins, losses))
-    return found
+def means_of(projects: Mapping[str, Comparison], measures: Sequence[Measure] = ()) -> tuple[ProjectMeans, ProjectMeans]:
+    """Means of each project in run a, and in run b."""
+    sides: tuple[dict[str, Evaluation], dict[str, Evaluation]] = {}, {}
+    for name, one in projects.items():
+        for side, scores in zip(sides, zip(*((move.a, move.b) for move in one.moves), strict=True), strict=True):
+            side[name] = Evaluation(scores)
+    return ProjectMeans.of(sides[0], measures), ProjectMeans.of(sides[1], measures)
 
 
 def beside_values(rows: Mapping[str, Comparison], whole: Comparison, projects: Mapping[str, Comparison]) -> Any:
     """All of it as plain values for JSON."""
+    means = means_of(projects, [one.measure for one in whole.differences])
 
     def row(one: Comparison) -> dict[str, Any]:
         values = comparison_values(one, 0)
         return {"reports": values["reports"], "measures": values["measures"]}
-
-    def gain(one: ProjectGain) -> dict[str, Any]:
-        return {
-            "a": one.a,
-            "b": one.b,
-            "difference": one.paired.mean,
-            "interval": pair(one.paired.interval),
-            "p_t": one.paired.t_test.p,
-            "p_bootstrap": one.paired.bootstrap_p,
-            "wins": one.wins,
-            "losses": one.losses,
-        }
 
     return {
         "a": whole.a,
@@ -146,6 +122,6 @@ def beside_values(rows: Mapping[str, Comparison], whole: Comparison, projects: M
         "all": row(whole),
         "projects": {
             "number": len(projects),
-            "measures": {repr(one.measure): gain(one) for one in project_gains(projects)},
+            "measures": {one.measure: project_difference_values(one) for one in project_differences(*means)},
         },
     }

@@ -94,9 +94,18 @@ def beside(
     """
     from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
     from tosloc.cli.printing import print_json, print_notes
-    from tosloc.cli.tables import print_whole_comparison
+    from tosloc.cli.tables import print_project_differences, print_whole_comparison
     from tosloc.evaluation.compare import COMPARED
-    from tosloc.lab.beside import beside_values, by_language, compare_projects, only_in_one, reachable, together
+    from tosloc.evaluation.project_means import compare_projects as project_differences
+    from tosloc.lab.beside import (
+        beside_values,
+        by_language,
+        compare_projects,
+        means_of,
+        only_in_one,
+        reachable,
+        together,
+    )
 
     check_one_form(as_json, as_markdown)
     asked = tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
@@ -113,7 +122,8 @@ def beside(
     else:
         _print_rows(by.value, rows, whole, as_markdown)
         print_whole_comparison(whole, as_markdown)
-        _print_project_gains(projects, as_markdown)
+        a, b = means_of(projects, asked)
+        print_project_differences([whole.a, whole.b], a, b, project_differences(a, b), 0, as_markdown)
     apart = only_in_one(reference, runs, split.value)
     if apart:
         left = "1 project is left out" if len(apart) == 1 else f"{len(apart)} projects are left out"
@@ -145,33 +155,6 @@ def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_m
         print(f"{title}\n\n{markdown_table(heads, cells)}")
     else:
         print_table(heads, cells, title=f" {title}")
-
-
-def _print_project_gains(projects: Mapping[str, Comparison], as_markdown: bool) -> None:
-    from tosloc.cli.cells import UNKNOWN, p_value_cell, share, t_test, within
-    from tosloc.cli.printing import markdown_table, print_table
-    from tosloc.lab.beside import project_gains
-
-    first, gains = next(iter(projects.values())), project_gains(projects)
-    heads = ["1 project" if len(projects) == 1 else f"mean of {len(projects)} projects"]
-    heads += [repr(one.measure) for one in gains]
-    cells = [
-        [f"mean of {first.a}", *(share(one.a) for one in gains)],
-        [f"mean of {first.b}", *(share(one.b) for one in gains)],
-        ["difference", *(share(one.paired.mean, sign=True) for one in gains)],
-        [
-            "... 95 % interval, projects drawn",
-            *(UNKNOWN if (i := one.paired.interval) is None else within(i, sign=True) for one in gains),
-        ],
-        ["p, paired t-test", *(t_test(one.paired.t_test) for one in gains)],
-        ["p, paired bootstrap", *(p_value_cell(one.paired.bootstrap_p) for one in gains)],
-        [f"projects better in {first.b}", *(str(one.wins) for one in gains)],
-        [f"better in {first.a}", *(str(one.losses) for one in gains)],
-    ]
-    if as_markdown:
-        print(markdown_table(heads, cells), end="")
-    else:
-        print_table(heads, cells)
 
 
 def peers(
