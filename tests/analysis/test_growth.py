@@ -97,7 +97,7 @@ def message_reader(text: str) -> None:
 def report_reader(text: str) -> None:
     report = BugReport("1", text, text, NOW)
     query = Query(report)
-    for name in ("weights", "qualified_names", "lead_weights", "plain_weights", "compounds", "mentions"):
+    for name in ("weights", "qualified_names", "lead_weights", "plain_weights", "compounds", "mentions", "places"):
         getattr(query, name)
     traces.frames(f"at a.b(C.java:1) {text}")
     report_attributes.attributes_of(report, ["a/C.java"])

@@ -205,3 +205,37 @@ def test_rows_of_file_are_those_with_most_equal_folders():
     assert view.rows_of_file("") == []
     # a file that the version lacks has no say
     assert view_of(paths, [1, 2]).rows_of_file("src/a/util.c") == [1]
+
+
+OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        ("/home/me/python/shop/door.py", [0]),
+        ("shop/door.py", [0]),
+        ("door.py", [0, 1]),
+        ("/env/lib/python3.8/site-packages/shop/door.py", [0]),
+        ("/env/lib/python3.8/site-packages/other/door.py", []),
+        ("/env/lib/python3.8/site-packages/setup.py", [2]),
+        ("/env/lib/python3.8/door.py", []),
+        ("/usr/lib/python3/dist-packages/old/door.py", [1]),
+        ("/home/me/other/door.py", []),
+        ("/home/me/work/setup.py", [2]),
+        ("/home/me/moved/old/door.py", [1]),
+        ("node_modules/other/util.js", []),
+        ("internal/util.js", []),
+        ("door.cpp", []),
+        ("", []),
+        ("/..", []),
+    ],
+)
+def test_rows_of_a_written_place(spelled, expected):
+    assert view_of(OWN).rows_of_place(spelled) == expected
+
+
+def test_rows_of_a_place_in_a_package():
+    view = view_of(OWN)
+    assert view.rows_of_place("shop/Door.java", qualified=True) == [3]
+    assert view.rows_of_place("other/Door.java", qualified=True) == []

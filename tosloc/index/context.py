@@ -136,3 +136,20 @@ class QueryContext:
             if found[name]:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
+
+    @cached_property
+    def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Path rows of each file of the project among the frames of a trace, each file once, innermost first."""
+        paths = self.version.paths
+        found: dict[tuple[str, bool], tuple[int, ...]] = {}
+        own = []
+        for trace in self.query.places.traces:
+            rows = []
+            for frame in trace:
+                key = (frame.path, frame.qualified)
+                if key not in found:
+                    found[key] = tuple(paths.rows_of_place(*key))
+                rows.append(found[key])
+            if any(rows):
+                own.append(tuple(dict.fromkeys(filter(None, rows))))
+        return tuple(own)

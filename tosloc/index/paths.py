@@ -20,6 +20,13 @@ from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
+INSTALLED: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
+"""Folders of installed packages: what follows is a path within one of them."""
+FOREIGN: Final = re.compile(
+    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/|/usr/local/go/src/|/rustc/"
+    r"|^(?:node:)?internal/|<frozen "
+)
+"""Folders of a language's own library."""
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
@@ -298,6 +305,32 @@ class PathView:
                 longest = common
         return best
 
+    def rows_of_place(self, spelled: str, qualified: bool = False) -> list[int]:
+        """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
+
+        A file agrees where its path ends with the written one or the other way round, and less where the two part
+        after two names or more. A path into an installed package must be all of it; one into a language's library
+        is none of the project's. ``qualified``: all written folders must agree.
+        """
+        installed = list(INSTALLED.finditer(spelled))
+        if installed:
+            spelled = spelled[installed[-1].end() :]
+        elif FOREIGN.search(spelled):
+            return []
+        written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
+        if not written:
+            return []
+        best: list[int] = []
+        most = 0.0
+        for row in self.rows_of_stem(stem_of(written[-1])):
+            own = self.table.paths[row].split("/")
+            agreed = _agreed(written, own, qualified, bool(installed))
+            if agreed > most:
+                best, most = [row], agreed
+            elif agreed and agreed == most:
+                best.append(row)
+        return best
+
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
         terms, weight = known_terms(self.table.term_ids, weights)
@@ -367,3 +400,20 @@ class PathView:
         size = np.bincount(folder, minlength=self.table.directories)
         value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
         return value
+
+
+def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, installed: bool) -> float:
+    """How many names, counted from the end, a written path and a file's have in common; 0 where they contradict."""
+    common = 0
+    for one, other in zip(reversed(written), reversed(own), strict=False):
+        if one != other:
+            break
+        common += 1
+    whole = common == len(written)
+    if qualified:
+        return common if whole else 0
+    if installed:
+        return common if (whole and (common > 1 or len(own) <= 2)) or (common == len(own) and common > 1) else 0
+    if whole or common == len(own):
+        return common
+    return common - 0.5 if common > 1 else 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tosloc.analysis import text, traces
+from tosloc.analysis.report_places import ReportPlaces, report_places
 from tosloc.records import BugReport
 
 SUMMARY_WEIGHT = 3.0
@@ -110,3 +111,8 @@ class Query:
     def qualified_names(self) -> tuple[str, ...]:
         """Qualified class names among the stack traces, in order of first appearance (the paper's trace feature)."""
         return tuple(traces.qualified_names(self.report.description))
+
+    @cached_property
+    def places(self) -> ReportPlaces:
+        """Files that the report names: in stack frames of any language, as paths, modules and imports."""
+        return report_places(f"{self.report.summary}\n{self.report.description}")

@@ -18,6 +18,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
+from tosloc.retrieval import place_features
 from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
@@ -361,14 +362,25 @@ RELATED: tuple[Feature, ...] = (
     Feature("twin", test_counterpart, "test"),
     Feature("folder_share", folder_share),
 )
-GITHUB: tuple[Feature, ...] = ()
+GITHUB: tuple[Feature, ...] = (
+    Feature("own_frame", place_features.own_frame, "frame", scaled=False),
+    Feature("linked", place_features.linked, "name", scaled=False),
+    Feature("written_path", place_features.written_path, "name", scaled=False),
+    Feature("example", place_features.example, scaled=False),
+    Feature("vendored", place_features.vendored, scaled=False),
+    Feature("setup", place_features.setup, scaled=False),
+)
 """For what reports on GitHub hold; not yet among those that stage one uses by itself."""
+GITHUB_RELATED: tuple[Feature, ...] = (Feature("namesake", place_features.namesake),)
+"""Those that get the prior, too."""
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
 NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
-FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB)}
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED)
+}
 ALL: tuple[str, ...] = tuple(FEATURES)
 PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
 
@@ -390,10 +402,11 @@ def scaled(values: FloatArray) -> FloatArray:
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
     chosen = [FEATURES[name] for name in wanted]
-    related = [feature for feature in chosen if feature in RELATED]
+    of_prior = (*RELATED, *GITHUB_RELATED)
+    related = [feature for feature in chosen if feature in of_prior]
     made: dict[str, FloatArray] = {}
     for feature in [*chosen, *(DIRECT if related else ())]:
-        if feature not in RELATED and feature.name not in made:
+        if feature not in of_prior and feature.name not in made:
             values = feature.values(context)
             made[feature.name] = scaled(values) if feature.scaled else values
     if related:

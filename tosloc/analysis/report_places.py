@@ -1,0 +1,122 @@
+"""Places of the source code that a bug report names: stack frames of any language, links, written paths.
+
+Frames are given as they count: those of one trace innermost first, whatever the order of its language is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tosloc.analysis import traces
+from tosloc.analysis.languages import SOURCE_SUFFIXES
+
+TRACE_GAP: Final = 600
+"""Characters between two frames of one trace, at most: source lines and messages may stand between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file that a report names."""
+
+    path: str
+    """As written, with ``/`` between folders; of a JVM's frame its package and its file, ``org/x/Door.java``."""
+    line: int
+    """From 1; 0 if none is given."""
+    offset: int
+    """Where it begins in the text."""
+    end: int
+    """Where it ends in the text, exclusive."""
+    qualified: bool = False
+    """Whether the folders are a package, all of which the file's folders must end with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPlaces:
+    """All places that a report names, in the order of its text; frames by trace."""
+
+    traces: tuple[tuple[Place, ...], ...]
+    """Frames innermost first. A location that stands alone, as in a compiler's error, is a trace of one frame."""
+    links: tuple[Place, ...]
+    """Files in a repository on the web: links to them, and lines of them that GitHub shows."""
+    paths: tuple[Place, ...]
+    """Paths and names of files without a line, but for those that a command runs."""
+
+
+_RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
+_LOCATED: Final = re.compile(
+    r"""["']?,?(?::line\s{1,3}|\s{1,3}line\s{1,3}|:|\()(?P<line>\d{1,7})(?![\w.])|\ in\s[\w<>.]{0,100}\("""
+)
+"""What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, and IPython's `` in f(``."""
+_BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
+_SHOWN: Final = re.compile(r"\s{1,40}Lines?\s\d{1,7}(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
+_COMMAND: Final = re.compile(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
+_NEW_TRACE: Final = re.compile(r"most recent call |exception was the direct cause|the above exception|\bgoroutine \d")
+_INNERMOST_LAST: Final = frozenset((".py", ".pyx", ".pyi"))
+
+
+def report_places(text: str) -> ReportPlaces:
+    """The places that a text names.
+
+    >>> places = report_places('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
+    >>> [[frame.path for frame in trace] for trace in places.traces], [place.path for place in places.paths]
+    ([['a/c.py', 'a/b.py']], ['d.h'])
+    """
+    frames = [
+        Place("/".join((*frame.type.split(".")[:-1], frame.file)), frame.line, frame.offset, frame.end, qualified=True)
+        for frame in traces.frames(text)
+        if frame.type and not frame.path
+    ]
+    taken = [(frame.offset, frame.end) for frame in frames]
+    links: list[Place] = []
+    paths: list[Place] = []
+    number = 0
+    for run in _RUN.finditer(text):
+        while number < len(taken) and taken[number][1] <= run.start():
+            number += 1
+        if number < len(taken) and taken[number][0] <= run.start():
+            continue
+        spelled = run.group().rstrip(".").replace("\\", "/")
+        end = run.start() + len(spelled)
+        link = _BLOB.search(spelled)
+        path = spelled[link.end() :] if link else spelled
+        if path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
+            continue
+        if link or _SHOWN.match(text, end):
+            links.append(Place(path, 0, run.start(), end))
+        elif located := _LOCATED.match(text, end):
+            frames.append(Place(path, int(located["line"] or 0), run.start(), end))
+        elif not _COMMAND.search(text, max(0, run.start() - 40), run.start()):
+            paths.append(Place(path, 0, run.start(), end))
+    frames.sort(key=lambda frame: frame.offset)
+    return ReportPlaces(tuple(_traces(text, frames)), tuple(links), tuple(paths))
+
+
+def _traces(text: str, frames: list[Place]) -> Iterator[tuple[Place, ...]]:
+    """Frames in the text's order, by trace, innermost first: Python alone lists the innermost last."""
+    trace: list[Place] = []
+    for frame in frames:
+        if trace and _parted(text, trace[-1], frame):
+            yield _innermost_first(trace)
+            trace = []
+        trace.append(frame)
+    if trace:
+        yield _innermost_first(trace)
+
+
+def _parted(text: str, last: Place, frame: Place) -> bool:
+    return (
+        frame.offset - last.end > TRACE_GAP
+        or _innermost_last(frame) != _innermost_last(last)
+        or _NEW_TRACE.search(text, last.end, frame.offset) is not None
+    )
+
+
+def _innermost_first(trace: list[Place]) -> tuple[Place, ...]:
+    return tuple(reversed(trace) if _innermost_last(trace[0]) else trace)
+
+
+def _innermost_last(frame: Place) -> bool:
+    return frame.path[frame.path.rfind(".") :].lower() in _INNERMOST_LAST
