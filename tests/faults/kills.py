@@ -134,10 +134,13 @@ COMMANDS: Mapping[str, Command] = {
     "lab restrict": Command(
         lambda w, p: ["lab", "restrict", str(w.one_stage), "--to", str(w.folder / "fixed.txt"), *_out(p)], 4
     ),
+    "rank, many": Command(
+        lambda w, p: ["rank", "--projects", str(w.projects), "--config", str(w.settings("plain")), *_out(p)], 3
+    ),
     "lab pool": Command(
         lambda w, p: [
             *("lab", "pool", "--projects", str(w.projects), "--config", str(w.settings("one"))),
-            *("--work", str(p.out / "work"), "--stores", str(p.folder / "stores"), "--out", str(p.out / "weights")),
+            *("--work", str(p.out / "work"), "--out", str(p.out / "weights")),
         ],
         3,
     ),

@@ -90,4 +90,5 @@ def options(rng: random.Random, world: World, place: Place) -> Case:
             command[place_of] = word
         if not command:
             return Case([], codes=frozenset({0, 2}))
-    return Case(command, codes=frozenset({0, 1, 2}) if "--same" in command else frozenset({0, 2}))
+    some_failed = {"--same", "--projects"} & set(command)
+    return Case(command, codes=frozenset({0, 1, 2}) if some_failed else frozenset({0, 2}))

@@ -111,7 +111,10 @@ def rank_projects_with_bm25s(
     config: Config | None = None,
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra."""
+    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra.
+
+    Of each project all reports, unless ``split`` or its entry in the list says another part.
+    """
     require("BM25 over whole files", "lab", "bm25s")
     settings, folder = config or Config(), Path(out).expanduser()
     work = partial(_rank_project, folder=folder, split=split, config=settings)
@@ -120,7 +123,8 @@ def rank_projects_with_bm25s(
 
 
 def _rank_project(project: Project, folder: Path, split: str, config: Config) -> tuple[bool, None]:
-    made = rank_with_bm25s(project.repo, project.reports, folder / project.name, split, project.configured(config))
+    part = project.judged if split == "all" else split
+    made = rank_with_bm25s(project.repo, project.reports, folder / project.name, part, project.configured(config))
     return made, None
 
 

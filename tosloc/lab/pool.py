@@ -255,7 +255,9 @@ def make_pool(
     outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
     tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if len(tables) < 2:
-        raise ToslocError("fewer than two projects have tables, so there is nothing to learn from others")
+        failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
+        why = f" ({failed[0]})" if failed else ""
+        raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
     parts = folds_of(tables, folds)
     calls = [joblib.delayed(_fold)(pool, number, tables, left_out) for number, left_out in enumerate(parts)]
     if out is not None:
