@@ -66,6 +66,22 @@ def test_a_folder_of_one_project_is_as_before(results: Path, capsys: pytest.Capt
     assert not page.exists()
 
 
+def test_the_function_level_of_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for project, of_ours in (("ann+one/test", GOOD), ("bob+two/all", {"1": "BAC"})):
+        for level, orders in (("functions", of_ours), ("functions-bm25", WORSE)):
+            write_split(results / "good" / project / level, {report: orders[report] for report in of_ours})
+    shutil.rmtree(results / "good/cid+three")
+    found = json.loads(said(capsys, "evaluate", results / "good", "--level", "function", "--json")[0])
+    rr = {one["run"]: one["measures"]["RR"] for one in found}
+    assert rr["ann+one"]["mean"] == 1
+    assert rr["bob+two: BM25 over functions"]["mean"] == 0.5
+    assert rr["all runs"]["mean"] == pytest.approx((3 + 1 / 2) / 4)
+    assert rr["macro mean of 2 projects"] == {"mean": 0.75, "interval": [0.5, 1.0]}
+    assert rr["macro mean of 2 projects: BM25 over functions"]["mean"] == pytest.approx((11 / 18 + 1 / 2) / 2)
+    with_tests = refused(capsys, "evaluate", results / "good", "--level", "function", "--no-tests")
+    assert with_tests == "--no-tests: is not for --level function; leave it out"
+
+
 def test_compare_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = said(capsys, "compare", results / "worse", results / "good")
     table = rows(out)

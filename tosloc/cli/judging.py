@@ -94,7 +94,9 @@ def evaluate(
         if level is Level.function and no_tests:
             raise RunError("--no-tests: is not for --level function; leave it out")
         if level is Level.function:
-            _evaluate_functions(list(many.runs.values()), split.value, asked, as_json, as_markdown, per_report)
+            _evaluate_functions(
+                list(many.runs.values()), split.value, asked, as_json, as_markdown, per_report, list(many.runs)
+            )
         else:
             _evaluate_projects(many, asked, no_tests, as_json, as_markdown, per_report)
         _note_lacking(many)
@@ -198,14 +200,21 @@ def _evaluate_functions(
     as_json: bool,
     as_markdown: bool,
     per_report: Path | None,
+    projects: Sequence[str] = (),
 ) -> None:
-    """Print the function level of runs, each beside BM25 over functions, and of all of them together."""
+    """Print the function level of runs, each beside BM25 over functions, and of all of them together.
+
+    Where the runs are of ``projects``, each is called so, and their macro means stand below.
+    """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import function_results_table, markdown_function_results
-    from tosloc.evaluation.function_level import BM25_NAME, function_results, read_function_runs
+    from tosloc.evaluation.function_level import BM25_NAME, function_results, macro_results, read_function_runs
 
     _check_distinct(paths)
     pairs = [read_function_runs(path, split) for path in paths]
+    if projects:
+        pairs = [(replace(ours, name=name), bm25) for name, (ours, bm25) in zip(projects, pairs, strict=True)]
+        pairs = [pair for pair in pairs if len(pair[0].qrels)] or pairs
     results = [
         function_results(run.name if run is ours else f"{ours.name}: {run.name}", [run], measures)
         for ours, bm25 in pairs
@@ -214,6 +223,10 @@ def _evaluate_functions(
     if len(pairs) > 1:
         results.append(function_results("all runs", [ours for ours, _ in pairs], measures))
         results.append(function_results(f"all runs: {BM25_NAME}", [bm25 for _, bm25 in pairs], measures))
+    if projects:
+        macro = f"macro mean of {len(pairs)} projects"
+        results.append(macro_results(macro, results[: 2 * len(pairs) : 2]))
+        results.append(macro_results(f"{macro}: {BM25_NAME}", results[1 : 2 * len(pairs) : 2]))
     if per_report is not None:
         _write_lines(per_report, ((one.name, one.evaluation.per_report) for one in results[: 2 * len(pairs)]), measures)
     if as_json:

@@ -13,7 +13,7 @@ from tosloc.errors import RunError
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE, ScoredRun, read_scored
-from tosloc.evaluation.statistics import Interval, percentile_interval, resampled_sums
+from tosloc.evaluation.statistics import Interval, mean_interval, percentile_interval, resampled_sums
 from tosloc.evaluation.tables import Mean, pair
 from tosloc.records import FloatArray
 
@@ -79,3 +79,13 @@ def function_results(name: str, runs: Sequence[ScoredRun], measures: Sequence[Me
         intervals = list(map(percentile_interval, sums.T))
     made = [Mean(mean, interval) for mean, interval in zip(means, intervals, strict=True)]
     return FunctionResults(name, evaluation, unjudged, {repr(one): mean for one, mean in zip(asked, made, strict=True)})
+
+
+def macro_results(name: str, projects: Sequence[FunctionResults]) -> FunctionResults:
+    """The mean of the projects' means, each project counting the same; intervals resample projects."""
+    per_report = tuple(report for one in projects for report in one.evaluation.per_report)
+    means = {}
+    for measure in projects[0].means:
+        values = np.array([one.means[measure].value for one in projects], dtype=np.float64)
+        means[measure] = Mean(float(values.mean()), mean_interval(values))
+    return FunctionResults(name, Evaluation(per_report), sum(one.unjudged for one in projects), means)
