@@ -23,7 +23,6 @@ from tosloc.evaluation.statistics import holm, mcnemar
 from tosloc.files import read_plain
 from tosloc.metrics import hit_at
 
-_COLUMN: Final = re.compile(r"(\w+?)(?:_t(\d+))?_hit(\d+)")
 _LARGEST: Final = 100_000_000
 """Bytes of a table."""
 ALL: Final = "all"
@@ -73,7 +72,7 @@ def read_hits(path: Path) -> dict[str, Hits]:
         raise RunError(f"{path}: not a text in UTF-8") from None
     lines = csv.DictReader(io.StringIO(text, newline=""))
     heads = list(lines.fieldnames or ())
-    columns = {head: found for head in heads if (found := _COLUMN.fullmatch(head))}
+    columns = {head: found for head in heads if (found := _system_and_k(head))}
     if not columns or not {"project", "bug_id"} <= set(heads):
         raise RunError(f"{path}: not a table of hits: it needs the columns project, bug_id and such as NAME_hit10")
     projects: defaultdict[str, dict[str, dict[str, bool]]] = defaultdict(dict)
@@ -92,8 +91,8 @@ def read_hits(path: Path) -> dict[str, Hits]:
     if not projects:
         raise RunError(f"{path}: a table without lines")
     systems: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
-    for head, found in columns.items():
-        systems[found[1], int(found[3])].append(head)
+    for head, key in columns.items():
+        systems[key].append(head)
     return {
         project: Hits(
             {
@@ -103,6 +102,19 @@ def read_hits(path: Path) -> dict[str, Hits]:
         )
         for project, reports in projects.items()
     }
+
+
+def _system_and_k(head: str) -> tuple[str, int] | None:
+    """What the head of a column of hits names; None for another column.
+
+    >>> _system_and_k("agent_t2_hit10"), _system_and_k("tool_hit5"), _system_and_k("label")
+    (('agent', 10), ('tool', 5), None)
+    """
+    system, _, k = head.rpartition("_hit")
+    if not system or not re.fullmatch("[0-9]{1,6}", k):
+        return None
+    name, _, run = system.rpartition("_t")
+    return (name if name and run.isdecimal() else system), int(k)
 
 
 def against_peers(
