@@ -43,6 +43,11 @@ def method_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Floa
     return _saturate(counts[:, METHOD].astype(np.float32), view, rows, METHOD, 1.2, 0.4)
 
 
+def type_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+    """BM25 of declared type names, k1 1.2, b .4."""
+    return _saturate(counts[:, TYPE].astype(np.float32), view, rows, TYPE, 1.2, 0.4)
+
+
 def whole(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of all text, k1 1.2, b .3."""
     total = counts[:, CODE].astype(np.float32)

@@ -18,7 +18,9 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
-from tosloc.retrieval import place_features
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED, *CONTEXT)
+}
 from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
@@ -107,6 +109,11 @@ def identifiers(context: QueryContext) -> FloatArray:
     compounds = context.query.compounds
     weights = {term: weight for term, weight in context.query.weights.items() if term in compounds}
     return context.hits.scores(bm25.whole, context.weights_of_hits(weights))
+
+
+def types(context: QueryContext) -> FloatArray:
+    """BM25 of declared type names."""
+    return context.hits.scores(bm25.type_field, context.text_terms[1])
 
 
 # Words of the report in the paths
@@ -363,6 +370,7 @@ RELATED: tuple[Feature, ...] = (
     Feature("folder_share", folder_share),
 )
 GITHUB: tuple[Feature, ...] = (
+    Feature("types", types, "words"),
     Feature("own_frame", place_features.own_frame, "frame", scaled=False),
     Feature("linked", place_features.linked, "name", scaled=False),
     Feature("written_path", place_features.written_path, "name", scaled=False),
@@ -374,13 +382,26 @@ GITHUB: tuple[Feature, ...] = (
 GITHUB_RELATED: tuple[Feature, ...] = (Feature("namesake", place_features.namesake),)
 """Those that get the prior, too."""
 
+CONTEXT: tuple[Feature, ...] = (
+    Feature("files", context_features.files, scaled=False),
+    Feature("known_reports", context_features.known_reports, scaled=False),
+    Feature("known_commits", context_features.known_commits, scaled=False),
+    Feature("report_terms", context_features.report_terms, scaled=False),
+    Feature("language_share", context_features.language_share, scaled=False),
+)
+"""The same for every file, or nearly: for the learned ranker."""
+
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
 NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
+<<<<<<< HEAD
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED)
 }
+=======
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *CONTEXT)}
+>>>>>>> 2a1e08a (The types that a file declares as a feature; what repository and report are like, for the learned ranker)
 ALL: tuple[str, ...] = tuple(FEATURES)
 PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
 
