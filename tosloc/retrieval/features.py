@@ -18,9 +18,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
-FEATURES: Mapping[str, Feature] = {
-    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED, *CONTEXT)
-}
+from tosloc.retrieval import context_features, place_features
 from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
@@ -395,13 +393,9 @@ PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
 NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
-<<<<<<< HEAD
 FEATURES: Mapping[str, Feature] = {
-    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED)
+    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED, *CONTEXT)
 }
-=======
-FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *CONTEXT)}
->>>>>>> 2a1e08a (The types that a file declares as a feature; what repository and report are like, for the learned ranker)
 ALL: tuple[str, ...] = tuple(FEATURES)
 PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
 
