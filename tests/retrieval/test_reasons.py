@@ -176,4 +176,5 @@ def test_age_size_folder_and_company_never_speak():
         *("popularity", "test", "history", "complexity", "length", "recency", "activity", "year"),
         *("near_package", "folder_reports", "folder_share", "name_documents", "co_change"),
         *("example", "vendored", "setup", "namesake"),
+        *("files", "known_reports", "known_commits", "report_terms", "language_share"),
     }

@@ -1,4 +1,4 @@
-"""What a repository and a report are like: the same value for every file, so that the learned ranker can tell cases apart.
+"""What a repository and a report are like: the same value for every file, for the learned ranker to tell cases apart.
 
 A weighted sum gains nothing by them: what lifts every file alike moves none. Trees ask them before they ask a feature
 whose worth depends on them: in a repository of 30 files its size and folders say little, without fixed reports the

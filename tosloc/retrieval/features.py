@@ -382,8 +382,8 @@ GITHUB_RELATED: tuple[Feature, ...] = (Feature("namesake", place_features.namesa
 
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", context_features.files, scaled=False),
-    Feature("known_reports", context_features.known_reports, scaled=False),
-    Feature("known_commits", context_features.known_commits, scaled=False),
+    Feature("known_reports", context_features.known_reports, scaled=False, history=True),
+    Feature("known_commits", context_features.known_commits, scaled=False, history=True),
     Feature("report_terms", context_features.report_terms, scaled=False),
     Feature("language_share", context_features.language_share, scaled=False),
 )
