@@ -101,6 +101,10 @@ def test_no_carry_and_keep_features(trained: list[Path]) -> None:
 
 def test_the_command(trained: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     folders = [str(folder) for folder in trained]
+    assert main(["lab", "feature-ablation"]) == 2
+    assert capsys.readouterr().err == "tosloc: name training folders, or many projects with --projects\n"
+    assert main(["lab", "feature-ablation", folders[0], "--projects", "p.toml"]) == 2
+    assert "leave out the training folders" in capsys.readouterr().err
     assert main(["lab", "feature-ablation", *folders]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| left out | first loss, MRR, MAP | second loss, MRR, MAP | mean MRR, MAP |"

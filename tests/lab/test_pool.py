@@ -165,6 +165,48 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+def test_what_features_are_worth(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values with every feature, and without one, are those of the others' linear weights."""
+    import tosloc.cli.lab.multi_project as command
+    from tosloc.config import load_config
+    from tosloc.data.projects import read_projects
+    from tosloc.lab.pool import Pool
+    from tosloc.lab.pool_ablation import ablation
+    from tosloc.retrieval.fitting import judge
+    from tosloc.retrieval.stage_one import StageOne
+
+    monkeypatch.setattr(command, "FEW_OF_A_LANGUAGE", 10)
+    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]
+    words = ["lab", "feature-ablation", *places, "--config", str(world / "small.toml"), "--leave-projects-out", "2"]
+    assert main([*words, "--json"]) == 1  # dan+four failed
+    whole, *others = json.loads(capsys.readouterr().out)
+    assert [one["left out"] for one in (whole, *others)] == ["all", "bm25f", "path", "test"]
+    assert whole["languages"].keys() == {"java"}
+    for one in others:
+        assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
+    pool = Pool(world / "work", load_config(world / "small.toml"), world / "s")
+    projects = read_projects(world / "projects.toml").projects
+    measured = ablation(pool, projects, 2, lambda listed: "any")
+    one, *rest = (outcome.value for outcome in measured.outcomes if outcome.state != "failed")
+    assert one.project.alone
+    for left_out, columns in (("all", [0, 1, 2]), ("path", [0, 2])):
+        names = tuple(one.names[column] for column in columns)
+        stage = fit_pool(LINEAR, names, [other.lists().columns(columns) for other in rest])
+        whole_weights = np.zeros(3)
+        whole_weights[columns] = stage.weights
+        expected = judge({"": StageOne(one.names, whole_weights)}, one.tables())[""]
+        assert measured.values[left_out]["one"].mean(axis=0).tolist() == pytest.approx(expected, abs=1e-6)
+    assert main([*words, "--features", "path"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % | java MRR, MAP |"
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| path"]
+    assert main([*words, "--features", "chunk"]) == 2
+    assert "no feature of the tables is called 'chunk'; they are bm25f, path, test" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path) -> None:
     """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
     from tosloc.data.projects import read_projects

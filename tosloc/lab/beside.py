@@ -81,13 +81,14 @@ def by_language(projects: Mapping[str, Comparison], measures: Sequence[Measure] 
     groups: defaultdict[str, list[Move]] = defaultdict(list)
     for one in projects.values():
         for move in one.moves:
-            groups[_language(move.a.judgement.listed)].append(move)
+            groups[language_of_report(move.a.judgement.listed)].append(move)
     first = next(iter(projects.values()))
     ordered = sorted(groups, key=lambda name: (-len(groups[name]), name))
     return {name: compared(first.a, first.b, groups[name], measures) for name in ordered}
 
 
-def _language(listed: Sequence[str]) -> str:
+def language_of_report(listed: Sequence[str]) -> str:
+    """The language of most of the source files that a report lists as fixed; ``NO_LANGUAGE`` where it lists none."""
     counts = Counter(language_of(PurePosixPath(path).suffix) for path in listed)
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -173,7 +173,7 @@ class Pool:
         folder = self.folder / "learned" / key[:24]
         if is_finished(folder, key):
             return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, self.config.stage_one.ranker)
-        stage = fit_pool(self.config, names, [one.lists() for one in projects])
+        stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)
         write_text(folder / WEIGHTS_FILE, json.dumps(weights_record(stage), indent=1) + "\n")
@@ -200,14 +200,18 @@ def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
     return [np.full(size, weight * sum(sizes) / total) for weight, size in zip(each, sizes, strict=True)]
 
 
-def fit_pool(config: Config, names: tuple[str, ...], projects: Sequence[RankingLists]) -> StageOne:
-    """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
-    projects = [lists for lists in projects if len(lists)]
-    if not projects:
+def joined(config: Config, projects: Iterable[RankingLists]) -> RankingLists:
+    """What several projects teach, each counting the same. Raises ToslocError without reports."""
+    some = [lists for lists in projects if len(lists)]
+    if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
-    weights = report_weights([len(lists) for lists in projects], config.pool.least_reports)
-    lists = RankingLists.join([one.counting(each) for one, each in zip(projects, weights, strict=True)])
-    projects.clear()  # for the memory: they are in the joined ones
+    weights = report_weights([len(lists) for lists in some], config.pool.least_reports)
+    return RankingLists.join([one.counting(each) for one, each in zip(some, weights, strict=True)])
+
+
+def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
+    """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
+    lists = joined(config, projects)
     stage, settings = StageOne(names, fit_listwise(lists, l2=config.stage_one.l2)), config.stage_one.ranker
     if not settings.enabled:
         return stage
@@ -252,19 +256,14 @@ def make_pool(
     in the outcomes. Raises ToslocError when fewer than two are left.
     """
     jobs = pool.config.run.jobs
-    outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
-    tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
-    if len(tables) < 2:
-        failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
-        why = f" ({failed[0]})" if failed else ""
-        raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
+    tables, outcomes = of_projects(pool, projects, progress)
     parts = folds_of(tables, folds)
     calls = [joblib.delayed(_fold)(pool, number, tables, left_out) for number, left_out in enumerate(parts)]
     if out is not None:
         calls.append(joblib.delayed(_fold)(pool, len(parts), tables, []))
     answers: dict[str, list[JudgedAnswer]] = {}
     learned: dict[int, StageOne] = {}
-    for number, stage, answered in _each(calls, jobs, "parts left out", progress):
+    for number, stage, answered in one_by_one(calls, jobs, "parts left out", progress):
         learned[number] = stage
         answers |= answered
     fitted = [one for one in tables if one.project.judged != "test" or one.project.part == "test"]
@@ -279,7 +278,7 @@ def make_pool(
         for number, left_out in enumerate(parts)
         for one in left_out
     ]
-    evaluations = dict(_each(calls, jobs, "projects ranked by the others", progress))
+    evaluations = dict(one_by_one(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(pool, fitted, answers)
     if out is not None:
         _write(pool, tables, learned[len(parts)], temperature, out)
@@ -287,7 +286,22 @@ def make_pool(
     return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
 
 
-def _each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
+def of_projects(pool: Pool, projects: Sequence[Project], progress: Progress) -> tuple[list[Tables], list[Outcome]]:
+    """The tables of the projects that have any, and what became of each.
+
+    Raises ToslocError when fewer than two are left.
+    """
+    outcomes = for_each(projects, pool.tables, jobs=pool.config.run.jobs, what="tables of projects", progress=progress)
+    tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
+    if len(tables) < 2:
+        failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
+        why = f" ({failed[0]})" if failed else ""
+        raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
+    return tables, outcomes
+
+
+def one_by_one(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
+    """Results of calls that ``joblib.delayed`` made, as they come, one process a core."""
     workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
     progress(what, 0, len(calls))
     with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
