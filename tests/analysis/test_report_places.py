@@ -99,7 +99,7 @@ def test_links_and_lines_that_are_shown() -> None:
         "         Line 12\n      in\n      5809c29\n\nbut not src/lock.py or the 2.5.1 release."
     )
     places = report_places(text)
-    assert [place.path for place in places.links] == ["src/door.py", "shop/src/key.py"]
+    assert [(place.path, place.line) for place in places.links] == [("src/door.py", 14), ("shop/src/key.py", 12)]
     assert [place.path for place in places.paths] == ["src/lock.py"]
     assert places.traces == ()
 

@@ -127,6 +127,12 @@ def test_frames_count_by_file_and_method_and_by_line_where_there_is_no_method(as
     assert {name for name, score in got.items() if score} == {"Store.open"}
 
 
+def test_linked_lines_and_frames_of_other_projects(ask):
+    shown = 'pkg/store.py\n\n  Line 7\n  in\n 5809c29\n File "/env/site-packages/other/pkg/shapes.py", line 5, in draw'
+    got = ask("s", shown, replace(NOTHING, frame=1.0))
+    assert {name for name, score in got.items() if score} == {"Store.open"}
+
+
 def test_lines_of_a_frame_without_a_name(make_context):
     text = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
     context = make_context(

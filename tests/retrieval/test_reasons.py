@@ -178,3 +178,28 @@ def test_age_size_folder_and_company_never_speak():
         *("example", "vendored", "setup", "namesake"),
         *("files", "known_reports", "known_commits", "report_terms", "language_share"),
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "description", "told"),
+    [
+        (
+            "shop/door.py",
+            'File "run.py", line 1, in main\n  File "/env/site-packages/shop/door.py", line 14, in open',
+            ["stack frame open, line 14 in the report's version"],
+        ),
+        (
+            "shop/door.go",
+            "main.open(0x0)\n\t/go/shop/door.go:14 +0x1b\nmain.main()\n\t/go/run.go:3",
+            ["stack frame, line 14 in the report's version"],
+        ),
+        (
+            "shop/door.py",
+            'File "run.py", line 1, in main\n  File "/env/site-packages/other/door.py", line 14, in open',
+            [],
+        ),
+    ],
+)
+def test_only_frames_of_the_projects_own_files_are_told(make_context, path, description, told):
+    context = make_context({path: {"code": "x"}, "shop/key.py": {"code": "y"}}, "It fails", description)
+    assert [reason.text for reason in why(context, EVERYTHING, 0) if reason.kind == "frame"] == told

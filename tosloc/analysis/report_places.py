@@ -28,7 +28,9 @@ class Place:
     offset: int
     """Where it begins in the text."""
     end: int
-    """Where it ends in the text, exclusive."""
+    """Where it ends, exclusive."""
+    function: str = ""
+    """The function that a frame names, simple; "" if it names none."""
     qualified: bool = False
     """Whether the folders are a package, all of which the file's folders must end with."""
 
@@ -40,7 +42,7 @@ class ReportPlaces:
     traces: tuple[tuple[Place, ...], ...]
     """Frames innermost first. A location that stands alone, as in a compiler's error, is a trace of one frame."""
     links: tuple[Place, ...]
-    """Files in a repository on the web: links to them, and lines of them that GitHub shows."""
+    """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
     paths: tuple[Place, ...]
     """Paths and names of files without a line, but for those that a command runs."""
 
@@ -51,7 +53,8 @@ _LOCATED: Final = re.compile(
 )
 """What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, and IPython's `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
-_SHOWN: Final = re.compile(r"\s{1,40}Lines?\s\d{1,7}(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
+_LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
+_SHOWN: Final = re.compile(r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
 _COMMAND: Final = re.compile(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
 _NEW_TRACE: Final = re.compile(r"most recent call |exception was the direct cause|the above exception|\bgoroutine \d")
 _INNERMOST_LAST: Final = frozenset((".py", ".pyx", ".pyi"))
@@ -64,19 +67,20 @@ def report_places(text: str) -> ReportPlaces:
     >>> [[frame.path for frame in trace] for trace in places.traces], [place.path for place in places.paths]
     ([['a/c.py', 'a/b.py']], ['d.h'])
     """
+    known = traces.frames(text)
     frames = [
-        Place("/".join((*frame.type.split(".")[:-1], frame.file)), frame.line, frame.offset, frame.end, qualified=True)
-        for frame in traces.frames(text)
-        if frame.type and not frame.path
+        Place(f"{frame.type.rpartition('.')[0].replace('.', '/')}/{frame.file}", *_rest(frame), qualified=True)
+        for frame in known
+        if not frame.path and frame.type
     ]
-    taken = [(frame.offset, frame.end) for frame in frames]
     links: list[Place] = []
     paths: list[Place] = []
     number = 0
     for run in _RUN.finditer(text):
-        while number < len(taken) and taken[number][1] <= run.start():
+        while number < len(known) and known[number].end <= run.start():
             number += 1
-        if number < len(taken) and taken[number][0] <= run.start():
+        inside = known[number] if number < len(known) and known[number].offset <= run.start() else None
+        if inside is not None and inside.type and not inside.path:
             continue
         spelled = run.group().rstrip(".").replace("\\", "/")
         end = run.start() + len(spelled)
@@ -84,14 +88,20 @@ def report_places(text: str) -> ReportPlaces:
         path = spelled[link.end() :] if link else spelled
         if path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
             continue
-        if link or _SHOWN.match(text, end):
-            links.append(Place(path, 0, run.start(), end))
+        if (shown := _SHOWN.match(text, end)) or link:
+            shown = shown or _LINKED.match(text, end)
+            links.append(Place(path, int(shown["line"]) if shown else 0, run.start(), end))
         elif located := _LOCATED.match(text, end):
-            frames.append(Place(path, int(located["line"] or 0), run.start(), end))
+            line = int(located["line"] or 0)
+            frames.append(Place(path, line, run.start(), end, "" if inside is None else inside.method))
         elif not _COMMAND.search(text, max(0, run.start() - 40), run.start()):
             paths.append(Place(path, 0, run.start(), end))
     frames.sort(key=lambda frame: frame.offset)
     return ReportPlaces(tuple(_traces(text, frames)), tuple(links), tuple(paths))
+
+
+def _rest(frame: traces.Frame) -> tuple[int, int, int, str]:
+    return frame.line, frame.offset, frame.end, frame.method
 
 
 def _traces(text: str, frames: list[Place]) -> Iterator[tuple[Place, ...]]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tosloc.analysis.report_places import Place
 from tosloc.index.bm25 import TextHits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import AggregatedDocuments, DocumentsView
@@ -137,19 +138,20 @@ class QueryContext:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
 
+    def rows_of_frame(self, frame: Place) -> tuple[int, ...]:
+        """Path rows of the project's own files that a frame can mean."""
+        key = (frame.path, frame.qualified)
+        if key not in self._rows_of_frames:
+            self._rows_of_frames[key] = tuple(self.version.paths.rows_of_place(*key))
+        return self._rows_of_frames[key]
+
+    @cached_property
+    def _rows_of_frames(self) -> dict[tuple[str, bool], tuple[int, ...]]:
+        return {}
+
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Path rows of each file of the project among the frames of a trace, each file once, innermost first."""
-        paths = self.version.paths
-        found: dict[tuple[str, bool], tuple[int, ...]] = {}
-        own = []
-        for trace in self.query.places.traces:
-            rows = []
-            for frame in trace:
-                key = (frame.path, frame.qualified)
-                if key not in found:
-                    found[key] = tuple(paths.rows_of_place(*key))
-                rows.append(found[key])
-            if any(rows):
-                own.append(tuple(dict.fromkeys(filter(None, rows))))
-        return tuple(own)
+        traces = (map(self.rows_of_frame, trace) for trace in self.query.places.traces)
+        own = (tuple(dict.fromkeys(filter(None, rows))) for rows in traces)
+        return tuple(filter(None, own))

@@ -20,7 +20,9 @@ from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
-INSTALLED: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
+INSTALLED: Final = re.compile(
+    r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
+)
 """Folders of installed packages: what follows is a path within one of them."""
 FOREIGN: Final = re.compile(
     r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/|/usr/local/go/src/|/rustc/"
@@ -413,7 +415,7 @@ def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, install
     if qualified:
         return common if whole else 0
     if installed:
-        return common if (whole and (common > 1 or len(own) <= 2)) or (common == len(own) and common > 1) else 0
+        return common if whole and (common > 1 or len(own) < 3) else 0
     if whole or common == len(own):
         return common
     return common - 0.5 if common > 1 else 0

@@ -51,7 +51,7 @@ class FunctionWeights:
     of_class: float = 0.2
     """The report writes the name of its class."""
     frame: float = 0.4
-    """It stands in a stack frame."""
+    """It stands in a stack frame, or the report links to a line of it."""
     size: float = 0.3
     """Its length: ln(1 + terms) / 10."""
     is_class: float = -0.4
@@ -192,19 +192,19 @@ def _over_highest(values: FloatArray) -> FloatArray:
 
 
 def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
-    """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a frame without a name."""
+    """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a link or a nameless frame."""
     paths = version.paths
     starts = np.cumsum([0, *map(len, facts)])
     found = np.zeros(int(starts[-1]))
-    if not query.frames:
-        return found
     place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
-    for frame in query.frames:
-        rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+    named = [(paths.rows_of_class(frame.type), frame.method, frame.line) for frame in query.frames if frame.type]
+    for trace in (*query.places.traces, query.places.links):
+        named += [(paths.rows_of_place(one.path, one.qualified), one.function, one.line) for one in trace]
+    for rows, method, line in named:
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]
             for number, name in enumerate(one.names):
-                if one.kinds[number] != CLASS and _is_frame_of(frame.method, frame.line, name, one, number):
+                if one.kinds[number] != CLASS and _is_frame_of(method, line, name, one, number):
                     found[starts[place] + number] = 1.0
     return found
 

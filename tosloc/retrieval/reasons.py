@@ -118,15 +118,16 @@ class ReasonsOf:
 
     def frame(self, file: int) -> Reason | None:
         """The first stack frame in the file; its line is that of the report's version."""
-        row = self._path(file)
+        row, query = self._path(file), self.context.query
         for name, _, rows in self.context.frame_files:
-            if row in rows:
-                frame = next(frame for frame in self.context.query.frames if frame_name(frame) == name)
-                place = ".".join(filter(None, (frame.type.rpartition(".")[2], frame.method)))
-                line = f", line {frame.line} in the report's version" if frame.line else ""
-                lines = (frame.line, frame.line) if frame.line else None
-                said = f"stack frame{f' {place}' if place else ''}{line}{_one_of(len(rows))}"
-                return Reason("frame", said, lines=lines)
+            frame = next(frame for frame in query.frames if frame_name(frame) == name)
+            if row in rows and frame.type:
+                return _frame(".".join(filter(None, (frame.type.rpartition(".")[2], frame.method))), frame.line, rows)
+        for trace in query.places.traces:
+            for place in trace:
+                rows = self.context.rows_of_frame(place)
+                if row in rows and (len(trace) > 1 or place.function):
+                    return _frame(place.function, place.line, rows)
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -323,6 +324,12 @@ def _tail(spelled: str, path: str) -> str:
     theirs = reversed(PurePosixPath(spelled.replace("\\", "/")).parts)
     pairs = zip(reversed(PurePosixPath(path).parts), theirs, strict=False)
     return "/".join(reversed([own for own, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
+
+
+def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
+    where = f", line {line} in the report's version" if line else ""
+    said = f"stack frame{f' {function}' if function else ''}{where}{_one_of(len(rows))}"
+    return Reason("frame", said, lines=(line, line) if line else None)
 
 
 def _one_of(files: int) -> str:
