@@ -40,6 +40,8 @@ DIGESTS_FILE: Final = "digests.json"
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST_RECORD: Final = 1 << 28
 _RANKER_FILE: Final = "ranker.txt"
+LEARNED_ON: Final = "learned on"
+"""Key of shipped weights under which stands what taught them."""
 REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 OLD_ENCODER: Final = "second"
@@ -208,6 +210,14 @@ def shipped() -> tuple[StageOne, float | None]:
         check_digests(folder)
         record = read_record(folder / WEIGHTS_FILE)
         return read_stage_one(record, folder, None), read_temperature(record, folder)
+
+
+def shipped_projects() -> frozenset[str]:
+    """Names of the projects that taught the shipped weights, as their list called them; none where they do not say."""
+    with resources.as_file(resources.files("tosloc") / "defaults") as folder:
+        learned_on = read_record(folder / WEIGHTS_FILE).get(LEARNED_ON)
+    projects = learned_on.get("projects") if isinstance(learned_on, dict) else None
+    return frozenset(projects) if isinstance(projects, dict) else frozenset()
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

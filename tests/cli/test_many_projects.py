@@ -192,6 +192,17 @@ def test_rank_many_again_and_again(world: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.slow
+def test_projects_that_taught_the_weights_are_named(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tosloc.checkpoint.shipped_projects", lambda: frozenset({"two", "elsewhere"}))
+    places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "ranked"]
+    err = said(capsys, "rank", *places, "--config", world / "small.toml", code=1)[1]
+    assert err.startswith("tosloc: 1 project taught the shipped weights, so these numbers flatter them")
+    assert err.splitlines()[0].endswith(": two")
+
+
+@pytest.mark.slow
 def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = world / "one-process", world / "two-processes"
     jobs = world / "jobs.toml"

@@ -11,7 +11,7 @@ import pytest
 
 from tests import toy
 from tosloc.calibration import fit_temperature
-from tosloc.checkpoint import check_digests, read_record, read_stage_one
+from tosloc.checkpoint import check_digests, read_record, read_stage_one, shipped_projects
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.data.projects import Project
@@ -115,7 +115,7 @@ def pool(world: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     out = world / "out"
     assert main(pool(world, "--out", str(out), "--json")) == 1  # dan+four failed
     printed = capsys.readouterr()
@@ -137,10 +137,13 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "bob+two": {"reports": 12, "part": "all"},
         "cid+three": {"reports": 12, "part": "all"},
     }
+    monkeypatch.setattr("tosloc.checkpoint.resources.files", lambda package: world)
+    out.rename(world / "defaults")
+    assert shipped_projects() == {"one", "bob+two", "cid+three"}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert record["mix"] == 8.0
     assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(record, out, None).ranker is not None
+    assert read_stage_one(record, world / "defaults", None).ranker is not None
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "bob+two", "cid+three")}
     for name, run in runs.items():

@@ -194,7 +194,15 @@ def rank(
         )
         jobs = -1 if settings is None else settings.run.jobs
         with experiment.results_folder(out):
-            _of_many(projects, repos, work, jobs, f"now run: tosloc evaluate {out}", progress)
+            _of_many(
+                projects,
+                repos,
+                work,
+                jobs,
+                f"now run: tosloc evaluate {out}",
+                progress,
+                _note_teachers if checkpoint is None else None,
+            )
         return
     repo, reports = not_without(repo, reports, repos=repos, stores=stores)
     parts = (Split.validation, Split.test) if split is None else (split,)
@@ -297,7 +305,7 @@ def _of_many(
     jobs: int,
     then: str,
     progress: bool | None,
-    show: Callable[[list[Outcome]], None] = lambda outcomes: None,
+    show: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> None:
     """Do the work for each project of a list, and say what became of it. Exits with 1 if one failed."""
     from tosloc.cli.many import show_outcomes
@@ -308,8 +316,21 @@ def _of_many(
     found = read_projects(projects, repos)
     with shown(progress) as callback:
         outcomes = for_each(found.projects, work, jobs=jobs, progress=callback)
-    show(outcomes)
+    if show is not None:
+        show(outcomes)
     show_outcomes(found, outcomes, then)
+
+
+def _note_teachers(outcomes: Sequence[Outcome]) -> None:
+    """Say which of the projects taught the shipped weights: on these they are better than on others."""
+    from tosloc.checkpoint import shipped_projects
+    from tosloc.cli.many import named
+    from tosloc.cli.printing import print_notes
+
+    taught = sorted({outcome.project for outcome in outcomes} & shipped_projects())
+    if taught:
+        says = "taught the shipped weights, so these numbers flatter them (tosloc lab pool leaves projects out)"
+        print_notes([named(taught, says, says)])
 
 
 def _print_data(outcomes: Sequence[Outcome], as_json: bool) -> None:

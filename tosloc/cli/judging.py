@@ -185,12 +185,11 @@ def _evaluation(path: Path, split: str, no_tests: bool) -> Evaluation:
 
 
 def _note_lacking(many: ProjectRuns) -> None:
+    from tosloc.cli.many import named
     from tosloc.cli.printing import print_notes
 
     if many.lacking:
-        shown = ", ".join(many.lacking[:10]) + (" ..." if len(many.lacking) > 10 else "")
-        one = len(many.lacking) == 1
-        print_notes([f"{len(many.lacking)} {'project has' if one else 'projects have'} no finished run: {shown}"])
+        print_notes([named(many.lacking, "has no finished run", "have no finished run")])
 
 
 def _evaluate_functions(

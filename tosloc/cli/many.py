@@ -39,6 +39,16 @@ def not_without(repo: Path | None, reports: Path | None, **many: Path | None) ->
     return repo, reports
 
 
+def named(projects: Sequence[str], one: str, many: str) -> str:
+    """How many projects, what is said of one or of many, and the first by name.
+
+    >>> named(["a"], "has none", "have none"), named(["a", "b"], "has none", "have none")
+    ('1 project has none: a', '2 projects have none: a, b')
+    """
+    shown = ", ".join(projects[:_NAMED]) + (" ..." if len(projects) > _NAMED else "")
+    return f"1 project {one}: {shown}" if len(projects) == 1 else f"{len(projects)} projects {many}: {shown}"
+
+
 def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome], then: str = "") -> None:
     """Say which projects were made, kept, left out and failed. Exits with 1 if one failed."""
     counts = Counter(outcome.state for outcome in outcomes)
@@ -47,12 +57,8 @@ def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome], then: str = "
         said += f", {counts['kept']} {'was' if counts['kept'] == 1 else 'were'} finished before"
     notes = [said]
     if found.missing:
-        named = ", ".join(found.missing[:_NAMED]) + (" ..." if len(found.missing) > _NAMED else "")
-        one = len(found.missing) == 1
-        said = (
-            "1 project has no repository and is" if one else f"{len(found.missing)} projects have no repository and are"
-        )
-        notes.append(f"{said} left out: {named}")
+        why = "no repository and"
+        notes.append(named(found.missing, f"has {why} is left out", f"have {why} are left out"))
     notes += [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
     if then and counts["failed"] < len(outcomes):
         notes.append(then)

@@ -20,6 +20,7 @@ from tosloc.analysis.analyser import analyser
 from tosloc.arrays import checked, load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import (
+    LEARNED_ON,
     WEIGHTS_FILE,
     read_record,
     read_stage_one,
@@ -377,6 +378,6 @@ def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: f
         "settings": _settings(pool.config),
     }
     write_stage_one(out, stage)
-    record = weights_record(stage, temperature=temperature) | {"learned on": provenance}
+    record = weights_record(stage, temperature=temperature) | {LEARNED_ON: provenance}
     write_text(out / WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
     write_digests(out)
