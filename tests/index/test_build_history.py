@@ -89,7 +89,7 @@ def test_what_this_version_of_history_documents_is(repository):
     repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
     with Repository(repository.path) as opened:
         made = build_history(read_history(opened, "main", JAVA), None, opened.path_names, 30)
-    assert HISTORY_VERSION == 1
+    assert HISTORY_VERSION == 2
     assert words(made.commits, 0) == {"import": 1, "initi": 1}
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
     assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)

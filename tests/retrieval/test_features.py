@@ -424,3 +424,24 @@ def test_what_needs_a_history_says_nothing_without_one(make_context):
             assert not without[name].any(), name
         elif feature not in features.RELATED and not name.endswith("_frame"):  # rare among the frames of reports
             assert without[name].tolist() == with_history[name].tolist(), name
+
+
+def test_changes_that_a_report_mentions_by_number_or_name(make_context):
+    files = ["src/Leaf.java", "src/Tree.java", "src/View.java"]
+    commits = [
+        (9, "tree", ["src/Tree.java"], ["#8265"]),
+        (8, "leaf", ["src/Leaf.java", "src/View.java"], ["#12"]),
+        (7, "view", ["src/View.java"]),
+    ]
+
+    def referenced(said):
+        return features.referenced(make_context(files, "Grows", said, commits)).round(3).tolist()
+
+    assert referenced("follow-up to #8265") == [0, 1, 0]
+    assert referenced("see https://example.org/a/b/pull/12") == [0.707, 0, 0.707]
+    assert referenced("nothing, only 8265 trees") == [0, 0, 0]
+
+
+def test_commits_are_known_by_the_beginning_of_their_names(make_context):
+    context = make_context(["a.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
+    assert context.query.commit_names == ("0abc1234", "0abc12345")

@@ -109,6 +109,19 @@ def bug_ids(message: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_PULL = re.compile(r"(?i)(?:/pull/|(?<!\w)(?:#|gh-|pr[ ]|pull[ ]request[ ]))(?P<number>\d{1,7})\b")
+
+
+def references(text: str) -> tuple[str, ...]:
+    """Numbers of the bugs, issues and pull requests that a text mentions, each once, those of ``bug_ids`` first.
+
+    >>> references("Follow-up to #7964, see https://example.org/a/b/pull/82 and bug 12345")
+    ('7964', '12345', '82')
+    """
+    pulls = (match["number"] for match in _PULL.finditer(text))
+    return tuple(dict.fromkeys((*bug_ids(text), *pulls)))
+
+
 def issue_named(subject: str) -> str | None:
     """The first bug or issue that a commit's first line names: with the # or the project that is written there.
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tosloc.analysis import text, traces
-from tosloc.data.fixes import fix_commits
+from tosloc.data.fixes import fix_commits, references
 from tosloc.data.history import History
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
 from tosloc.records import BugReport, Case, Names
 
-HISTORY_VERSION = 1
+HISTORY_VERSION = 2
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
 and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
 TRAILER = re.compile(
@@ -51,6 +51,7 @@ def commit_documents(history: History, max_files: int, among: Iterable[int] | No
             history.ids[number],
             Counter(text.terms(without_trailers(history.messages[number]))),
             tuple(history.touched[starts[number] : starts[number + 1]].tolist()),
+            tuple(f"#{name}" for name in references(without_trailers(history.messages[number]))),
         )
         for number in (range(len(history)) if among is None else among)
         if 0 < sizes[number] <= max_files

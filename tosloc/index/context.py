@@ -124,6 +124,20 @@ class QueryContext:
         return index.aggregated(view, index.incidence(view.documents, self.all_paths))
 
     @cached_property
+    def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
+        """The known commits and fixed reports that the report mentions by number or by name, in order."""
+        commits, reports = self.history.commits, self.history.reports
+        numbers = {f"#{name}" for name in self.query.references}
+        named = {d for name in sorted(numbers) for d in commits.documents.naming.get(name, ())} if numbers else set()
+        if names := self.query.commit_names:
+            named |= {d for d, commit in enumerate(commits.documents.commit_ids) if commit.startswith(names)}
+        fixed = {d for d, name in enumerate(reports.documents.ids) if f"#{name}" in numbers} if numbers else set()
+        return tuple(
+            (view, np.array([d for d in sorted(found) if view.known[d]], dtype=np.int64))
+            for view, found in ((commits, named), (reports, fixed))
+        )
+
+    @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
         paths = self.version.paths

@@ -80,7 +80,7 @@ class Document:
     terms: Counter[str]
     paths: tuple[int, ...]
     classes: tuple[str, ...] = ()
-    """Classes of its stack frames, for reports."""
+    """What it names: of a report the classes of its stack frames, of a commit "#" and the bugs that it mentions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,15 @@ class Documents:
     def term_ids(self) -> Mapping[str, int]:
         """Term -> number."""
         return {term: number for number, term in enumerate(self.vocabulary)}
+
+    @cached_property
+    def naming(self) -> Mapping[str, list[int]]:
+        """Of each name among ``classes`` the documents that hold it, in order."""
+        found: dict[str, list[int]] = {}
+        for number, names in enumerate(self.classes):
+            for name in names:
+                found.setdefault(name, []).append(number)
+        return found
 
     @cached_property
     def postings(self) -> Postings:

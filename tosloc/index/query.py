@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import cached_property
 
 from tosloc.analysis import text, traces
 from tosloc.analysis.report_places import ReportPlaces, report_places
+from tosloc.data.fixes import references
 from tosloc.records import BugReport
 
 SUMMARY_WEIGHT = 3.0
@@ -18,6 +20,9 @@ LEAD_WORDS = 40
 """Words of the description that count as its beginning."""
 FIELDED_SUMMARY_WEIGHT = 5.0
 """The same for the fielded BM25F feature."""
+
+
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 
 def frame_name(frame: traces.Frame) -> str:
@@ -106,6 +111,19 @@ class Query:
     def mentions(self) -> tuple[str, ...]:
         """Words outside stack frames, as written, each once in order of first appearance."""
         return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.prose))))
+
+    @cached_property
+    def references(self) -> tuple[str, ...]:
+        """Numbers of other bugs, issues and pull requests that the report mentions, in order."""
+        return references(f"{self.report.summary}\n{self.report.description}")
+
+    @cached_property
+    def commit_names(self) -> tuple[str, ...]:
+        """Names of commits that the report mentions, whole or their beginning: 7 to 40 hexadecimal digits."""
+        said = f"{self.report.summary}\n{self.report.description}"
+        return tuple(
+            dict.fromkeys(name for name in _COMMIT.findall(said) if not name.isdecimal() and not name.isalpha())
+        )
 
     @cached_property
     def qualified_names(self) -> tuple[str, ...]:

@@ -215,6 +215,14 @@ def near_reports(context: QueryContext) -> FloatArray:
     return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 
+def referenced(context: QueryContext) -> FloatArray:
+    """Sum of 1/sqrt(k) over the known commits and fixed reports that the report mentions by number or name."""
+    total = np.zeros(context.all_paths)
+    for view, chosen in context.referenced_changes:
+        total += view.spread(chosen, 1.0 / np.sqrt(view.documents.sizes[chosen]), context.all_paths)
+    return context.to_files(total)
+
+
 def near_package(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
     view, nearest = context.history.commits, context.near_commits
@@ -369,6 +377,7 @@ RELATED: tuple[Feature, ...] = (
 )
 GITHUB: tuple[Feature, ...] = (
     Feature("types", types, "words"),
+    Feature("referenced", referenced, "past", history=True),
     Feature("own_frame", place_features.own_frame, "frame", scaled=False),
     Feature("linked", place_features.linked, "name", scaled=False),
     Feature("written_path", place_features.written_path, "name", scaled=False),
