@@ -25,9 +25,9 @@ _VENDORED: Final = re.compile(
     r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern|node_modules"
     r"|bower_components)/"
 )
-_SETUP: Final = re.compile(
-    r"(?:^|/)(?:(?:setup|conf|conftest|_{0,2}version_{0,2}|versioneer|noxfile|tasks|hubconf)\.py"
-    r"|(?:gulpfile|Gruntfile|AssemblyInfo|[\w.]{1,100}\.config|karma\.conf)\.\w{1,5})$"
+_SETUP: Final = frozenset(
+    """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py tasks.py hubconf.py
+    gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js AssemblyInfo.cs""".split()
 )
 
 
@@ -75,22 +75,27 @@ def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
 
 def example(context: QueryContext) -> FloatArray:
     """1 for a file among examples, documentation or benchmarks."""
-    return _of_kind(context, _EXAMPLE)
+    return _in_folders(context, _EXAMPLE)
 
 
 def vendored(context: QueryContext) -> FloatArray:
     """1 for a file that was taken over from another project, by its folder."""
-    return _of_kind(context, _VENDORED)
+    return _in_folders(context, _VENDORED)
 
 
 def setup(context: QueryContext) -> FloatArray:
-    """1 for a file that builds, installs or configures: ``setup.py``, ``conftest.py``, ``webpack.config.js``."""
-    return _of_kind(context, _SETUP)
+    """1 for a file that installs, builds or configures: ``setup.py``, ``conftest.py``, ``webpack.config.js``."""
+    names = (path.rpartition("/")[2] for path in context.version.text.snapshot.paths)
+    return np.fromiter((name in _SETUP or ".config." in name for name in names), dtype=np.float64, count=context.files)
 
 
-def _of_kind(context: QueryContext, pattern: re.Pattern[str]) -> FloatArray:
-    paths = context.version.text.snapshot.paths
-    return np.fromiter((pattern.search(path) is not None for path in paths), dtype=np.float64, count=len(paths))
+def _in_folders(context: QueryContext, pattern: re.Pattern[str]) -> FloatArray:
+    """(F,) 1 for the files of folders whose path, with a slash at its end, holds the pattern."""
+    paths = context.version.paths
+    _, first, places = np.unique(paths.table.directory[paths.path_ids], return_index=True, return_inverse=True)
+    folders = (paths.table.paths[row].rpartition("/")[0] + "/" for row in paths.path_ids[first].tolist())
+    found = np.array([pattern.search(folder) is not None for folder in folders], dtype=np.float64)
+    return found[places]
 
 
 # Related files
