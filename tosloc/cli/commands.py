@@ -96,11 +96,11 @@ def train(
     from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.config import Config, StageTwoSettings, load_config
-    from tosloc.experiment import results_folder
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
     if projects is not None:
+        from tosloc.experiment import results_folder
         from tosloc.many_projects import train_project
 
         not_with_projects(repo=repo, reports=reports, store=store, stage_one=stage_one)
