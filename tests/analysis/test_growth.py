@@ -97,7 +97,18 @@ def message_reader(text: str) -> None:
 def report_reader(text: str) -> None:
     report = BugReport("1", text, text, NOW)
     query = Query(report)
-    for name in ("weights", "qualified_names", "lead_weights", "plain_weights", "compounds", "mentions", "places"):
+    for name in (
+        "weights",
+        "qualified_names",
+        "lead_weights",
+        "plain_weights",
+        "compounds",
+        "mentions",
+        "parts",
+        "names",
+        "messages",
+        "places",
+    ):
         getattr(query, name)
     traces.frames(f"at a.b(C.java:1) {text}")
     report_attributes.attributes_of(report, ["a/C.java"])
@@ -138,6 +149,10 @@ AT_THE_BEGINNING = {
     "tosloc.data.test_files._OTHER",
     "tosloc.data.test_files._NAMES",
     "tosloc.data.test_files._FOLDERS",
+    *(
+        f"tosloc.analysis.report_text.{name}"
+        for name in "_TAG _HEADING _BOX _ASKED _SETUP _RELEASE _LOG _SETTING _CODE _DASHES _PREFIX _PLAIN".split()
+    ),
     "tosloc.reranking.encoder.texts._COMMENT",
 }
 """Patterns that are asked at one place only, never searched for."""

@@ -48,6 +48,11 @@ def type_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float3
     return _saturate(counts[:, TYPE].astype(np.float32), view, rows, TYPE, 1.2, 0.4)
 
 
+def string_field(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+    """BM25 of string literals, k1 1.2, b .4."""
+    return _saturate(counts[:, STRING].astype(np.float32), view, rows, STRING, 1.2, 0.4)
+
+
 def whole(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25 of all text, k1 1.2, b .3."""
     total = counts[:, CODE].astype(np.float32)

@@ -6,6 +6,7 @@ Letters in shapes: D documents, V terms, E (document, file) pairs, N paths.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from tosloc.index.postings import (
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
+FEW: Final = 10
+"""So many more documents, which hold no term, are thought of where it is asked how rare a term is: few tell little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,6 +372,12 @@ class DocumentsView:
         """Numbers of the query terms that occur in any document, known or not, and their weights times IDF."""
         terms, weight = known_terms(self.documents.term_ids, weights)
         return terms, weight * self.idf[terms]
+
+    def rarity(self, term: str) -> float:
+        """ln((n + 10) / (df + 1)) / ln(n + 10): 1 for a term of no known document, towards 0 for one of all of many."""
+        number = self.documents.term_ids.get(term)
+        frequency = 0 if number is None else int(self.frequency[number])
+        return math.log((self.number + FEW) / (frequency + 1)) / math.log(self.number + FEW)
 
     @cached_property
     def norms(self) -> FloatArray:

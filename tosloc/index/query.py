@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tosloc.analysis import text, traces
+from tosloc.analysis import report_text, text, traces
 from tosloc.analysis.report_places import ReportPlaces, report_places
 from tosloc.data.fixes import references
 from tosloc.records import BugReport
@@ -55,6 +55,39 @@ class Query:
     def prose(self) -> str:
         """The description without its stack frames."""
         return traces.without_frames(self.report.description) if self.frames else self.report.description
+
+    @cached_property
+    def parts(self) -> report_text.ReportText:
+        """The description without stack frames and addresses, by what its lines are."""
+        return report_text.parts(report_text.without_addresses(self.prose))
+
+    @cached_property
+    def title(self) -> str:
+        """The summary without what only says that it is a bug."""
+        return report_text.bare_title(self.report.summary)
+
+    def weights_of(self, said: str, summary_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
+        """Term -> 1 + ln(tf in ``said`` + ``summary_weight`` x tf in the title), terms in order."""
+        counts: dict[str, float] = {term: float(count) for term, count in self._counts(text.terms(said)).items()}
+        if summary_weight:
+            for term, count in self._counts(text.terms(self.title)).items():
+                counts[term] = counts.get(term, 0.0) + summary_weight * count
+        return {term: log_weight(count) for term, count in sorted(counts.items())}
+
+    @cached_property
+    def names(self) -> list[tuple[report_text.Name, float]]:
+        """Names that the report writes as code, each once, with a weight by where it stands."""
+        found: dict[tuple[str, str], tuple[report_text.Name, float]] = {}
+        parts = self.parts
+        for weight, said, code in ((3.0, self.title, False), (1.0, parts.prose, False), (0.5, parts.code, True)):
+            for name in report_text.names(said, code):
+                found.setdefault((name.key, name.owner), (name, weight))
+        return list(found.values())
+
+    @cached_property
+    def messages(self) -> list[tuple[str, ...]]:
+        """Terms of the messages that the report quotes."""
+        return report_text.messages(f"{self.title}\n{self.prose}")
 
     @cached_property
     def summary_counts(self) -> Counter[str]:

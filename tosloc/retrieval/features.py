@@ -18,7 +18,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
-from tosloc.retrieval import context_features, place_features
+from tosloc.retrieval import context_features, place_features, text_features
 from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
@@ -384,6 +384,14 @@ GITHUB: tuple[Feature, ...] = (
     Feature("example", place_features.example, scaled=False),
     Feature("vendored", place_features.vendored, scaled=False),
     Feature("setup", place_features.setup, scaled=False),
+    Feature("rare_bm25f", text_features.rare_bm25f, "words"),
+    Feature("rare_chunk", text_features.rare_chunk, "words"),
+    Feature("summary_strings", text_features.summary_strings, "words"),
+    Feature("prose_bm25f", text_features.prose_bm25f, "words"),
+    Feature("code_blocks", text_features.code_blocks, "words"),
+    Feature("defined_names", text_features.defined_names, "name", scaled=False),
+    Feature("used_names", text_features.used_names, "words", scaled=False),
+    Feature("message_strings", text_features.message_strings, "words"),
 )
 """For what reports on GitHub hold; not yet among those that stage one uses by itself."""
 GITHUB_RELATED: tuple[Feature, ...] = (Feature("namesake", place_features.namesake),)

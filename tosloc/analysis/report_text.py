@@ -1,0 +1,343 @@
+"""What the text of a report is made of: prose, code, logs, settings, and what a form put there.
+
+Reports come as Markdown, and as text that was Markdown once: without fences, marks of headings and back-ticks. So lines
+are told by their shape, too. A line that could be two things is prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tosloc.analysis import text
+
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE: Final = re.compile(r"```+|^~~~+", re.MULTILINE)
+_TAG: Final = re.compile(r"[ \t]{0,9}([\w+#.\-]{0,30})[ \t]{0,9}\n")
+"""After a fence that opens: the language of the block."""
+_ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>)\"'`]+")
+_FILE_ADDRESS: Final = re.compile(r"/(?:blob|tree|raw|blame)/")
+
+_FORM_WORDS: Final = frozenset(
+    """
+    a about actual additional affected after all also am and any are as attached been before behavior behaviour
+    below brief briefly bug bugs can changes check checklist checks clear code command complete concise
+    configuration context contribution current debug describe description desired detail detailed details do
+    does environment error exact example expect expected explain explanation facing feature files find following
+    for form full general happen happened happening happens hardware has have here how i if impact in include
+    info information installation installed is issue issues it kind link list log logs me message method minimal
+    minimum motivation my name need not notes occurred occurs of old on operating or os other our output outputs
+    package packages platform please possible potential pre prerequisites problem proposed provide python
+    question reason regression relevant repeat report reported reproduce reproduces reproducible reproducing
+    reproduction requested requirements result results run sample screenshot screenshots script search searched
+    section see setup severity short should similar snippet software solution source specs stack steps
+    submitting suggested suggestion summary system tasks template test that the these this title to to-do todo
+    trace traceback type use used using version versions want was were what when where which will willing with
+    work workaround would you your
+    """.split()
+)
+"""Words that headings of forms are made of."""
+_HEADING: Final = re.compile(
+    r"\W{0,6}(?:\#{1,6}\s*)?[*_]{0,3}(?P<words>[A-Za-z][A-Za-z ,/()'&\-]{0,70}?)\s*[*_]{0,3}\s*[:?.]?\s*[*_]{0,3}:?\s*"
+)
+_BOX: Final = re.compile(r"\s*[-*+]\s+\[[\sxX]?\]\s")
+_ASKED: Final = re.compile(
+    r"""(?ix) \W* (?:
+      a\ clear\ and\ concise | steps\ to\ reproduce\s | if\ applicable,?\ add | add\ any\ other\ context
+    | (?:go\ to|click\ on|scroll\ down\ to)\ ['"]?\.\. | see\ error\W*$
+    | please\ (?:describe|explain|include|provide|paste|fill|tell|enter|replace|check|make\ sure|read|ensure|search)\b
+    | (?:i|we)\ (?:have|'ve)\ (?:searched|checked|read|verified)\b | have\ (?:you|i)\ (?:written|read|searched)\b
+    | make\ sure\ (?:to|you|that)\b | thank(?:s|\ you)\ for | want\ to\ contribute\ to | is\ your\ feature\ request
+    )"""
+)
+"""How lines begin that a form says."""
+_SETUP: Final = re.compile(
+    r"""(?ix) \s{0,9} [-*+\u2022]? \s{0,9} [*_`]{0,3} (?:[\w.+\-/]{1,30}\ ){0,5}?
+      (?: versions?(?:\ \([^)\n]{0,60}\))? | browser | device | machine | gpus? | cpu | ram | memory | architecture
+        | hardware | environment | kernel | distro | distribution | docker | ubuntu | windows | macos | linux
+        | python | pip | conda | numpy | torch | pytorch | java | jdk | scala | spark | npm | node(?:\.?js)?
+        | (?:os|operating\ system|platform|gpu\ model|cuda|cudnn|tensorflow|compiler|bazel|gcc|mobile\ device
+            |installed\ from|are\ you\ willing|have\ i\ written)[^:\n]{0,100}
+      ) [*_`]{0,3} \ {0,3} [:=?]"""
+)
+"""How lines begin of what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
+_RELEASE: Final = re.compile(
+    r"""(?x) \s{0,9} [-*]? \s{0,9} [A-Za-z][\w.\-]{0,40} (?: \ ?(?:==?|>=|@)\ ? | [ \t]{1,60} | :\ ?v? )
+      v?\d+(?:\.\d+){1,4}[\w.+\-]{0,40} (?:[ \t]{1,60}[\w./\-]{1,40}){0,3} \s*"""
+)
+"""numpy==1.18.5, numpy 1.18.5 pypi_0 pypi: a package with its release."""
+_LOG: Final = re.compile(
+    r"""(?x) \s* (?:
+      [\[(<]?\d{4}[-/.]\d{2}[-/.]\d{2}[T\ ]\d{1,2}:\d{2} | \d{2}/\d{2}/\d{2}\ \d{2}:\d{2}:\d{2}
+    | [\[(]?\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,6})?[\])]?\s | [A-Z][a-z]{2}\ {1,2}\d{1,2}\ \d{2}:\d{2}:\d{2}
+    | [IWEF]\d{4}\ \d{2}:\d{2}:\d{2} | \[\s?\d{1,8}(?:\.\d{1,9})?\]\s | (?:time|ts|level)="?[\w:\-+.]+"?\s
+    | [\[(]?(?:DEBUG|INFO|WARN|WARNING|TRACE|NOTICE|VERBOSE|info|debug|warn)[\])]?\s?[:|\-\[\]]
+    | \[\s?\d{1,3}%\] | \d{1,3}%\| | (?:Epoch|Iteration)\s\d | Step\s\d+/\d+
+    | (?:Collecting|Downloading|Requirement\ already|Installing\ collected|Processing|Building\ wheel|Using\ cached
+        |Successfully)\s
+    )"""
+)
+_SETTING: Final = re.compile(
+    r"""(?x) \s* (?:-\s)? (?: "[^"\n]{1,80}"\s*: | '[^'\n]{1,80}'\s*: | [\w.\-]{1,60}\s*[:=](?![:=]) ) \s*
+      (?P<value>[^\n]*)"""
+)
+_CODE: Final = re.compile(
+    r"""(?x) \s* (?:
+      (?:>>>|\.\.\.|In\ \[\d{0,4}\]:|\$)\s
+    | import\ [\w.{*] | from\ [\w.]+\ import\b | export\s | def\ \w+\( | class\ \w+[(:{\ ] | @\w+ | elif\s | else:
+    | try: | except\b | finally: | return\b | raise\s | assert\s | yield\s
+    | (?:for|while|if|with)\b[^\n]{0,200}[:{]\s*$
+    | (?:public|private|protected|static|const|let|var|val|func|fn|function|async|await|void|int|float|double|auto
+        |template|namespace|using|package|struct|enum|interface|type)\s+[\w<&*\[(:]
+    | \#\s*(?:include|define|ifdef|ifndef|endif|if|pragma)\b | // | /\*
+    | [\w.\[\]"',\ *]{1,100}\s[-+*/|&]?=\s?\S
+    | [\w.:>\-]{1,100}\([^\n]{0,300}\)?[;,:]?\s*$
+    | [)\]}]+[;,)]?\s*$ | \w+=[^\s=]\S*[,)]\s*$
+    | [^\n]{0,300}[;{]\s*$
+    )"""
+)
+_QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
+_DASHES: Final = re.compile(r"[\W_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportText:
+    """The text of a description by what it is; each part has the lines of its kind, in order."""
+
+    prose: str
+    """What the reporter says."""
+    code: str
+    """Code, commands, and what they print."""
+    log: str
+    """Lines of logs."""
+    settings: str
+    """Configuration: blocks of keys with values."""
+    form: str
+    """What a form asks for or puts there: headings, comments, boxes, and the versions of what is installed."""
+
+
+def parts(description: str) -> ReportText:
+    """The parts of a description.
+
+    >>> found = parts("## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n2020-01-02 10:11 INFO up")
+    >>> found.prose, found.code, found.log, found.form
+    ('It hangs.', 'run(3)', '2020-01-02 10:11 INFO up', 'Describe the bug\\n- OS: Linux')
+    """
+    found: dict[str, list[str]] = {"prose": [], "code": [], "log": [], "settings": [], "form": []}
+    found["form"] += _COMMENT.findall(description)
+    for place, block in enumerate(_FENCE.split(_COMMENT.sub("\n", description))):
+        for kind, line in _in_block(block) if place % 2 else _outside(block):
+            found[kind].append(line)
+    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
+
+
+def _in_block(block: str) -> Iterator[tuple[str, str]]:
+    """Kind and line of what stands between two fences."""
+    tag = _TAG.match(block)
+    lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
+    kind = "code"
+    if sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines):
+        kind = "log"
+    elif (tag and tag[1].lower() in {"json", "yaml", "yml", "toml", "ini", "xml", "jsonnet"}) or _are_settings(lines):
+        kind = "settings"
+    for line in lines:
+        if _RELEASE.fullmatch(line) or _is_setup(line):
+            yield "form", line
+        elif kind == "code" and _LOG.match(line):
+            yield "log", line
+        elif not _DASHES.fullmatch(line):
+            yield kind, line
+
+
+def _are_settings(lines: list[str]) -> bool:
+    """Whether most lines are keys with values."""
+    held = 0
+    for line in lines:
+        setting = _SETTING.match(line)
+        held += setting is not None and not setting["value"].rstrip().endswith((";", "(", ")"))
+    return len(lines) > 2 and held * 3 > len(lines) * 2
+
+
+def _outside(block: str) -> Iterator[tuple[str, str]]:
+    """Kind and line of what stands outside fences."""
+    inside = False  # code, so that what could be code is
+    for line in _QUOTED.sub("", block).splitlines():
+        bare = line.strip()
+        if not bare or (_DASHES.fullmatch(bare) and not inside):
+            continue
+        if _is_form(bare):
+            yield "form", bare.strip("#*_ ")
+            inside = False
+        elif _LOG.match(line):
+            yield "log", line
+        elif _is_code(line, inside):
+            yield "code", line
+            inside = True
+        else:
+            yield "prose", line
+            inside = False
+
+
+def _is_code(line: str, inside: bool) -> bool:
+    indented = line.startswith(("    ", "\t"))
+    if not _CODE.match(line):
+        return inside and indented
+    # a sentence may begin like code
+    return not _sentence(line) or (inside and indented)
+
+
+def _sentence(line: str) -> bool:
+    """Whether a line reads as a sentence: many plain words, few marks."""
+    words = line.split()
+    plain = sum(word.strip(".,;:!?()'\"").isalpha() for word in words)
+    return len(words) > 4 and plain * 4 > len(words) * 3
+
+
+def _is_form(line: str) -> bool:
+    return (
+        _BOX.match(line) is not None
+        or _is_setup(line)
+        or _RELEASE.fullmatch(line) is not None
+        or _ASKED.match(line) is not None
+        or is_form_heading(line)
+    )
+
+
+def _is_setup(line: str) -> bool:
+    return len(line) < 250 and _SETUP.match(line) is not None and not _sentence(line)
+
+
+def is_form_heading(line: str) -> bool:
+    """Whether a line is a heading as forms have it, of words that say nothing of the bug.
+
+    >>> [is_form_heading(line) for line in ("## To Reproduce", "**Describe the bug**", "Environment:", "# Crash")]
+    [True, True, True, False]
+    """
+    heading = _HEADING.fullmatch(line)
+    if heading is None:
+        return False
+    words = heading["words"].lower().replace("/", " ").replace("-", " ").split()
+    return len(words) < 10 and all(word.strip("(),'&") in _FORM_WORDS for word in words)
+
+
+# Titles
+
+
+_PREFIX: Final = re.compile(
+    r"(?i)\s*(?:[\[(](?:bug|bug report|issue|problem|regression|critical|error|question|help)[\])]"
+    r"|(?:bug|issue|problem|regression)(?:\s?report)?\s?[:\-]\s)\s*:?\s*"
+)
+
+
+def bare_title(summary: str) -> str:
+    """A summary without what only says that it is a bug.
+
+    >>> bare_title("[BUG] Crash on save"), bare_title("BUG: Crash"), bare_title("Bug in Foo")
+    ('Crash on save', 'Crash', 'Bug in Foo')
+    """
+    prefix = _PREFIX.match(summary)
+    return summary[prefix.end() :] or summary if prefix else summary
+
+
+def without_addresses(said: str) -> str:
+    """A text without addresses of pages and pictures; of the address of a file its path stays.
+
+    >>> without_addresses("see https://x.org/a/b and https://github.com/a/b/blob/12ab/src/c.py#L7")
+    'see   and  src/c.py#L7'
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        file = _FILE_ADDRESS.search(match[0])
+        return " " + match[0][file.end() :].partition("/")[2] if file else " "
+
+    return _ADDRESS.sub(kept, said)
+
+
+# Names
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that a report writes as code is written."""
+
+    key: str
+    """The term that it is in files: its compound, or the stem of a single word."""
+    owner: str
+    """The term of what it is asked of (``Owner.name``), "" for none."""
+    compound: bool
+    """Whether it has two parts or more, so that the term is that of no other name."""
+    written: str
+
+
+_SPAN: Final = re.compile(r"`([^`\n]{1,300})`")
+_NAME: Final = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?P<call>\(?)")
+_PARTED: Final = re.compile(r"\.|::|->|#")
+_OWN: Final = re.compile(r"(?m)^[ \t>.]*(?:async\s+)?(?:def|class|function|func|fn|struct)\s+([A-Za-z_$][\w$]*)")
+_ENDINGS: Final = frozenset(
+    "c cc cfg com cpp cs csv go h hpp html io java js json jsx md net org py rs scala sh toml ts txt yaml yml".split()
+)
+_PLAIN: Final = re.compile(r"[A-Za-z]?[a-z]+\d*|[A-Z]+s?\d*")
+
+
+def names(said: str, code: bool = False) -> list[Name]:
+    """Names in a text, each once, in order: parts of dotted names, calls, compounds, and what stands in back-ticks.
+
+    With ``code`` the text is code; what it defines itself is left out.
+
+    >>> [(name.key, name.owner) for name in names("Header.fromString fails in parse_args and `cut`, not in foo")]
+    [('header', ''), ('fromstring', 'header'), ('parseargs', ''), ('cut', '')]
+    """
+    own = {name.lower() for name in _OWN.findall(said)} if code else set()
+    ticked = {span.strip("()") for span in _SPAN.findall(said)}
+    found: dict[tuple[str, str], Name] = {}
+    for match in _NAME.finditer(said):
+        pieces = [piece for piece in _PARTED.split(match[0].rstrip("(")) if piece]
+        if len(pieces) > 1 and pieces[-1].lower() in _ENDINGS and not match["call"]:
+            pieces = pieces[:-1]  # a file or a site
+        owner = ""
+        for place, piece in enumerate(pieces):
+            key = text.identifier_terms(piece)[-1:]
+            if not key:
+                owner = ""
+                continue
+            called = bool(match["call"]) and place == len(pieces) - 1
+            compound = bool(text.identifier_compounds(piece))
+            shown = compound and not _PLAIN.fullmatch(piece)
+            if (shown or called or len(pieces) > 1 or piece in ticked) and piece.lower() not in own:
+                found.setdefault((key[0], owner), Name(key[0], owner, compound, piece))
+            owner = key[0]
+    return list(found.values())
+
+
+# Messages
+
+
+_QUOTES: Final = re.compile(
+    r"\"([^\"\n]{6,300})\"|(?<![\w])'([^'\n]{6,300})'(?!\w)|\u201c([^\u201d\n]{6,300})\u201d|\u2018([^\u2019\n]{6,300})\u2019|`([^`\n]{6,300})`"
+)
+_THROWN: Final = re.compile(
+    r"(?:\b[\w.]{0,80}(?:Error|Exception|Warning|Fault|Failure|Panic)|\b(?:error|fatal|panic|panicked|exception|warning|failed|ERROR|FATAL|Error|Warning|WARNING|WARN|E|CRITICAL))\b[\w\s\[\]()]{0,20}?:\s*(?P<message>[^\n]{6,400})"
+)
+_VARIABLE: Final = re.compile(
+    r"0x[0-9a-fA-F]+|\b\d[\w.,:]{0,40}|<[^>\n]{0,80}>|\{[^}\n]{0,80}\}|\[[^\]\n]{0,80}\]|(?<=')[^'\n]{0,40}(?=')"
+)
+"""What differs each time that a program says the same: numbers, and what is quoted or bracketed."""
+
+
+def messages(said: str) -> list[tuple[str, ...]]:
+    """Terms of what a text quotes, and of messages of errors; without numbers, paths and what is quoted inside.
+
+    >>> messages('It prints "no such table: x" and ValueError: cannot read 3 bytes')
+    [('tabl',), ('read', 'byte')]
+    """
+    found = [next(filter(None, groups)) for groups in _QUOTES.findall(said)]
+    found += (match["message"] for match in _THROWN.finditer(said))
+    constant = (_VARIABLE.sub(" ", _without_paths(message)) for message in found)
+    told = (tuple(dict.fromkeys(text.terms(message))) for message in constant)
+    return list(dict.fromkeys(terms for terms in told if terms))
+
+
+def _without_paths(message: str) -> str:
+    return " ".join(word for word in message.split() if "/" not in word and "\\" not in word)

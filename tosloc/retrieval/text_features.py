@@ -1,0 +1,155 @@
+"""Features of what a report on GitHub says: names of code, messages, and words that few reports use.
+
+Shapes: F files of the version, B blobs of its corpus, T terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from tosloc.index import bm25
+from tosloc.index.bm25 import TextHits
+from tosloc.index.context import QueryContext
+from tosloc.index.corpus import CODE, METHOD, STRING, TYPE, VersionView
+from tosloc.index.postings import idf, known_terms, starts_of
+from tosloc.records import FloatArray, IntArray
+from tosloc.retrieval.chunks import best_chunk
+
+MOST_MESSAGES = 40
+"""Messages of a report that are looked for, the first ones."""
+SINGLE_WORD = 0.5
+"""What a name of one word counts: its term may also be a part of longer names."""
+ENOUGH = 3.0
+"""More than so much that speaks for a file adds nothing."""
+
+
+class Holders:
+    """Who holds each of some terms in some fields: blobs of the corpus, of those that stand in the version."""
+
+    def __init__(self, view: VersionView, terms: Sequence[int], fields: tuple[int, ...], but: tuple[int, ...] = ()):
+        hits = TextHits(view, np.array(terms, dtype=np.int64))
+        held = (hits.counts[:, fields].any(axis=1)) & (view.multiplicity[hits.rows] > 0)
+        if but:
+            held &= ~hits.counts[:, but].any(axis=1)
+        bounds = starts_of(hits.selection.sizes).tolist()
+        self.view = view
+        self.rows: list[IntArray] = [hits.rows[start:end][held[start:end]] for start, end in pairwise(bounds)]
+        """(T,) for each term the numbers of its blobs."""
+        self.files = np.array([int(view.multiplicity[rows].sum()) for rows in self.rows], dtype=np.int64)
+        """(T,) for each term how many files of the version those are."""
+
+    def shared(self, weights: Sequence[float]) -> FloatArray:
+        """(F,) sum over the terms that a file holds of their weight divided by the number of files that do."""
+        values = np.zeros(len(self.view.corpus))
+        for rows, files, weight in zip(self.rows, self.files.tolist(), weights, strict=True):
+            if files:
+                values[rows] += weight / files
+        return self.view.to_files(values)
+
+
+# Words by how rare they are in reports
+
+
+def _rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights of terms times how rare each is among earlier reports, and among commit messages."""
+    reports, commits = context.history.reports, context.history.commits
+    return {term: weight * reports.rarity(term) * commits.rarity(term) for term, weight in weights.items()}
+
+
+def rare_bm25f(context: QueryContext) -> FloatArray:
+    """``bm25f`` with each word weighed by how rare it is in earlier reports and in commit messages."""
+    return context.hits.scores(bm25.fielded, context.weights_of_hits(_rare(context, context.query.fielded_weights)))
+
+
+def rare_chunk(context: QueryContext) -> FloatArray:
+    """``chunk`` with each word weighed in the same way."""
+    terms, _ = context.text_terms
+    weights = context.weights_of_hits(_rare(context, context.query.weights))
+    return best_chunk(context.version.text, terms, weights * context.hits.idf)
+
+
+def summary_strings(context: QueryContext) -> FloatArray:
+    """BM25 of string literals for the summary alone, words weighed in the same way."""
+    weights = _rare(context, context.query.weights_of("", 1.0))
+    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
+    return TextHits(context.version.text, terms).scores(bm25.string_field, values)
+
+
+# Prose and code apart
+
+
+def prose_bm25f(context: QueryContext) -> FloatArray:
+    """``bm25f`` for the summary and the prose of the description: no code, logs, settings, or what a form asks for."""
+    weights = context.query.weights_of(context.query.parts.prose, 5.0)
+    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
+    return TextHits(context.version.text, terms).scores(bm25.fielded, values)
+
+
+def code_blocks(context: QueryContext) -> FloatArray:
+    """BM25F for the code of the description alone."""
+    weights = context.query.weights_of(context.query.parts.code, 0.0)
+    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
+    return TextHits(context.version.text, terms).scores(bm25.fielded, values)
+
+
+# Names of code
+
+
+def _named(context: QueryContext) -> dict[int, float]:
+    """Number of the term of each name that the report writes as code -> its weight."""
+    numbers = context.version.text.corpus.term_ids
+    found: dict[int, float] = {}
+    for name, weight in context.query.names:
+        number = numbers.get(name.key)
+        if number is not None:
+            found[number] = max(found.get(number, 0.0), weight * (1.0 if name.compound else SINGLE_WORD))
+    return found
+
+
+def defined_names(context: QueryContext) -> FloatArray:
+    """Functions and types that the file defines and the report names as code, each by how few files define it.
+
+    Sum over names of w / files that define it, at most 3; w is 3 in the summary, 1 in prose, .5 in code, half of it for
+    a name of one word.
+    """
+    named = _named(context)
+    defined = Holders(context.version.text, list(named), (METHOD, TYPE)).shared(list(named.values()))
+    return np.minimum(defined, ENOUGH)
+
+
+def used_names(context: QueryContext) -> FloatArray:
+    """The same of names that the file uses and does not define."""
+    named = _named(context)
+    used = Holders(context.version.text, list(named), (CODE,), but=(METHOD, TYPE)).shared(list(named.values()))
+    return np.minimum(used, ENOUGH)
+
+
+# Messages
+
+
+def message_strings(context: QueryContext) -> FloatArray:
+    """Messages that the report quotes, in the file's string literals: largest s x (s / all)^2 of any message.
+
+    ``s`` is the IDF (over files that have the word in a string) of the message's words that the file's strings hold,
+    ``all`` that of all its words that any does.
+    """
+    view = context.version.text
+    numbers = view.corpus.term_ids
+    messages = [[numbers[term] for term in terms if term in numbers] for terms in context.query.messages]
+    messages = [terms for terms in messages if len(terms) > 1][:MOST_MESSAGES]
+    distinct = list(dict.fromkeys(term for terms in messages for term in terms))
+    place = {term: number for number, term in enumerate(distinct)}
+    holders = Holders(view, distinct, (STRING,))
+    weights = np.where(holders.files > 0, idf(view.files, holders.files), 0.0)
+    best = np.zeros(len(view.corpus))
+    for terms in messages:
+        held = np.zeros(len(view.corpus))
+        for term in terms:
+            held[holders.rows[place[term]]] += weights[place[term]]
+        total = float(weights[[place[term] for term in terms]].sum())
+        if total > 0:
+            np.maximum(best, held * (held / total) ** 2, out=best)
+    return view.to_files(best)
