@@ -69,6 +69,10 @@ def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixtu
         "| python | 2 | 1.00 / .417 | 1.00 / .417 | +.583 [+.500, +.667]",
         "| all | 4 | .833 / .458 | .833 / .458 | +.375 [.000, +.625]",
     ]
+    assert main(["lab", "beside", *folders, "--by", "fixed", "--json"]) == 0
+    assert {name: row["reports"] for name, row in json.loads(capsys.readouterr().out)["rows"].items()} == {
+        "1 fixed file": 4
+    }
     assert main(["lab", "beside", *folders]) == 0
     assert "2 projects, 4 reports" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Two rankings of the same reports of many projects side by side: project by project or language by language, and all.
+"""Two rankings of the same reports of many projects side by side: each project or each kind of reports, and all.
 
 A folder holds a run folder for each project; the two folders' projects are matched by name.
 """
@@ -22,6 +22,8 @@ from tosloc.evaluation.run_paths import ScoredRun, read_scored
 
 NO_LANGUAGE: Final = "none"
 """Stands for the language of a report that lists no file."""
+HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
+"""How many of the searched files a fix changed."""
 
 
 def compare_projects(
@@ -78,19 +80,40 @@ def by_language(projects: Mapping[str, Comparison], measures: Sequence[Measure] 
 
     A report's language is that of most of the source files that it lists as fixed.
     """
+    groups = _grouped(projects, lambda move: language_of_report(move.a.judgement.listed))
+    ordered = sorted(groups, key=lambda name: (-len(groups[name]), name))
+    return _compared_groups(projects, {name: groups[name] for name in ordered}, measures)
+
+
+def by_fixed_files(projects: Mapping[str, Comparison], measures: Sequence[Measure] = COMPARED) -> dict[str, Comparison]:
+    """How many files the fix changed, in words -> the comparison on such reports of all projects."""
+    groups = _grouped(projects, lambda move: _how_many(move.a.outcome.relevant))
+    return _compared_groups(projects, {name: groups[name] for name in HOW_MANY if name in groups}, measures)
+
+
+def _grouped(projects: Mapping[str, Comparison], name: Callable[[Move], str]) -> dict[str, list[Move]]:
     groups: defaultdict[str, list[Move]] = defaultdict(list)
     for one in projects.values():
         for move in one.moves:
-            groups[language_of_report(move.a.judgement.listed)].append(move)
+            groups[name(move)].append(move)
+    return groups
+
+
+def _compared_groups(
+    projects: Mapping[str, Comparison], groups: Mapping[str, Sequence[Move]], measures: Sequence[Measure]
+) -> dict[str, Comparison]:
     first = next(iter(projects.values()))
-    ordered = sorted(groups, key=lambda name: (-len(groups[name]), name))
-    return {name: compared(first.a, first.b, groups[name], measures) for name in ordered}
+    return {name: compared(first.a, first.b, moves, measures) for name, moves in groups.items()}
 
 
 def language_of_report(listed: Sequence[str]) -> str:
     """The language of most of the source files that a report lists as fixed; ``NO_LANGUAGE`` where it lists none."""
     counts = Counter(language_of(PurePosixPath(path).suffix) for path in listed)
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
+
+
+def _how_many(fixed: int) -> str:
+    return HOW_MANY[0 if not fixed else 1 if fixed == 1 else 2 if fixed <= 5 else 3]
 
 
 def together(parts: Mapping[str, Comparison], measures: Sequence[Measure] = COMPARED) -> Comparison:

@@ -23,6 +23,7 @@ class Rows(StrEnum):
 
     project = "project"
     language = "language"
+    fixed = "fixed"
 
 
 def bm25(
@@ -89,7 +90,7 @@ def beside(
 ) -> None:
     """Compare two rankings of many projects.
 
-    A row for each project, or for each language of fixed files; below, all reports together with intervals and tests
+    A row for each project, for each language of fixed files, or for each number of them; below, all reports together with intervals and tests
     (McNemar's for measures that are yes or no), and means over projects that count alike.
     """
     from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
@@ -99,6 +100,7 @@ def beside(
     from tosloc.evaluation.project_means import compare_projects as project_differences
     from tosloc.lab.beside import (
         beside_values,
+        by_fixed_files,
         by_language,
         compare_projects,
         means_of,
@@ -116,7 +118,9 @@ def beside(
     if only_reachable:
         projects = reachable(projects, asked)
     whole = together(projects, asked)
-    rows = projects if by is Rows.project else by_language(projects, asked)
+    rows = projects
+    if by is not Rows.project:
+        rows = (by_language if by is Rows.language else by_fixed_files)(projects, asked)
     if as_json:
         print_json(beside_values(rows, whole, projects))
     else:
