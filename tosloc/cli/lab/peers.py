@@ -90,8 +90,8 @@ def beside(
 ) -> None:
     """Compare two rankings of many projects.
 
-    A row for each project, for each language of fixed files, or for each number of them; below, all reports together with intervals and tests
-    (McNemar's for measures that are yes or no), and means over projects that count alike.
+    A row for each project, for each language of fixed files, or for each number of them; below, all reports together
+    with intervals and tests (McNemar's for measures that are yes or no), and means over projects that count alike.
     """
     from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
     from tosloc.cli.printing import print_json, print_notes
