@@ -68,7 +68,7 @@ def train(
     ] = True,
     keep_features: Annotated[
         bool,
-        typer.Option("--keep-features", help="Leave the feature tables under DIR/work, for --stage-one and tosloc lab."),
+        typer.Option("--keep-features", help="Leave the feature tables in DIR/work, for --stage-one and tosloc lab."),
     ] = False,
     suffix: SuffixOption = None,
     stage_two: Annotated[
