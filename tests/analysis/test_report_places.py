@@ -88,6 +88,32 @@ def test_frames_innermost_first(text: str, expected: list[list[tuple[str, int]]]
     assert not places.links
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('File "a/b.py", line 3, in open', ("a/b.py", 3, "open")),
+        ("File ~/a/b.py:3, in Door.open(self)", ("~/a/b.py", 3, "open")),
+        ("~/a/b.py in open(self)", ("~/a/b.py", 0, "open")),
+        ("a/b.py:3: in open", ("a/b.py", 3, "open")),
+        ("a/b.rb:3:in `open'", ("a/b.rb", 3, "open")),
+        ("a/b.rb:3:in 'Door#open'", ("a/b.rb", 3, "open")),
+        ("at open (webpack:///./a/b.ts?1a2b:3:5)", ("///./a/b.ts", 3, "open")),
+        ("Fatal error in /a/b.php on line 3.", ("/a/b.php", 3, "")),
+        ("died at a/b.pm line 3.", ("a/b.pm", 3, "")),
+        ("[ERROR] /a/B.java:[3,5] no key", ("/a/B.java", 3, "")),
+        ("B.cs(3,5): error CS1002", ("B.cs", 3, "")),
+        (" --> src/b.rs:3:5", ("src/b.rs", 3, "")),
+    ],
+)
+def test_one_frame(line: str, expected: tuple[str, int, str]) -> None:
+    [[frame]] = report_places(line).traces
+    assert (frame.path, frame.line, frame.function) == expected
+
+
+def test_a_version_is_no_line() -> None:
+    assert report_places("b.py:3.1 and c.py:4x").traces == ()
+
+
 def test_traces_far_apart_are_two() -> None:
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"
     assert [[frame.path for frame in trace] for trace in report_places(text).traces] == [["a.js"], ["b.js"]]

@@ -49,9 +49,11 @@ class ReportPlaces:
 
 _RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
 _LOCATED: Final = re.compile(
-    r"""["']?,?(?::line\s{1,3}|\s{1,3}line\s{1,3}|:|\()(?P<line>\d{1,7})(?![\w.])|\ in\s[\w<>.]{0,100}\("""
+    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( ) (?P<line>\d{1,7}) (?!\w|\.\d)
+      (?: (?::\d{1,7})? [:,]? \s{0,3} in\s [`'"]? (?P<named>[\w.<>\#]{1,100}) )?
+    | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )
-"""What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, and IPython's `` in f(``."""
+"""What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = re.compile(r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
@@ -91,13 +93,22 @@ def report_places(text: str) -> ReportPlaces:
         if (shown := _SHOWN.match(text, end)) or link:
             shown = shown or _LINKED.match(text, end)
             links.append(Place(path, int(shown["line"]) if shown else 0, run.start(), end))
-        elif located := _LOCATED.match(text, end):
-            line = int(located["line"] or 0)
-            frames.append(Place(path, line, run.start(), end, "" if inside is None else inside.method))
+        elif (located := _LOCATED.match(text, end)) or inside is not None:
+            frames.append(Place(path, *_line_and_function(located, inside, run.start(), end)))
         elif not _COMMAND.search(text, max(0, run.start() - 40), run.start()):
             paths.append(Place(path, 0, run.start(), end))
     frames.sort(key=lambda frame: frame.offset)
     return ReportPlaces(tuple(_traces(text, frames)), tuple(links), tuple(paths))
+
+
+def _line_and_function(
+    located: re.Match[str] | None, frame: traces.Frame | None, offset: int, end: int
+) -> tuple[int, int, int, str]:
+    if frame is not None:
+        return frame.line, offset, end, frame.method
+    assert located is not None
+    named = re.split(r"[.#]", located["named"] or located["called"] or "")[-1]
+    return int(located["line"] or 0), offset, end, named
 
 
 def _rest(frame: traces.Frame) -> tuple[int, int, int, str]:
