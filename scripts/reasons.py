@@ -82,7 +82,8 @@ def problem(told: Told, git: Path) -> str:
     if reason.commit is not None:
         return _problem_of_commit(told, git)
     if reason.kind == "frame":
-        missing = [part for part in re.findall(r"[\w$]+(?=,|$)", reason.text.split(" in the report's")[0])[:1]]
+        said = reason.text.removeprefix("stack frame").split(" in the report's")[0]
+        missing = re.findall(r"[\w$]+(?=,|$)", said)[:1]
         line = reason.lines is None or str(reason.lines[0]) in text
         return "" if line and all(part in text for part in missing) else "the report has no such frame"
     if reason.kind == "name":

@@ -47,6 +47,9 @@ def test_what_is_untrue_is_seen(project: GitRepository) -> None:
         Reason("frame", "stack frame Parser.parse, line 7 in the report's version", lines=(7, 7)),
     ]
     assert all(problem(told(project, reason), project.path) for reason in untrue)
+    nameless = Reason("frame", "stack frame, line 7 in the report's version", lines=(7, 7))
+    shown = replace(told(project, nameless), report=replace(REPORT, description="at x/parser.go:7"))
+    assert problem(shown, project.path) == ""
     elsewhere = replace(told(project, fix), hit=Hit(1, "src/a.py", 1.0, 1.0))
     assert problem(elsewhere, project.path) == "the commit did not touch the file"
     later = replace(told(project, fix), version=project.made[0])
