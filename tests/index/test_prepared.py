@@ -23,7 +23,7 @@ STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
 REPORT = BugReport(
     "r",
     "Parser loses the first byte of a socket",
-    "ParserService fails with a ledger. at org.app.core.ParserService.open(ParserService.java:3)",
+    "ParserService fails with a ledger since #4003. at org.app.core.ParserService.open(ParserService.java:3)",
     None,
 )
 WORDS = "parser socket ledger reader writer widget cookie planet rocket violin first byte loses open close".split()

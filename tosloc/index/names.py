@@ -69,6 +69,53 @@ class PackedNames(Sequence[str]):
         return iter([joined[start:end].decode("utf-8", "surrogateescape") for start, end in bounds])
 
 
+class PackedLists(Sequence[tuple[str, ...]]):
+    """Lists of strings that stay packed until one of them is asked for.
+
+    >>> lists = PackedLists.of([("b", "c"), (), ("a",)])
+    >>> lists[0], lists[1:], len(lists), list(lists)
+    (('b', 'c'), ((), ('a',)), 3, [('b', 'c'), (), ('a',)])
+    """
+
+    def __init__(self, names: PackedNames, starts: npt.NDArray[np.int64]) -> None:
+        self.names, self.starts = names, starts
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
+        """These lists."""
+        names = PackedNames.of([name for one in lists for name in one])
+        return cls(names, np.cumsum([0, *map(len, lists)], dtype=np.int64))
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, Array], name: str, lists: int) -> PackedLists:
+        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
+        names = PackedNames.read(arrays, name)
+        starts: npt.NDArray[Any] = checked(arrays, f"{name}.starts", np.int64, lists + 1)
+        check_starts(starts, len(names), f"{name}.starts")
+        return cls(names, starts)
+
+    def to_arrays(self, name: str) -> Arrays:
+        """The arrays under ``name``, for ``read``."""
+        return self.names.to_arrays(name) | {f"{name}.starts": self.starts}
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[str, ...], ...]: ...
+    def __getitem__(self, place: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
+        if isinstance(place, slice):
+            return tuple(self[one] for one in range(len(self))[place])
+        number = range(len(self))[place]
+        return self.names[int(self.starts[number]) : int(self.starts[number + 1])]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        names = list(self.names)  # all at once
+        return iter([tuple(names[start:end]) for start, end in pairwise(self.starts.tolist())])
+
+
 class NameNumbers(Mapping[str, int]):
     """String -> number, by binary search among the sorted bytes of the strings.
 

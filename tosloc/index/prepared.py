@@ -18,12 +18,12 @@ from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
 from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.names import NameNumbers, PackedNames
+from tosloc.index.names import NameNumbers, PackedLists, PackedNames
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import Postings
 from tosloc.records import IntArray, Names, Snapshot
 
-PREPARED_VERSION: Final = 1
+PREPARED_VERSION: Final = 2
 """Of the arrays below: raise it with whatever changes them."""
 
 
@@ -221,15 +221,17 @@ def _bytes(path: str) -> bytes:
 
 
 def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
-    """Documents without classes of stack frames, which commits do not have, and what is known when all of them are."""
+    """Documents, and what is known when all of them are."""
     order, starts = documents.of_files
     vocabulary, numbers = documents.vocabulary, documents.term_ids
     packed = vocabulary if isinstance(vocabulary, PackedNames) else PackedNames.of(vocabulary)
     numbers = numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(vocabulary)
     ids = documents.ids if isinstance(documents.ids, PackedNames) else PackedNames.of(documents.ids)
+    classes = documents.classes if isinstance(documents.classes, PackedLists) else PackedLists.of(documents.classes)
     return {
         **{name: getattr(documents, name) for name in PLAIN_FIELDS},
         **ids.to_arrays("ids"),
+        **classes.to_arrays("classes"),
         **packed.to_arrays("vocabulary"),
         **numbers.to_arrays("numbers"),
         "postings.starts": documents.postings.starts,
@@ -246,7 +248,8 @@ def _documents_from_arrays(arrays: Mapping[str, Array]) -> tuple[Documents, Docu
     values: dict[str, Any] = {name: checked(arrays, name, dtype, None) for name, dtype in PLAIN_FIELDS.items()}
     ids, vocabulary = PackedNames.read(arrays, "ids"), PackedNames.read(arrays, "vocabulary")
     D, V = len(ids), len(vocabulary)
-    documents = Documents(ids=ids, commit_ids=ids, vocabulary=vocabulary, classes=_NoClasses(D), **values)
+    classes = PackedLists.read(arrays, "classes", D)
+    documents = Documents(ids=ids, commit_ids=ids, vocabulary=vocabulary, classes=classes, **values)
     documents.check()
     P, E = len(documents.terms), len(documents.files)
     found: dict[str, Any] = {
@@ -270,17 +273,3 @@ def _documents_from_arrays(arrays: Mapping[str, Array]) -> tuple[Documents, Docu
     check_numbers(numbers.numbers, V, "numbers")
     documents.remember(numbers, lists, found["posting_counts"], (found["by_file.order"], found["by_file.starts"]))
     return documents, DocumentsView.of_all(documents, found["frequency"], found["norms"])
-
-
-class _NoClasses(Sequence[Any]):
-    """As many times nothing as there are documents."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __len__(self) -> int:
-        return self.number
-
-    def __getitem__(self, place: Any) -> Any:
-        found = range(self.number)[place]
-        return () if isinstance(found, int) else ((),) * len(found)
