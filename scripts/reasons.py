@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tosloc.analysis.languages import SOURCE_SUFFIXES
-from tosloc.analysis.text import terms
+from tosloc.analysis.text import compounds, identifier_compounds, terms
 from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.localizer import Localizer
@@ -86,6 +86,8 @@ def problem(told: Told, git: Path) -> str:
         missing = re.findall(r"[\w$]+(?=,|$)", said)[:1]
         line = reason.lines is None or str(reason.lines[0]) in text
         return "" if line and all(part in text for part in missing) else "the report has no such frame"
+    if reason.kind == "name" and reason.text.startswith("it defines "):
+        return _problem_of_definition(told, git)
     if reason.kind == "name":
         spelled = reason.text.removeprefix("the report names ").removeprefix("the report says ")
         spelled = spelled.split(", the file's name")[0].split(" (one of")[0]
@@ -93,6 +95,14 @@ def problem(told: Told, git: Path) -> str:
     if reason.kind == "words":
         return _problem_of_words(told, git)
     return ""
+
+
+def _problem_of_definition(told: Told, git: Path) -> str:
+    name = told.reason.text.removeprefix("it defines ").split(", which")[0]
+    if name not in f"{told.report.summary}\n{told.report.description}":
+        return "the report does not write it"
+    text = _git(git, "cat-file", "blob", f"{told.version}:{told.hit.path}") or ""
+    return "" if identifier_compounds(name)[-1] in compounds(text) else f"{name} is not in the file"
 
 
 def _problem_of_commit(told: Told, git: Path) -> str:

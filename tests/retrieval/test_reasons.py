@@ -82,6 +82,20 @@ def test_a_name_of_many_files_says_nothing(make_context):
     assert why(context, EVERYTHING, 7)[0] == Reason("name", "the report names load_all")
 
 
+def test_a_definition_that_the_report_names_is_told(make_context):
+    defined = {"code": "parseargs", "method": "parseargs"}
+    files = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
+    context = make_context(files, "It fails", "in parse_args of my program")
+    assert why(context, EVERYTHING, 0)[0] == Reason("name", "it defines parse_args, which the report names")
+    assert all(reason.kind != "name" for reason in why(context, EVERYTHING, 1))
+    # weights that do not know of definitions do not tell of them
+    known = {name: 1.0 for name in features.NAMES}
+    assert all(reason.kind != "name" for reason in why(context, known, 0))
+    twice = make_context({**files, "src/c.py": defined}, "It fails", "in parse_args of my program")
+    told = "it defines parse_args, which the report names (one of 2 files that do)"
+    assert why(twice, EVERYTHING, 2)[0] == Reason("name", told)
+
+
 def test_a_frame_that_fits_several_files_says_so(make_context):
     context = make_context({"a/Pool.java": {}, "b/Pool.java": {}}, "x", "at Pool.get(Pool.java:7)")
     assert why(context, EVERYTHING, 1)[0].text == (

@@ -55,11 +55,6 @@ def test_defined_names_by_how_few_files_define_them(make_context):
     assert of("defined_names", make_context(files, "main reader", "reader")).tolist() == [0, 0, 0]
 
 
-def test_used_names_are_not_defined_in_the_file(make_context):
-    files = {"a": {"code": "parseargs", "method": "parseargs"}, "b": {"code": "parseargs"}, "c": {"code": "parseargs"}}
-    assert of("used_names", make_context(files, "x", "`parse_args`")) == pytest.approx([0, 0.5, 0.5])
-
-
 def test_names_that_a_report_defines_itself_are_its_own(make_context):
     files = {"a": {"code": "runall", "method": "runall"}, "b": {}}
     description = "```python\ndef run_all():\n    pass\nrun_all()\n```"

@@ -80,6 +80,8 @@ class Explainer:
         """All that can be said for a file, the most useful first."""
         reasons = self.reasons
         pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
+        if pointed is None and self._lifted(file, "name"):
+            pointed = reasons.defined(file)
         words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
         met = reasons.met(words, functions) if words else None
         concrete = [

@@ -387,10 +387,7 @@ GITHUB: tuple[Feature, ...] = (
     Feature("rare_bm25f", text_features.rare_bm25f, "words"),
     Feature("rare_chunk", text_features.rare_chunk, "words"),
     Feature("summary_strings", text_features.summary_strings, "words"),
-    Feature("prose_bm25f", text_features.prose_bm25f, "words"),
-    Feature("code_blocks", text_features.code_blocks, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
-    Feature("used_names", text_features.used_names, "words", scaled=False),
     Feature("message_strings", text_features.message_strings, "words"),
 )
 """For what reports on GitHub hold; not yet among those that stage one uses by itself."""

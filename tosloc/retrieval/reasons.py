@@ -21,6 +21,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
 from tosloc.index.query import frame_name
 from tosloc.records import FloatArray, Reason
+from tosloc.retrieval.text_features import DefinedNames
 
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
@@ -181,6 +182,22 @@ class ReasonsOf:
                 if len(rows) == 1:
                     return rows[0]
         return None
+
+    def defined(self, file: int) -> Reason | None:
+        """That the file defines a function or type (of two words or more) that the report names and few files define."""
+        names = self._defined
+        row = int(self.context.version.text.rows[file])
+        places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
+        for place in places:
+            files = int(names.holders.files[place])
+            if names.names[place].compound and files <= NAMESAKES and row in names.holders.rows[place]:
+                told = f"it defines {names.names[place].written}, which the report names"
+                return Reason("name", told + (f" (one of {files} files that do)" if files > 1 else ""))
+        return None
+
+    @cached_property
+    def _defined(self) -> DefinedNames:
+        return DefinedNames.of(self.context)
 
     # Earlier changes
 

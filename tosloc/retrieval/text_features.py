@@ -6,14 +6,16 @@ Shapes: F files of the version, B blobs of its corpus, T terms.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from tosloc.analysis.report_text import Name
 from tosloc.index import bm25
 from tosloc.index.bm25 import TextHits
 from tosloc.index.context import QueryContext
-from tosloc.index.corpus import CODE, METHOD, STRING, TYPE, VersionView
+from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms, starts_of
 from tosloc.records import FloatArray, IntArray
 from tosloc.retrieval.chunks import best_chunk
@@ -29,11 +31,9 @@ ENOUGH = 3.0
 class Holders:
     """Who holds each of some terms in some fields: blobs of the corpus, of those that stand in the version."""
 
-    def __init__(self, view: VersionView, terms: Sequence[int], fields: tuple[int, ...], but: tuple[int, ...] = ()):
+    def __init__(self, view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> None:
         hits = TextHits(view, np.array(terms, dtype=np.int64))
         held = (hits.counts[:, fields].any(axis=1)) & (view.multiplicity[hits.rows] > 0)
-        if but:
-            held &= ~hits.counts[:, but].any(axis=1)
         bounds = starts_of(hits.selection.sizes).tolist()
         self.view = view
         self.rows: list[IntArray] = [hits.rows[start:end][held[start:end]] for start, end in pairwise(bounds)]
@@ -78,35 +78,32 @@ def summary_strings(context: QueryContext) -> FloatArray:
     return TextHits(context.version.text, terms).scores(bm25.string_field, values)
 
 
-# Prose and code apart
-
-
-def prose_bm25f(context: QueryContext) -> FloatArray:
-    """``bm25f`` for the summary and the prose of the description: no code, logs, settings, or what a form asks for."""
-    weights = context.query.weights_of(context.query.parts.prose, 5.0)
-    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
-    return TextHits(context.version.text, terms).scores(bm25.fielded, values)
-
-
-def code_blocks(context: QueryContext) -> FloatArray:
-    """BM25F for the code of the description alone."""
-    weights = context.query.weights_of(context.query.parts.code, 0.0)
-    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
-    return TextHits(context.version.text, terms).scores(bm25.fielded, values)
-
-
 # Names of code
 
 
-def _named(context: QueryContext) -> dict[int, float]:
-    """Number of the term of each name that the report writes as code -> its weight."""
-    numbers = context.version.text.corpus.term_ids
-    found: dict[int, float] = {}
-    for name, weight in context.query.names:
-        number = numbers.get(name.key)
-        if number is not None:
-            found[number] = max(found.get(number, 0.0), weight * (1.0 if name.compound else SINGLE_WORD))
-    return found
+@dataclass(frozen=True, slots=True)
+class DefinedNames:
+    """Names that a report writes as code, and who defines them. T names."""
+
+    names: Sequence[Name]
+    weights: Sequence[float]
+    """(T,) 3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
+    holders: Holders
+    """Who defines each, as a function or a type."""
+
+    @classmethod
+    def of(cls, context: QueryContext) -> DefinedNames:
+        """Those that any file of the version holds, each once, with its largest weight."""
+        numbers = context.version.text.corpus.term_ids
+        found: dict[int, tuple[Name, float]] = {}
+        for name, said in context.query.names:
+            number = numbers.get(name.key)
+            weight = said * (1.0 if name.compound else SINGLE_WORD)
+            if number is not None and weight > found.get(number, (name, 0.0))[1]:
+                found[number] = name, weight
+        names = [name for name, _ in found.values()]
+        holders = Holders(context.version.text, list(found), (METHOD, TYPE))
+        return cls(names, [weight for _, weight in found.values()], holders)
 
 
 def defined_names(context: QueryContext) -> FloatArray:
@@ -115,16 +112,8 @@ def defined_names(context: QueryContext) -> FloatArray:
     Sum over names of w / files that define it, at most 3; w is 3 in the summary, 1 in prose, .5 in code, half of it for
     a name of one word.
     """
-    named = _named(context)
-    defined = Holders(context.version.text, list(named), (METHOD, TYPE)).shared(list(named.values()))
-    return np.minimum(defined, ENOUGH)
-
-
-def used_names(context: QueryContext) -> FloatArray:
-    """The same of names that the file uses and does not define."""
-    named = _named(context)
-    used = Holders(context.version.text, list(named), (CODE,), but=(METHOD, TYPE)).shared(list(named.values()))
-    return np.minimum(used, ENOUGH)
+    defined = DefinedNames.of(context)
+    return np.minimum(defined.holders.shared(defined.weights), ENOUGH)
 
 
 # Messages
