@@ -184,7 +184,7 @@ class ReasonsOf:
         return None
 
     def defined(self, file: int) -> Reason | None:
-        """That the file defines a function or type (of two words or more) that the report names and few files define."""
+        """That the file defines a function or type, of two words or more, that the report names and few define."""
         names = self._defined
         row = int(self.context.version.text.rows[file])
         places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
