@@ -16,7 +16,7 @@ from tosloc.reranking import reranker_class
 def without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     """As if packages were not installed."""
     monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in modules else find_spec(name))
-    for name in [name for name in sys.modules if name.startswith("tosloc.plots")]:
+    for name in [name for name in sys.modules if name.startswith(("tosloc.plots", "tosloc.page"))]:
         monkeypatch.delitem(sys.modules, name)
 
 
@@ -56,6 +56,16 @@ def test_what_draws_says_so_before_it_begins(monkeypatch, tmp_path, capsys, comm
     sentence = "tosloc: a figure or page needs matplotlib; run: pip install 'tosloc[report]'\n"
     assert capsys.readouterr().err == sentence
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_answers_says_what_it_needs_before_it_begins(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bug.md").write_text("It fails\n", encoding="utf-8")
+    without(monkeypatch, "jinja2")
+    assert main(["localize", "bug.md", "--html", "page.html"]) == 2
+    sentence = "tosloc: a page of answers needs jinja2; run: pip install 'tosloc[serve]'\n"
+    assert capsys.readouterr().err == sentence
+    assert [path.name for path in tmp_path.iterdir()] == ["bug.md"]
 
 
 @pytest.mark.parametrize("command", ["pool", "baselines", "reproduce"])

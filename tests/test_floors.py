@@ -41,6 +41,7 @@ BELOW: dict[str, set[str]] = {
     | {"evaluation", "calibration", "candidates", "open_version", "localizer", "function_runs"},
     "training": NOUNS | MODELS | {"calibration", "candidates", "checkpoint", "localizer", "experiment"},
     "many_projects": NOUNS | {"data", "analysis", "retrieval", "localizer", "experiment", "training"},
+    "page": NOUNS | {"data", "analysis", "index", "answer", "localizer"},
     "plots": NOUNS | {"evaluation"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""
@@ -78,7 +79,9 @@ ONLY_IMPORTERS = {
     "torch": {"reranking", "lab", "scripts"},
     "transformers": {"reranking", "lab"},
     "matplotlib": {"plots", "lab"},
-    "jinja2": {"plots"},
+    "jinja2": {"page", "plots"},
+    "starlette": {"page"},
+    "uvicorn": {"page"},
     "bm25s": {"lab", "scripts"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},

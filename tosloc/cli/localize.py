@@ -16,6 +16,7 @@ from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.localizer import Localizer
+    from tosloc.page.view import View
     from tosloc.records import BugReport
 
 
@@ -58,6 +59,10 @@ def localize(
     functions: Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")] = 3,
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
@@ -82,6 +87,7 @@ def localize(
     reports = _reports([*(report or ()), *(named or ())], opened)
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
+    views = None if html is None else _begin_page(html, len(reports))
     with shown(progress) as callback, _opened(repo, checkpoint, store) as localizer:
         if include or exclude:  # before anything is made
             PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(commit))
@@ -98,6 +104,10 @@ def localize(
                 progress=callback,
             )
             commit = answer.commit  # all are asked of one version
+            if views is not None:
+                from tosloc.page.view import View
+
+                views.append(View.of(answer, localizer.repository))
             print_notes(note for note in answer.notes if note not in said)
             said.update(answer.notes)
             if as_lines:
@@ -106,6 +116,22 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_answer(answer, localizer.repository, again=number > 0)
+    if html is not None and views:
+        from tosloc.files import write_text
+        from tosloc.page.render import page
+
+        write_text(html, page(views))
+
+
+def _begin_page(path: Path, reports: int) -> list[View]:
+    """The list of what its page will show. Raises MissingExtra, and ToslocError for what cannot become a page."""
+    from tosloc.page.render import MOST_ANSWERS
+
+    if path.is_dir():
+        raise ToslocError(f"--html {path}: is a folder; name a file")
+    if reports > MOST_ANSWERS:
+        raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
+    return []
 
 
 def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
