@@ -90,3 +90,9 @@ def test_bm25_over_whole_files_needs_its_library(monkeypatch, tmp_path, capsys):
     assert main(["lab", "bm25", *given]) == 2
     assert "BM25 over whole files needs bm25s; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_server_for_agents_needs_its_extra(monkeypatch, capsys):
+    without(monkeypatch, "mcp")
+    assert main(["mcp"]) == 2
+    assert capsys.readouterr().err == "tosloc: tosloc mcp needs mcp; run: pip install 'tosloc[mcp]'\n"

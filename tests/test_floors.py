@@ -43,6 +43,7 @@ BELOW: dict[str, set[str]] = {
     "many_projects": NOUNS | {"data", "analysis", "retrieval", "localizer", "experiment", "training"},
     "page": NOUNS | {"data", "analysis", "index", "answer", "localizer"},
     "plots": NOUNS | {"evaluation"},
+    "agents": NOUNS | {"data", "answer", "localization", "localizer"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""
 PRODUCT = set(BELOW)
@@ -82,6 +83,7 @@ ONLY_IMPORTERS = {
     "jinja2": {"page", "plots"},
     "starlette": {"page"},
     "uvicorn": {"page"},
+    "mcp": {"agents", "scripts"},
     "bm25s": {"lab", "scripts"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from tosloc.analysis.function_rows import FunctionFacts
 
 
+UNDATED = "the report has no date"
+"""How the note begins that says so."""
+
+
 @dataclass(eq=False)
 class Localization:
     """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
@@ -51,12 +55,16 @@ class Localization:
         repository: Path | None = None,
         seconds: float = 0.0,
         functions: int = 0,
+        only: str | None = None,
     ) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons and functions."""
+        """The answer with the first ``number`` of the ``chosen`` files (None: of all), with reasons and functions.
+
+        With a path in ``only`` that file alone is in it, at its place among the chosen ones.
+        """
         context = self.stage_one.context
         snapshot = context.version.text.snapshot
         kept = np.ones(len(snapshot), dtype=np.bool_) if chosen is None else chosen.kept
-        hits = tuple(self._hits(number, kept, functions))
+        hits = tuple(self._hits(number, kept, functions, only))
         notes = (*self.notes, *(() if chosen is None else chosen.notes), *_about_grammars(hits))
         return Answer(
             None if repository is None else str(repository),
@@ -73,18 +81,20 @@ class Localization:
         """The first files with their reasons, tests among them."""
         return list(self.answer(number).hits)
 
-    def _hits(self, number: int, kept: BoolArray, functions: int) -> Iterator[Hit]:
+    def _hits(self, number: int, kept: BoolArray, functions: int, only: str | None) -> Iterator[Hit]:
         order = np.argsort(-self.scores, kind="stable")
         shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
-        places = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
         paths = self.stage_one.context.version.text.snapshot.paths
-        shown = [file for _, file in places[:number]]
-        said = {file: reason for place, file in places[:number] if (reason := self._moved(file, place)) is not None}
+        chosen = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
+        places = [(rank, place, file) for rank, (place, file) in enumerate(chosen, start=1)]
+        places = places[:number] if only is None else [one for one in places if paths[one[2]] == only]
+        shown = [file for _, _, file in places]
+        said = {file: reason for _, place, file in places if (reason := self._moved(file, place)) is not None}
         sources = Sources() if self.version is None else self.version.sources
         facts = self._function_facts(shown) if functions else {}
         reasons = self.stage_one.explainer.why(shown, sources, said, facts)
         scored = self._functions(shown, facts)
-        for rank, (file, why, found) in enumerate(zip(shown, reasons, scored, strict=True), start=1):
+        for (rank, _, file), why, found in zip(places, reasons, scored, strict=True):
             score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
             yield Hit(rank, paths[file], score, share, found[:functions], why)
 

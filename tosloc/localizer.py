@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -32,7 +32,7 @@ from tosloc.index.live import OPEN_VERSIONS, LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
-from tosloc.localization import Localization
+from tosloc.localization import UNDATED, Localization
 from tosloc.open_version import (
     OpenVersion,
     functions_of,
@@ -187,6 +187,35 @@ class Localizer:
         answer = found.answer(top, chosen, path, functions=functions)
         return replace(answer, seconds=time.perf_counter() - started)
 
+    def explain(
+        self,
+        report: BugReport | str,
+        path: str,
+        *,
+        commit: str = "HEAD",
+        functions: int = 10,
+        progress: Progress = silent,
+    ) -> Answer:
+        """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
+
+        ``path`` is relative to the root of the repository; the place of a test file is that among all files. Raises as
+        ``localize`` does, and ToslocError for a path that is no source file of the version.
+        """
+        started = time.perf_counter()
+        asked = read_report(StringIO(report)) if isinstance(report, str) else report
+        version = self._opened(commit, progress) if self._live is not None else self._carried()
+        paths = version.snapshot.paths
+        if path not in paths:
+            same = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
+            near = ", ".join(same[:3]) or "paths begin at the root of the repository"
+            raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {near}")
+        chosen = version.choose(PathFilter())
+        if not chosen.kept[paths.index(path)]:
+            chosen = version.choose(PathFilter(tests=True))
+        repository = None if self._live is None else self._live.path
+        answer = self.localization(asked, version).answer(1, chosen, repository, functions=functions, only=path)
+        return replace(answer, seconds=time.perf_counter() - started)
+
     def files(self, commit: str = "HEAD") -> Sequence[str]:
         """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
         return self._carried().snapshot.paths if self._live is None else self._live.files(commit).paths
@@ -200,7 +229,7 @@ class Localizer:
         notes = version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
-            notes += (f"the report has no date; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
+            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         first = StageOneAnswer.of(context, self.stage_one)
         scores, reranked = first.scores, None

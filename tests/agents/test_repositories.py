@@ -1,0 +1,107 @@
+"""Which repositories a client may ask of: those under its folders, whatever links say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository, RepositoryFactory
+from tosloc.agents.repositories import Repositories, repository_in
+from tosloc.errors import RepositoryError
+
+SOURCE = {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}
+
+
+@pytest.fixture
+def inside(make_repository: RepositoryFactory) -> GitRepository:
+    made = make_repository("roots/inside")
+    made.commit(SOURCE, "Begin")
+    return made
+
+
+@pytest.fixture
+def outside(make_repository: RepositoryFactory) -> GitRepository:
+    made = make_repository("outside")
+    made.commit(SOURCE, "Begin")
+    return made
+
+
+def test_a_root_that_is_a_repository_needs_no_name(inside: GitRepository) -> None:
+    assert repository_in([inside.path]) == inside.path.resolve()
+    assert repository_in([inside.path], str(inside.path / "src")) == inside.path.resolve()
+    assert repository_in([inside.path.parent], "inside") == inside.path.resolve()
+    assert repository_in([inside.path.parent], "inside/src/Door.java") == inside.path.resolve()
+
+
+def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(
+    inside: GitRepository, outside: GitRepository
+) -> None:
+    said = []
+    for named in (str(outside.path), "../../outside", "../../nowhere", "~nobody/x", "a\0b", str(outside.path / "none")):
+        with pytest.raises(RepositoryError, match="where this server may look") as raised:
+            repository_in([inside.path], named)
+        said.append(str(raised.value).removeprefix(named))
+    assert len(set(said)) == 1
+
+
+def test_links_are_followed_before_they_are_judged(inside: GitRepository, outside: GitRepository) -> None:
+    (inside.path.parent / "link").symlink_to(outside.path)
+    with pytest.raises(RepositoryError, match="not a folder in"):
+        repository_in([inside.path.parent], "link")
+    (outside.path.parent / "to-roots").symlink_to(inside.path.parent)
+    assert repository_in([outside.path.parent / "to-roots"], "inside") == inside.path.resolve()
+
+
+def test_a_git_directory_outside_is_refused(inside: GitRepository, outside: GitRepository) -> None:
+    borrowed = inside.path.parent / "borrowed"
+    borrowed.mkdir()
+    (borrowed / ".git").write_text(f"gitdir: {outside.path / '.git'}\n")
+    with pytest.raises(RepositoryError, match=r"git directory .*outside/\.git lies outside"):
+        repository_in([inside.path.parent], "borrowed")
+    (borrowed / ".git").unlink()
+    (borrowed / ".git").symlink_to(outside.path / ".git")
+    with pytest.raises(RepositoryError, match="lies outside"):
+        repository_in([inside.path.parent], "borrowed")
+
+
+def test_a_linked_work_tree_is_its_owners(inside: GitRepository, outside: GitRepository) -> None:
+    linked = inside.path.parent / "linked"
+    outside.git("worktree", "add", str(linked))
+    assert repository_in([linked]) == linked.resolve()
+
+
+def test_a_root_inside_a_repository_does_not_open_the_whole(inside: GitRepository) -> None:
+    with pytest.raises(RepositoryError, match="lies outside"):
+        repository_in([inside.path / "src"])
+
+
+def test_several_repositories_or_none_have_to_be_named(
+    inside: GitRepository, outside: GitRepository, tmp_path: Path
+) -> None:
+    with pytest.raises(RepositoryError, match="several repositories; name one"):
+        repository_in([inside.path, outside.path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RepositoryError, match="no git repository at"):
+        repository_in([tmp_path / "empty"])
+
+
+def test_few_repositories_stay_open(make_repository: RepositoryFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Path] = []
+
+    class Opened:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def close(self) -> None:
+            closed.append(self.path)
+
+    monkeypatch.setattr("tosloc.localizer.Localizer.open", lambda path, *_, **__: Opened(path))
+    kept = Repositories(number=2)
+    first = kept.localizer(Path("a"))
+    kept.localizer(Path("b"))
+    assert kept.localizer(Path("a")) is first
+    kept.localizer(Path("c"))
+    assert closed == [Path("b")]
+    kept.close()
+    assert sorted(closed) == [Path("a"), Path("b"), Path("c")]

@@ -1,0 +1,167 @@
+"""The command itself, asked over standard input and output: by the SDK's own client, and by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp_types import ListRootsResult, Root
+
+from conftest import repository as shop_at
+
+pytestmark = pytest.mark.slow
+REPORT = "Cart.add forgets an item that is equal to another one"
+COMMAND = [sys.executable, "-m", "tosloc", "mcp"]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shop_at(tmp_path_factory.mktemp("agents") / "shop")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {**os.environ, "TOSLOC_CACHE": str(tmp_path_factory.mktemp("cache"))}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_listing_calls_and_two_questions_at_once(shop: Path, environment: dict[str, str], mode: str) -> None:
+    texts: list[str] = []
+
+    async def named(_: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=shop.as_uri())])
+
+    async def one(client: Client, arguments: dict[str, Any]) -> None:
+        result = await client.call_tool("localize_bug", arguments)
+        texts.append(result.content[0].text)  # type: ignore[union-attr]
+
+    async def run() -> None:
+        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=environment)
+        async with Client(stdio_client(parameters), mode=mode, list_roots_callback=named) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["localize_bug", "explain_file"]
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(one, client, {"report": REPORT})
+                tasks.start_soon(one, client, {"report": REPORT, "repository": "/"})
+            with anyio.move_on_after(0.0):
+                await client.call_tool("localize_bug", {"report": REPORT})
+            await one(client, {"report": REPORT, "top": 0})
+            await one(client, {"report": REPORT * 60_000})
+            await one(client, {"report": (REPORT + "\n") * 30_000})
+
+    anyio.run(run)
+    outside, found, wrong, long, large = sorted(texts[:2], key=lambda text: "not a folder in" not in text) + texts[2:]
+    assert "not a folder in" in outside
+    assert "1. shop/cart.py" in found
+    assert "top: input should be greater than or equal to 1" in wrong
+    assert "2000000 characters" in long
+    assert "1. shop/cart.py" in large
+
+
+class Running:
+    """The command, with messages written and read by hand."""
+
+    def __init__(self, shop: Path, environment: dict[str, str], *prefix: str) -> None:
+        self.process = subprocess.Popen(
+            [*(prefix or COMMAND), "--root", str(shop)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.number = 0
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        assert self.asked("initialize", client)["result"]["serverInfo"]["name"] == "tosloc"
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def asked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The next line that comes, which has to be the answer."""
+        self.number += 1
+        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert answer["id"] == self.number
+        return answer
+
+
+PRINTS = """
+import os, subprocess, sys
+from tosloc.localizer import Localizer
+original = Localizer.localize
+def noisy(*given, **more):
+    print("noise", flush=True)
+    os.write(1, b"more noise\\n")
+    subprocess.run(["git", "--version"])
+    return original(*given, **more)
+Localizer.localize = noisy
+from tosloc.cli import main
+sys.exit(main(["mcp", *sys.argv[1:]]))
+"""
+
+
+@pytest.fixture
+def running(shop: Path, environment: dict[str, str]) -> Iterator[Running]:
+    started = Running(shop, environment)
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+def test_what_is_printed_never_reaches_the_client(shop: Path, environment: dict[str, str]) -> None:
+    noisy = Running(shop, environment, sys.executable, "-c", PRINTS)
+    answer = noisy.asked("tools/call", {"name": "localize_bug", "arguments": {"report": REPORT}})
+    assert "1. shop/cart.py" in answer["result"]["content"][0]["text"]
+    out, error = noisy.process.communicate(timeout=120)
+    assert out == ""
+    assert "noise\nmore noise\ngit version" in error
+    assert noisy.process.returncode == 0
+
+
+def test_a_client_that_goes_ends_it(running: Running) -> None:
+    running.asked("tools/call", {"name": "localize_bug", "arguments": {"report": REPORT}})
+    assert running.process.communicate(timeout=120) == ("", "")
+    assert running.process.returncode == 0
+
+
+def test_a_line_that_is_no_message_does_not_end_it(running: Running) -> None:
+    assert running.process.stdin is not None
+    running.process.stdin.write("hello\n")
+    running.process.stdin.flush()
+    running.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+    assert running.process.stdout is not None
+    lines = [json.loads(running.process.stdout.readline())]
+    while lines[-1].get("id") != 99:
+        lines.append(json.loads(running.process.stdout.readline()))
+    assert len(lines[-1]["result"]["tools"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_it_at_once(running: Running, number: signal.Signals) -> None:
+    running.asked("tools/call", {"name": "localize_bug", "arguments": {"report": REPORT}})
+    running.process.send_signal(number)
+    assert running.process.wait(timeout=120) == 128 + number
+    assert running.process.stderr is not None
+    assert running.process.stderr.read() == "tosloc: interrupted; run the same command again to go on\n"
+
+
+def test_a_root_that_is_not_there_is_a_sentence(environment: dict[str, str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--root", str(tmp_path / "none")], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.endswith("none: no such folder; give one that holds repositories to --root\n")

@@ -1,0 +1,49 @@
+"""``tosloc mcp``: answers coding agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tosloc.errors import RepositoryError, require
+
+
+def mcp(
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="Folder whose repositories may be asked; may be given again.",
+            show_default="the folders that the client names, else the repository around the current folder",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
+    ] = None,
+    characters: Annotated[int, typer.Option("--characters", min=200, help="Characters of a text answer, at most.")] = (
+        1200
+    ),
+    text_only: Annotated[
+        bool,
+        typer.Option(
+            "--text-only",
+            help="Leave out structured content: for clients that show it to their model in place of the short text.",
+        ),
+    ] = False,
+) -> None:
+    """Answer coding agents (Model Context Protocol, standard input and output)."""
+    require("tosloc mcp", "mcp", "mcp")
+    from tosloc.agents.server import Settings, serve
+
+    folders = tuple(folder.expanduser().resolve() for folder in root or ())
+    for folder in folders:
+        if not folder.is_dir():
+            raise RepositoryError(f"{folder}: no such folder; give one that holds repositories to --root")
+    if checkpoint is not None:
+        from tosloc.localizer import Localizer
+
+        Localizer.load(checkpoint)  # said now, not when a first question is asked
+    serve(Settings(folders, checkpoint, characters, structured=not text_only))
