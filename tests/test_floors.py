@@ -44,6 +44,7 @@ BELOW: dict[str, set[str]] = {
     "page": NOUNS | {"data", "analysis", "index", "answer", "localizer"},
     "plots": NOUNS | {"evaluation"},
     "agents": NOUNS | {"data", "answer", "localization", "localizer"},
+    "mining": NOUNS | {"data", "analysis"},
 }
 """Room -> the rooms that it may import; every other pair is forbidden."""
 PRODUCT = set(BELOW)

@@ -119,7 +119,7 @@ def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[st
     ("words", "says"),
     [
         (["rank", "--out", "x"], "Missing option '--repo'; or name many projects with --projects"),
-        (["train", "--out", "x", "--repo", "."], "Missing option '--reports'; or name many projects with --projects"),
+        (["train", "--out", "x", "--reports", "x"], "Missing option '--repo'; or name many projects with --projects"),
         (["data", "--repos", "."], "--repos: goes with --projects, which names many projects at once"),
         (["rank", "--out", "x", "--stores", "."], "--stores: goes with --projects"),
         (["rank", "--out", "x", "--projects", "p.toml", "--repo", "."], "--repo: is of one project; leave it out with"),

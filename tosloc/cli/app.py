@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, mcp
+from tosloc.cli import commands, interchange, judging, localize, mcp, mine
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted, exit_code
@@ -67,6 +67,7 @@ app = typer.Typer(
 )
 app.command()(localize.localize)
 app.command()(mcp.mcp)
+app.command()(mine.mine)
 for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
     app.command()(_command)
 app.command()(interchange.import_run)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
+from tosloc.cli.mine import mined_reports
 from tosloc.cli.printing import print_notes
-from tosloc.errors import ToslocError
+from tosloc.errors import RepositoryError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.data.projects import ProjectList
@@ -29,14 +31,31 @@ def not_with_projects(**named: Path | None) -> None:
 
 
 def not_without(repo: Path | None, reports: Path | None, **many: Path | None) -> tuple[Path, Path]:
-    """The repository and the reports of one project. Raises ToslocError where one is not named."""
+    """The repository and the reports of one project: by default the one around this folder, and what was mined of it.
+
+    Raises ToslocError where one is neither named nor there.
+    """
+    from tosloc.data import git_files
+    from tosloc.data.git import Repository
+
     for name, value in many.items():
         if value is not None:
             raise ToslocError(f"--{name}: goes with --projects, which names many projects at once")
-    if repo is None or reports is None:
-        lacking = "--repo" if repo is None else "--reports"
-        raise ToslocError(f"Missing option '{lacking}'; or name many projects with --projects")
-    return repo, reports
+    if repo is not None and reports is not None:
+        return repo, reports
+    if repo is None:
+        with suppress(RepositoryError):
+            repo = git_files.around(Path.cwd())
+    if repo is None:
+        raise ToslocError("Missing option '--repo'; or name many projects with --projects")
+    if reports is not None:
+        return repo, reports
+    with Repository(repo) as repository:
+        mined = mined_reports(repository)
+    if not mined.exists():
+        raise ToslocError("Missing option '--reports'; or run tosloc mine first, or name many projects with --projects")
+    print_notes([f"the reports are those of tosloc mine, {mined}"])
+    return repo, mined
 
 
 def named(projects: Sequence[str], one: str, many: str) -> str:

@@ -40,12 +40,12 @@ def issues_of(text: str, *, name: str, fallback: str, zone: tzinfo) -> list[BugR
         return [_report(_text(text), name, fallback, zone)]
     one = len(records) == 1
     return [
-        _report(_known(record, where), where, fallback if one else f"{fallback}:{number}", zone)
+        _report(fields_of(record, where), where, fallback if one else f"{fallback}:{number}", zone)
         for number, (where, record) in enumerate(records, start=1)
     ]
 
 
-def _report(fields: _Fields, name: str, fallback: str, zone: tzinfo) -> BugReport:
+def _report(fields: ReportFields, name: str, fallback: str, zone: tzinfo) -> BugReport:
     number, opened, summary, description = fields
     if not summary and not description:
         raise ReportError(f"{name}: the report is empty; write a summary line and a description")
@@ -96,11 +96,12 @@ def _several(value: object, name: str) -> list[tuple[str, Json]]:
     return [(name if len(value) == 1 else f"{name}, report {number}", record) for number, record in enumerate(value, 1)]
 
 
-_Fields = tuple[str, object, str, str]
+ReportFields = tuple[str, object, str, str]
 """id, opening time as written, summary, description."""
 
 
-def _known(record: Json, name: str) -> _Fields:
+def fields_of(record: Json, name: str) -> ReportFields:
+    """What an issue of a known tracker, or a line of our own, says. Raises ReportError for any other."""
     if isinstance(record.get("fields"), dict):
         return _jira(record, name)
     if "title" in record:
@@ -121,7 +122,7 @@ def _known(record: Json, name: str) -> _Fields:
     )
 
 
-def _github(record: Json, name: str) -> _Fields:
+def _github(record: Json, name: str) -> ReportFields:
     """A GitHub issue, printed by ``gh`` or answered by the REST interface; its comments came later and are not read."""
     link = text_field(record, "url", name) or text_field(record, "html_url", name)
     number = text_field(record, "number", name) or link.rstrip("/").rpartition("/")[2]
@@ -129,13 +130,13 @@ def _github(record: Json, name: str) -> _Fields:
     return number, opened, text_field(record, "title", name), text_field(record, "body", name)
 
 
-def _gitlab(record: Json, name: str) -> _Fields:
+def _gitlab(record: Json, name: str) -> ReportFields:
     """A GitLab issue, printed by ``glab`` or answered by the REST interface."""
     number, opened = text_field(record, "iid", name), record.get("created_at")
     return number, opened, text_field(record, "title", name), text_field(record, "description", name)
 
 
-def _bugzilla(record: Json, name: str) -> _Fields:
+def _bugzilla(record: Json, name: str) -> ReportFields:
     """A Bugzilla bug; its description is the field of that name or the first comment, never a later one."""
     description = text_field(record, "description", name)
     comments = record.get("comments")
@@ -144,7 +145,7 @@ def _bugzilla(record: Json, name: str) -> _Fields:
     return text_field(record, "id", name), record.get("creation_time"), text_field(record, "summary", name), description
 
 
-def _jira(record: Json, name: str) -> _Fields:
+def _jira(record: Json, name: str) -> ReportFields:
     fields = record["fields"]
     assert isinstance(fields, dict)
     description = fields.get("description")
@@ -193,8 +194,8 @@ def _without_closing_marks(heading: str) -> str:
     return text.rstrip(" \t") if text.endswith((" ", "\t")) else heading
 
 
-def _text(text: str) -> _Fields:
-    """_Fields of text or Markdown: the first line that is not blank is the summary, the rest the description."""
+def _text(text: str) -> ReportFields:
+    """ReportFields of text or Markdown: the first line that is not blank is the summary, the rest the description."""
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]

@@ -1,0 +1,90 @@
+"""How messages name issues."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tosloc.errors import ConfigError
+from tosloc.mining import mentions as names
+from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, matched, mentions
+
+KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("Fix crash\n\nFixes #12", {"12": CLOSES}),
+        ("fix: crash, closes #12, #34 and #567", {"12": CLOSES, "34": CLOSES, "567": CLOSES}),
+        ("Resolves: GH-12", {"12": CLOSES}),
+        ("Crash\n\nCloses https://github.com/Ann/One/issues/12.", {"12": CLOSES}),
+        ("Crash\n\nCloses https://gitlab.example.org/ann/one/-/issues/12", {"12": CLOSES}),
+        ("Crash\n\nFixes ann/one#12", {"12": CLOSES}),
+        ("Crash\n\nFixes bob/two#12 and https://github.com/bob/two/issues/34", {}),
+        ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=58522", {"58522": CLOSES}),
+        ("Fix bug 58522 and LANG-9", {"58522": CLOSES, "LANG-9": CLOSES}),
+        ("Fixed 58522 at last", {"58522": CLOSES}),
+        ("Fixes 12 of the 34 failures", {}),
+        ("Issue #12: mind the gap", {"12": NAMES}),
+        ("#12 mind the gap", {"12": NAMES}),
+        ("LANG-9 Mind the gap", {"LANG-9": NAMES}),
+        ("[LANG-9] Mind the gap; UTF-1", {"LANG-9": NAMES}),
+        ("Bug 58522 - Mind the gap", {"58522": NAMES}),
+        ("Mind the gap\n\nbug: 12", {"12": NAMES}),
+        ("Mind the gap (#12)", {"12": NUMBER}),
+        ("Mind the gap\n\nIt was wide: #12.", {"12": BODY}),
+        ("Mind the gap (see #12)", {}),
+        ("Follow-up to #12, as in issue #34, refs #567", {}),
+        ("Mind the gap in #12", {}),
+        ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
+        ("Refs #34\n\nFixes #34", {"34": CLOSES}),
+        ("See #1, #12 and #34. Fixes #567", {"567": CLOSES}),
+        ("", {}),
+        ("#" * 3000, {}),
+    ],
+)
+def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
+    assert mentions(message, KNOWN, {"ann/one"}) == found
+
+
+def test_a_number_that_leads_is_a_bug_where_the_tracker_is_a_bugzilla() -> None:
+    assert mentions("58522: mind the gap", KNOWN, ()) == {}
+    assert mentions("58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
+    assert mentions("[58522] mind the gap\n58522", KNOWN, (), bare=True) == {"58522": NAMES}
+
+
+@pytest.mark.parametrize(
+    "text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "a/" * 9000, "#1," * 6000]
+)
+def test_long_texts_take_no_long_time(text: str) -> None:
+    began = time.process_time()
+    mentions(text, KNOWN, ())
+    assert time.process_time() - began < 0.5
+
+
+def test_a_pattern_of_the_projects_own() -> None:
+    texts = ["Change\n\nBug-Id: 12", "Bug-Id: 99", "T34 T34 T1", ""]
+    assert matched(compiled(r"Bug-Id: (\d+)"), texts, KNOWN) == [["12"], [], [], []]
+    assert matched(compiled(r"(T)(?P<id>\d+)"), texts, KNOWN) == [[], [], ["34", "1"], []]
+    assert matched(compiled(r"x()|y(z)?"), ["xyyz"], {""}) == [[""]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        (r"Bug-Id: \d+", "has no group; put what is the id in one"),
+        (r"(", "is no regular expression"),
+        (r"(a)" * 100, "has 300 characters, and may have 200"),
+    ],
+)
+def test_a_pattern_that_is_none(pattern: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        compiled(pattern)
+
+
+def test_a_pattern_that_takes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "PATTERN_SECONDS", 0.05)
+    with pytest.raises(ConfigError, match=r"'\(a\+\)\+b' takes more than 0.05 s .* a repetition inside another"):
+        matched(compiled("(a+)+b"), ["a" * 60], {"a"})

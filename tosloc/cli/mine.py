@@ -1,0 +1,170 @@
+"""``tosloc mine``: issues that a project already has become labelled reports, from which ``tosloc train`` learns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tosloc.cli.options import CommitOption, JsonOption, ProgressOption
+from tosloc.errors import ReportError, ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.data.git import Repository
+    from tosloc.mining.issues import Exports
+    from tosloc.mining.links import Mined
+
+
+def mine(
+    exports: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="EXPORT",
+            help="JSON of gh issue list and gh pr list, or of the REST interface of GitHub, GitLab, Jira or Bugzilla;"
+            " - is standard input.",
+            show_default="none: commit messages stand in, as weak reports",
+        ),
+    ] = None,
+    repo: Annotated[
+        Path | None,
+        typer.Option(
+            "--repo",
+            help="Git repository: a work tree, a bare repository or a git directory.",
+            show_default="the one around the current folder",
+        ),
+    ] = None,
+    commit: CommitOption = "HEAD",
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="REGEX",
+            help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    all_labels: Annotated[
+        bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
+    ] = False,
+    max_files: Annotated[
+        int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
+    ] = 30,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="JSON lines to write.",
+            show_default="in the user's cache, where tosloc train finds them",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    progress: ProgressOption = None,
+) -> None:
+    """Make labelled reports of a project's own issues.
+
+    Links issues with the commits that fixed them, and says how many were linked how and what was left out.
+    """
+    from tosloc.cli.printing import print_json
+    from tosloc.cli.progress import shown
+    from tosloc.data import git_files
+    from tosloc.data.git import Repository
+    from tosloc.data.web import WebPages
+    from tosloc.files import write_text
+    from tosloc.mining import links, mentions
+
+    patterns = [mentions.compiled(one) for one in pattern or ()]
+    if patterns and not exports:
+        raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
+    read = _exports(exports or ())
+    with Repository(repo or git_files.around(Path.cwd())) as repository, shown(progress) as callback:
+        if read is None:
+            mined = links.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
+        else:
+            pages = WebPages.of(repository.remote_url())
+            mined = links.mine(
+                repository,
+                read,
+                tip=commit,
+                patterns=patterns,
+                all_labels=all_labels,
+                most_files=max_files,
+                projects=[] if pages is None else [pages.project.partition("://")[2].partition("/")[2].lower()],
+                progress=callback,
+            )
+        file = out or mined_reports(repository)
+    if mined.reports:
+        write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
+    if as_json:
+        print_json(_as_dict(mined, file))
+    else:
+        _print(mined)
+    if not mined.reports:
+        raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
+    how = "tosloc train --out DIR" if out is None else f"tosloc train --reports {out} --out DIR"
+    print(f"tosloc: {len(mined.reports):,} reports are in {file}; now run: {how}", file=sys.stderr)
+
+
+def mined_reports(repository: Repository) -> Path:
+    """Where what was mined of a repository is kept: beside its facts in the user's cache."""
+    from tosloc.index.repository import default_store
+
+    return default_store(repository).with_name("reports.jsonl")
+
+
+def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
+    """What all the files hold together; None without any. Raises ReportError."""
+    from tosloc.data.report_file import LARGEST_FILE, decoded_text, read_bytes
+    from tosloc.mining.issues import Exports
+
+    if not sources:
+        return None
+    read = Exports()
+    for source in sources:
+        name = "standard input" if str(source) == "-" else str(source)
+        data = read_bytes(sys.stdin.buffer if str(source) == "-" else source, name, LARGEST_FILE)
+        read.add(decoded_text(data, name), name)
+    return read
+
+
+def _what(mined: Mined) -> str:
+    return "issues" if mined.tracker else "commits that say that they fix a bug"
+
+
+def _print(mined: Mined) -> None:
+    """Print how many reports were linked how, and how many were left out why."""
+    from tosloc.cli.printing import print_table
+
+    rows = [[kind, f"{number:,}"] for kind, number in mined.kinds.items()]
+    note = (
+        ""
+        if mined.tracker
+        else "weak reports: what commits say of their own fixes, which is easier than what users write"
+    )
+    print_table(
+        [f"linked by ({_tracker(mined)})", "reports"],
+        [*rows, ["all", f"{len(mined.reports):,}"]],
+        note=note,
+    )
+    left = [[why, f"{number:,}"] for why, number in mined.left_out.most_common()]
+    if left:
+        print_table(["left out", _what(mined).split()[0]], [*left, ["all", f"{mined.left_out.total():,}"]])
+
+
+def _tracker(mined: Mined) -> str:
+    return {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
+
+
+def _as_dict(mined: Mined, file: Path) -> dict[str, Any]:
+    return {
+        "tracker": mined.tracker or None,
+        "weak": not mined.tracker,
+        "read": mined.read,
+        "linked": mined.kinds,
+        "left_out": dict(mined.left_out.most_common()),
+        "reports": len(mined.reports),
+        "file": str(file) if mined.reports else None,
+    }

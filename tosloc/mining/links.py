@@ -1,0 +1,395 @@
+"""From issues to the commits that fixed them: of all links the surest is taken, what is left out is counted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Final, NamedTuple
+
+from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.data.fixes import says_fix
+from tosloc.data.git import CommitInfo, Repository, ends_with
+from tosloc.data.git_process import LARGEST, parts
+from tosloc.data.history import commit_order
+from tosloc.data.templates import is_unfilled
+from tosloc.data.test_files import is_test_file
+from tosloc.errors import ReportError
+from tosloc.mining.issues import Exports, Issue, PullRequest, is_no_bug
+from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, matched, mentions
+from tosloc.records import BugReport, Progress, silent
+
+CLOSED_BY_PULL: Final = "closing pull request"
+CLOSED_BY_COMMIT: Final = "closing commit"
+PULL_TEXT: Final = "pull request's text"
+WEAK: Final = "commit message"
+"""The kind of a report that is no report: what a commit says of its fix."""
+KINDS: Final = (CLOSED_BY_PULL, CLOSED_BY_COMMIT, CLOSES, PULL_TEXT, PATTERN, NAMES, NUMBER, BODY)
+"""Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it."""
+_TRUST: Final = {kind: place for place, kind in enumerate(KINDS)}
+
+MOST_FILES: Final = 30
+"""Source files of a fix: one that touches more says little about any of them."""
+MOST_NAMED: Final = 5
+"""Issues that one commit names: more are the list of a release, or of what a merge holds."""
+
+PULLS: Final = "a pull request, listed as an issue"
+OPEN: Final = "still open"
+NOT_PLANNED: Final = "closed without a fix (not planned, duplicate, not reproduced)"
+NO_BUG: Final = "labelled as something else than a bug"
+EMPTY: Final = "says nothing beside the form"
+NO_FIX: Final = "no fix is known"
+NOT_IN_HISTORY: Final = "its fix is not in this history"
+TOO_EARLY: Final = "its fix is older than the report"
+REVERTED: Final = "its fix was reverted"
+NO_PARENT: Final = "nothing is known of the version before its fix"
+NO_SOURCE: Final = "its fix changed no source file that was there before"
+TOO_MANY: Final = "its fix changed more than {} source files"
+NO_WORDS: Final = "the message says too little"
+
+_REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{7,64})\b")
+_REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*)"?\s*\Z')
+_IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
+_PULL_NUMBER: Final = re.compile(
+    r"(?i)\(#(\d{1,9})\)\s*\Z|\AMerge pull request #(\d{1,9})\b|\bsee merge request \S*!(\d{1,9})"
+)
+_TRAILER: Final = re.compile(r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$")
+_LEADING_NUMBER: Final = re.compile(
+    r"(?i)\A(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)?[\s:(\[]*(?:(?:issue|bug|bz|pr)\s*)?(?:#?\d{2,9}|[A-Z][A-Z0-9]+-\d+)[\s:)\].,-]*"
+)
+
+
+class Link(NamedTuple):
+    """A commit that may have fixed an issue."""
+
+    kind: str
+    commit: str
+
+
+class Change(NamedTuple):
+    """A source file that a commit changed."""
+
+    path: str
+    existed: bool
+    """Whether it was there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinedReport:
+    """A report with the commit that fixed it and how that was found."""
+
+    report: BugReport
+    fix_commit: str
+    fixed: tuple[str, ...]
+    """Source files of before the fix that it changed, in path order."""
+    link: str
+    """One of KINDS, or WEAK."""
+    url: str = ""
+
+    def as_dict(self) -> dict[str, object]:
+        """What a line of the file says, which ``tosloc train`` reads."""
+        assert self.report.opened is not None
+        line: dict[str, object] = {
+            "id": self.report.id,
+            "summary": self.report.summary,
+            "description": self.report.description,
+            "opened": self.report.opened.isoformat(),
+            "fix_commit": self.fix_commit,
+            "fixed": list(self.fixed),
+            "link": self.link,
+        }
+        if self.link == WEAK:
+            line["weak"] = True
+        return line | ({"url": self.url} if self.url else {})
+
+
+@dataclass(slots=True)
+class Mined:
+    """Labelled reports, and what was left out."""
+
+    reports: list[MinedReport] = field(default_factory=list)
+    """In the order of their fixes' times."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Why -> how many."""
+    read: int = 0
+    """Issues read, or commits that say that they fix a bug."""
+    tracker: str = ""
+    """"" where commit messages stood in for reports."""
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Kind of link -> reports linked so, surest first."""
+        counts = Counter(report.link for report in self.reports)
+        return {kind: counts[kind] for kind in (*KINDS, WEAK) if counts[kind]}
+
+
+class Commits:
+    """The commits of a history by time, with what was taken back, and the source files of those that are asked for."""
+
+    def __init__(self, repository: Repository, tip: str = "HEAD", progress: Progress = silent) -> None:
+        self._repository = repository
+        head = repository.resolve(tip)
+        ids = commit_order(repository, head, ())
+        progress("reading commit messages", 0, len(ids))
+        self.infos: dict[str, CommitInfo] = {info.id: info for info in repository.commits(ids)}
+        self.place = {name: place for place, name in enumerate(ids)}
+        self.reverted = _reverted(self.infos)
+        self._mainline = _mainline(self.infos, head)
+        self._is_source = ends_with(SOURCE_SUFFIXES)
+
+    def may_fix(self, info: CommitInfo) -> bool:
+        """Whether a commit's change is its own: any but merges into another branch, which bring others' work."""
+        return len(info.parents) < 2 or info.id in self._mainline
+
+    def source_changes(self, commits: Iterable[str]) -> dict[str, tuple[Change, ...]]:
+        """Source files that each commit changed against its first parent; of those without a parent nothing."""
+        asked = [info for info in map(self.infos.__getitem__, dict.fromkeys(commits)) if info.parents]
+        changes: dict[str, list[Change]] = {info.id: [] for info in asked}
+        command = (
+            "diff-tree --stdin --no-renames --raw -r -z --no-abbrev --no-ext-diff --no-textconv --no-color".split()
+        )
+        lines = "".join(f"{info.id} {info.parents[0]}\n" for info in asked).encode()
+        commit = ""
+        # without a commit git would be asked for nothing, and say how it is used
+        with self._repository.stream(command, lines) if asked else nullcontext(BytesIO()) as output:
+            fields = parts(output, LARGEST)
+            for text in fields:
+                if not text.startswith(b":"):
+                    commit = text.strip().decode("ascii", "replace") or commit
+                    continue
+                path = next(fields, b"")
+                if b"100" in (text[1:4], text[8:11]) and self._is_source(path):
+                    name = path.decode("utf-8", "surrogateescape")
+                    changes[commit].append(Change(name, text[1:4] == b"100"))
+        return {name: tuple(files) for name, files in changes.items()}
+
+
+def mine(
+    repository: Repository,
+    exports: Exports,
+    *,
+    tip: str = "HEAD",
+    patterns: Sequence[re.Pattern[str]] = (),
+    all_labels: bool = False,
+    most_files: int = MOST_FILES,
+    projects: Collection[str] = (),
+    progress: Progress = silent,
+) -> Mined:
+    """Reports of the exports with the commits that fixed them.
+
+    ``projects`` (OWNER/NAME, in lower case) are those whose issues are meant beside the exports' own. Raises
+    ReportError when the exports hold no issue, UnknownCommit for a tip that is none, ConfigError for a pattern that
+    takes too long.
+    """
+    if not exports.issues:
+        raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
+    mined = Mined(read=len(exports.issues), tracker=exports.tracker)
+    issues = {number: one for number, one in exports.issues.items() if not _left_out(one, all_labels, mined.left_out)}
+    commits = Commits(repository, tip, progress)
+    links = _links(commits, exports, issues, patterns, exports.projects | set(projects))
+    changes = commits.source_changes(
+        link.commit for some in links.values() for link in some if link.commit in commits.infos
+    )
+    for number, issue in issues.items():
+        found, why = _fix_of(issue, links.get(number, ()), commits, changes, most_files)
+        if found is None:
+            mined.left_out[why] += 1
+        else:
+            fixed = tuple(change.path for change in changes[found.commit] if change.existed)
+            mined.reports.append(MinedReport(issue.report, found.commit, fixed, found.kind, issue.url))
+    mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit, one.report.id))
+    return mined
+
+
+def _left_out(issue: Issue, all_labels: bool, left_out: Counter[str]) -> bool:
+    """Whether an issue is left out for what its tracker says of it, which is then counted."""
+    reasons = (
+        (issue.is_pull, PULLS),
+        (issue.is_open, OPEN),
+        (issue.not_planned, NOT_PLANNED),
+        (not all_labels and is_no_bug(issue.labels), NO_BUG),
+        (not issue.report.summary or is_unfilled(issue.report.summary, issue.report.description), EMPTY),
+    )
+    why = next((why for is_so, why in reasons if is_so), None)
+    if why is not None:
+        left_out[why] += 1
+    return why is not None
+
+
+def _links(
+    commits: Commits,
+    exports: Exports,
+    issues: Mapping[str, Issue],
+    patterns: Sequence[re.Pattern[str]],
+    projects: Collection[str],
+) -> dict[str, list[Link]]:
+    """Everything that links an issue with a commit; commits that the history lacks among them."""
+    links: defaultdict[str, list[Link]] = defaultdict(list)
+    by_pull: defaultdict[str, list[str]] = defaultdict(list)
+    bare = exports.tracker in ("Bugzilla", "lines")
+    own = [info for info in commits.infos.values() if commits.may_fix(info)]
+    for info in own:
+        is_revert = _IS_REVERT.match(info.message) is not None
+        said = info.message.partition("\n")[2] if is_revert else info.message  # else it names what it takes back
+        found = mentions(said, issues, projects, bare=bare)
+        for number, kind in found.items():
+            if (kind == CLOSES or len(found) <= MOST_NAMED) and (kind == CLOSES or not is_revert):
+                links[number].append(Link(kind, info.id))
+        if not is_revert and (pull := _PULL_NUMBER.search(info.message.partition("\n")[0].strip())):
+            by_pull[next(filter(None, pull.groups()))].append(info.id)
+    for pattern in patterns:
+        for info, numbers in zip(own, matched(pattern, (info.message for info in own), issues), strict=True):
+            for number in numbers if len(numbers) <= MOST_NAMED else ():
+                links[number].append(Link(PATTERN, info.id))
+    for request in exports.pulls.values():
+        for number, kind in _closed_by(request, issues, projects):
+            links[number] += [Link(kind, commit) for commit in _commits_of(request, by_pull, commits)]
+    for closing in exports.closings:
+        if closing.issue in issues:
+            links[closing.issue].append(Link(CLOSED_BY_COMMIT, closing.commit))
+    return links
+
+
+def _closed_by(request: PullRequest, issues: Mapping[str, Issue], projects: Collection[str]) -> list[tuple[str, str]]:
+    """Issues that a pull request closes, and by what: the tracker's own record, or a keyword in its text."""
+    closed = {number: CLOSED_BY_PULL for number in request.closes if number in issues}
+    for number, kind in mentions(request.text, issues, projects).items():
+        if kind == CLOSES:
+            closed.setdefault(number, PULL_TEXT)
+    return list(closed.items())
+
+
+def _commits_of(request: PullRequest, by_pull: Mapping[str, list[str]], commits: Commits) -> Sequence[str]:
+    """What merging a pull request left: the commit that the tracker names, else those of the history that name it."""
+    if request.commit in commits.infos:
+        return [request.commit]
+    return by_pull.get(request.number) or ([request.commit] if request.commit else ())
+
+
+def _fix_of(
+    issue: Issue,
+    links: Sequence[Link],
+    commits: Commits,
+    changes: Mapping[str, tuple[Change, ...]],
+    most_files: int,
+) -> tuple[Link | None, str]:
+    """The surest link of an issue whose commit can be learned from; else None and why."""
+    if not links:
+        return None, NO_FIX
+    known = [link for link in links if link.commit in commits.infos]
+    if not known:
+        return None, NOT_IN_HISTORY
+    tests = (
+        (lambda link: commits.infos[link.commit].committed_at >= int(issue.report.opened_seconds), TOO_EARLY),
+        (lambda link: link.commit not in commits.reverted, REVERTED),
+        (lambda link: link.commit in changes, NO_PARENT),
+        (lambda link: any(change.existed for change in changes[link.commit]), NO_SOURCE),
+    )
+    for test, why in tests:
+        known = list(filter(test, known))
+        if not known:
+            return None, why
+    best = min(known, key=lambda link: _preference(link, issue.closed, commits, changes))
+    if len(changes[best.commit]) > most_files:
+        return None, TOO_MANY.format(most_files)
+    return best, ""
+
+
+def _preference(
+    link: Link, closed: datetime | None, commits: Commits, changes: Mapping[str, tuple[Change, ...]]
+) -> tuple[int, bool, float, int]:
+    """Order among an issue's links: by trust, product code before tests, the nearest to the closing, the first."""
+    only_tests = all(is_test_file(change.path) for change in changes[link.commit] if change.existed)
+    committed = commits.infos[link.commit].committed_at
+    away = 0.0 if closed is None else abs(committed - closed.timestamp())
+    return _TRUST[link.kind], only_tests, away, commits.place[link.commit]
+
+
+def _mainline(infos: Mapping[str, CommitInfo], head: str) -> set[str]:
+    """A commit and its first parents."""
+    found: set[str] = set()
+    while head in infos and head not in found:
+        found.add(head)
+        parents = infos[head].parents
+        head = parents[0] if parents else ""
+    return found
+
+
+def _reverted(infos: Mapping[str, CommitInfo]) -> frozenset[str]:
+    """Ids of the commits that were taken back and not brought again, by what messages say; parents come first."""
+    by_subject: dict[str, str] = {}
+    reverted: set[str] = set()
+    undone: dict[str, set[str]] = {}
+    sorted_ids: list[str] | None = None
+    for info in infos.values():
+        subject = info.message.strip().partition("\n")[0].strip()
+        gone: set[str] = set()
+        for found in _REVERTS.finditer(info.message):
+            if sorted_ids is None:
+                sorted_ids = sorted(infos)
+            gone |= set(_beginning_with(found[1].lower(), sorted_ids))
+        named = _REVERT_OF.match(subject)
+        if not gone and named is not None and (earlier := by_subject.get(named["subject"].rstrip('"').strip())):
+            gone.add(earlier)
+        if gone:
+            undone[info.id] = gone
+            reverted |= gone
+            for one in gone:  # a revert that is reverted brings its commit again
+                reverted -= undone.get(one, set())
+        by_subject[subject] = info.id
+    return frozenset(reverted)
+
+
+def _beginning_with(short: str, ids: Sequence[str]) -> Sequence[str]:
+    """The id that begins so; none where several do."""
+    from bisect import bisect_left
+
+    place = bisect_left(ids, short)
+    found = [one for one in ids[place : place + 2] if one.startswith(short)]
+    return found if len(found) == 1 else ()
+
+
+def mine_messages(
+    repository: Repository, *, tip: str = "HEAD", most_files: int = MOST_FILES, progress: Progress = silent
+) -> Mined:
+    """Weak reports, from git alone: what commits say of the bugs that they fix, as if it had been reported so.
+
+    Each is as old as its fix, and called by its id. They are easier than what users write, who do not know the fix.
+    """
+    commits = Commits(repository, tip, progress)
+    fixes = [info for info in commits.infos.values() if len(info.parents) < 2 and says_fix(info.message)]
+    changes = commits.source_changes(info.id for info in fixes)
+    mined = Mined(read=len(fixes))
+    for info in fixes:
+        files = changes.get(info.id)
+        summary, description = _words(info.message)
+        reasons = (
+            (info.id in commits.reverted, REVERTED),
+            (files is None, NO_PARENT),
+            (not any(change.existed for change in files or ()), NO_SOURCE),
+            (len(files or ()) > most_files, TOO_MANY.format(most_files)),
+            (len(summary.split()) < 3 and not description, NO_WORDS),
+        )
+        why = next((why for is_so, why in reasons if is_so), None)
+        if why is not None or files is None:
+            mined.left_out[why or NO_PARENT] += 1
+            continue
+        opened = datetime.fromtimestamp(info.committed_at, UTC)
+        fixed = tuple(change.path for change in files if change.existed)
+        mined.reports.append(MinedReport(BugReport(info.id[:12], summary, description, opened), info.id, fixed, WEAK))
+    mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit))
+    return mined
+
+
+def _words(message: str) -> tuple[str, str]:
+    """Summary and description of a message: without the issue's number and the lines that tools add.
+
+    >>> _words("Fix #12: crash on save\\n\\nThe writer was closed twice.\\n\\nSigned-off-by: A")
+    ('crash on save', 'The writer was closed twice.')
+    """
+    subject, _, body = _TRAILER.sub("", message).strip().partition("\n")
+    return _LEADING_NUMBER.sub("", subject).strip() or subject.strip(), body.strip()

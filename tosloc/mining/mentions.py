@@ -1,0 +1,170 @@
+"""Issues that a text names, and how: closed by a keyword, called an issue or a bug, or only by their number."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from tosloc.errors import ConfigError
+
+CLOSES: Final = "closing keyword"
+NAMES: Final = "issue named"
+NUMBER: Final = "number in the first line"
+BODY: Final = "number further down"
+_REFERRED: Final = "referred to"
+"""Of issues that a text is not about."""
+PATTERN: Final = "pattern"
+
+LONGEST_TEXT: Final = 20_000
+"""Characters of a text that are read: longer ones are lists of what a release or a merge holds."""
+LONGEST_PATTERN: Final = 200
+PATTERN_SECONDS: Final = 20.0
+"""CPU time that one pattern may take over all commit messages: a plain one takes some milliseconds."""
+
+_SEPARATORS: Final = r"\s*(?:,|;|&|\+|/|\band\b|\bor\b|,\s*and\b)\s*"
+_REFERENCE: Final = re.compile(
+    r"""(?ix)
+      https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?:issues|pull|merge_requests)/(?P<url>\d{1,9})\b
+    | https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b
+    | https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b
+    | (?<![\w./-])(?P<other>[\w.-]{1,100}/[\w.-]{1,100})\#(?P<elsewhere>\d{1,9})\b
+    | (?<![\w&/])(?:\#|gh-)(?P<hash>\d{1,9})\b(?![/-]\w)
+    | \b(?:issue|bug|bugzilla|bz|defect|ticket|pr)s?\b(?:[ ](?:id|no|number|report)\b)?[ \t]{0,2}[:=.\#-]?[ \t]{0,2}\#?
+      (?P<named>\d{1,9})\b(?![.]\d|/)
+    | (?<![\w-])(?P<jira>(?-i:[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}))\b
+    | (?P<bare>(?<![\w.\#-])\d{3,9}\b(?![.]\d|/))
+    """
+)
+_CLOSING: Final = re.compile(
+    r"""(?ix)
+      (?:^|(?<=[^\w-]))(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|(?:bug|hot)fix(?:es)?(?:[ ]for)?)
+      (?:[ ]for)?[\s:(\[]{1,4}
+      (?:(?:the|this|our)[ ])?(?:(?:github|gitlab|jira|reported)[ ])?(?:issues?|bugs?|tickets?|defects?|bugzilla|bz)?
+      [\s:(\[.-]{0,3}\Z"""
+)
+_REFERS: Final = re.compile(
+    r"""(?ix)\b(?: see(?:[ ]also)? | refs? | references? | referenc(?:ed|ing) | relat(?:ed|es|ing)(?:[ ]to)? | cf | like
+      | unlike | similar(?:[ ]to)? | part[ ]of | follow(?:s|ing)?[- ]?up(?:[ ](?:to|on|of|for))? | follows | since
+      | introduced[ ](?:in|by|with) | caused[ ]by | regression[ ](?:from|of|in) | after | before | revert(?:s|ed|ing)?
+      | per | broken?[ ](?:by|in) | because[ ]of | due[ ]to | depends[ ]on | blocked(?:[ ]by)? | towards?
+      | progress[ ]on | prepar\w+[ ]for | work(?:around)?[ ](?:on|for|towards) | not | discuss(?:ed|ion)[ ]in
+      | comment[ ]in | superse(?:de|ed)s | replaces | alternative[ ]to | instead[ ]of | from | in | on )
+      \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
+)
+_JOINED: Final = re.compile(rf"(?i){_SEPARATORS}\#?\Z")
+_LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
+"""Before what leads a first line: nothing, or one word such as fix or a component's name."""
+
+
+def mentions(text: str, known: Collection[str], projects: Collection[str], *, bare: bool = False) -> dict[str, str]:
+    """Ids among ``known`` that a commit message, or another text with a title, names; id -> how, the surest way.
+
+    ``projects`` are OWNER/NAME in lower case: what names another project's issue is not taken. With ``bare``, as for
+    Bugzilla, numbers that stand alone at the beginning count.
+
+    >>> mentions("Fix #3, #4 and bug 5 (#6)\\n\\nsee #7, #8", set("345678"), ())
+    {'3': 'closing keyword', '4': 'closing keyword', '5': 'closing keyword', '6': 'number in the first line'}
+    """
+    text = text[:LONGEST_TEXT].lstrip()
+    first_line = text.find("\n") % (len(text) + 1)
+    found: dict[str, str] = {}
+    end, how, was_named = 0, "", False
+    for match in _REFERENCE.finditer(text):
+        number = _number(match, projects)
+        before = text[end if how else max(0, match.start() - 60) : match.start()]
+        joined = bool(how) and _JOINED.fullmatch(before) is not None
+        if not joined:
+            before = text[max(0, match.start() - 60) : match.start()]
+            how = _how(match, before, match.start() < first_line, bare)
+            was_named = match["named"] is not None
+        elif match["bare"] and not (was_named or len(match["bare"]) > 4):
+            how = ""
+        end = match.end()
+        if how in _ORDER and number in known and (number not in found or _ORDER[how] < _ORDER[found[number]]):
+            found[number] = how
+    return found
+
+
+_ORDER: Final = {kind: place for place, kind in enumerate((CLOSES, NAMES, NUMBER, BODY))}
+
+
+def _number(match: re.Match[str], projects: Collection[str]) -> str:
+    """The id that a reference means; "" for one of another project."""
+    if match["url"]:
+        return match["url"] if match["project"].lower() in projects else ""
+    if match["elsewhere"]:
+        return match["elsewhere"] if match["other"].lower() in projects else ""
+    if match["jira"] or match["browse"]:
+        return (match["jira"] or match["browse"]).upper()
+    return next(group for group in (match["tracker"], match["hash"], match["named"], match["bare"]) if group)
+
+
+def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> str:
+    """How a reference names its issue, by what stands before it; "" when it does not say that this is about it."""
+    if _CLOSING.search(before):
+        return CLOSES if not match["bare"] or len(match["bare"]) >= 4 else ""
+    if match["bare"]:
+        return NAMES if bare and in_first_line and not before.strip(" [(#") and len(match["bare"]) >= 4 else ""
+    if _REFERS.search(before):
+        return _REFERRED
+    if in_first_line:
+        return NAMES if match["named"] or match["jira"] or _LEADS.fullmatch(before) else NUMBER
+    leads = before.rstrip(" \t[(-*").endswith("\n")
+    return NAMES if leads and not match["hash"] else BODY
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of a project's own whose first group, or the group called ``id``, is an issue's id.
+
+    Raises ConfigError when it is none, has no group, or is longer than any plain one.
+    """
+    if len(pattern) > LONGEST_PATTERN:
+        raise ConfigError(f"--pattern: has {len(pattern):,} characters, and may have {LONGEST_PATTERN}; give several")
+    try:
+        made = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(f"--pattern {pattern!r} is no regular expression: {error}") from error
+    if not made.groups:
+        raise ConfigError(f"--pattern {pattern!r} has no group; put what is the id in one, as in 'Bug:(\\d+)'")
+    return made
+
+
+def matched(pattern: re.Pattern[str], texts: Iterable[str], known: Collection[str]) -> list[list[str]]:
+    """For each text the ids among ``known`` that a pattern finds there. Raises ConfigError if it takes too long."""
+    group: int | str = "id" if "id" in pattern.groupindex else 1
+    with _limited(pattern.pattern):
+        return [list(dict.fromkeys(_found(pattern, group, text, known))) for text in texts]
+
+
+def _found(pattern: re.Pattern[str], group: int | str, text: str, known: Collection[str]) -> Iterator[str]:
+    for match in pattern.finditer(text[:LONGEST_TEXT]):
+        number = (match[group] or "").strip().lstrip("#")
+        if number in known:
+            yield number
+
+
+@contextmanager
+def _limited(pattern: str) -> Iterator[None]:
+    """End a search after ``PATTERN_SECONDS`` of CPU time, where the system can tell: Python's search sees signals."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise ConfigError(
+            f"--pattern {pattern!r} takes more than {PATTERN_SECONDS:g} s over the commit messages; write it without"
+            " a repetition inside another, such as (a+)+"
+        )
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATTERN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
