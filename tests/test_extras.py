@@ -68,6 +68,13 @@ def test_a_page_of_answers_says_what_it_needs_before_it_begins(monkeypatch, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["bug.md"]
 
 
+def test_the_server_says_what_it_needs(monkeypatch, tmp_path, capsys):
+    without(monkeypatch, "starlette", "uvicorn")
+    assert main(["serve", "--repo", str(tmp_path)]) == 2
+    sentence = "tosloc: tosloc serve needs starlette, uvicorn; run: pip install 'tosloc[serve]'\n"
+    assert capsys.readouterr().err == sentence
+
+
 @pytest.mark.parametrize("command", ["pool", "baselines", "reproduce"])
 def test_the_laboratory_says_what_it_needs(monkeypatch, tmp_path, capsys, command):
     monkeypatch.chdir(tmp_path)

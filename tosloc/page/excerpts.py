@@ -85,7 +85,10 @@ def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
         if rarity >= np.log(1 / (EVERYWHERE if term in query.summary_counts else COMMON))
     }
     found = telling or gains
-    return {term: found[term] for term in sorted(found, key=lambda term: (-found[term], term))[:TERMS]}
+    strong = query.summary_counts.keys() | query.compounds  # what the report is about, as reasons have it
+    return {
+        term: found[term] for term in sorted(found, key=lambda term: (term not in strong, -found[term], term))[:TERMS]
+    }
 
 
 def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> dict[int, tuple[int, ...]]:

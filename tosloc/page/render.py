@@ -54,10 +54,10 @@ def served_page(articles: Sequence[Article], ask: Ask, project: str) -> str:
     return _page(articles, ask, "", project)
 
 
-def answered(view: View, number: int) -> Markup:
-    """One answer as an element of the page."""
+def answered(view: View, number: int, *, removable: bool = False) -> Markup:
+    """One answer as an element of the page; a served one that is ``removable`` can be taken away."""
     macros: Any = _environment().get_template("answer.html").module
-    return Markup(macros.answered(view, number))
+    return Markup(macros.answered(view, number, removable))
 
 
 def waiting(number: int, title: str, said: str, failed: bool = False) -> Markup:

@@ -74,12 +74,8 @@ class View:
 
     @property
     def project(self) -> str:
-        """The repository's name: where it lies is nobody's business who is sent the page."""
-        if self.pages is not None:
-            return self.pages.project.split("/", 3)[-1]
-        path = Path(self.answer.repository or "")
-        name = path.parent.name if path.name == ".git" else path.name
-        return name.removesuffix(".git")
+        """The project's name on the web, else its folder's."""
+        return project_of(self.answer.repository or "", self.pages)
 
     def link(self, path: str, lines: tuple[int, int] | None = None) -> str | None:
         """Page of a file on the web."""
@@ -93,3 +89,18 @@ class View:
 def _told(hit: Hit) -> list[tuple[int, int]]:
     """Lines of the searched version that a file's reasons speak of; those of frames are of the report's."""
     return [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
+
+
+def project_of(repository: str, pages: WebPages | None) -> str:
+    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page.
+
+    >>> project_of("/home/ada/toy/.git", None), project_of("/srv/toy.git", None), project_of("", None)
+    ('toy', 'toy', '')
+    >>> project_of("/home/ada/x", WebPages.of("git@github.com:ada/toy.git"))
+    'ada/toy'
+    """
+    if pages is not None:
+        return pages.project.split("/", 3)[-1]
+    path = Path(repository)
+    name = path.parent.name if path.name == ".git" else path.name
+    return name.removesuffix(".git")

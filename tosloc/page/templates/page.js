@@ -52,7 +52,7 @@
     text.value = await file.text();
     focus(text);
   };
-  text.addEventListener("input", () => text.setCustomValidity(""));
+  text.addEventListener("input", () => text.setCustomValidity(text.value.length > most ? "more than 2 MB; give the part that says what goes wrong" : ""));
   const chosen = document.getElementById("file");
   chosen.addEventListener("change", () => read(chosen.files[0]));
   const carries = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");

@@ -1,0 +1,239 @@
+"""The page, asked and answered on this machine alone: loopback, under its own names, by its own form."""
+
+from __future__ import annotations
+
+import errno
+import re
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from io import StringIO
+from types import FrameType
+from typing import Final
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tosloc.data.reports import read_report
+from tosloc.data.web import WebPages
+from tosloc.errors import ReportError, ToslocError
+from tosloc.localizer import Localizer
+from tosloc.page.render import Ask, served_page, served_policy
+from tosloc.page.session import Session
+from tosloc.page.view import project_of
+from tosloc.records import BugReport
+
+HOST: Final = "127.0.0.1"
+"""The only address that is listened at."""
+PORT: Final = 8765
+MOST_BYTES: Final = 2_000_000
+"""Of what is sent."""
+_OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
+_ADDRESS: Final = re.compile(r"\s*https?://\S+\s*")
+_FORM: Final = "application/x-www-form-urlencoded"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # not no-referrer: with that a browser calls the page's own form a stranger's (Origin: null)
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def application(session: Session, commit: str = "HEAD", project: str = "") -> Starlette:
+    """The page and its questions, for any server that speaks ASGI."""
+
+    def shown(ask: Ask, status: int = 200) -> Response:
+        return HTMLResponse(served_page(session.articles(), ask, project), status)
+
+    async def start(request: Request) -> Response:
+        return shown(Ask(commit=commit))
+
+    async def ask(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+            return _refused("a question is sent by the page's own form", 415)
+        body = await _body(request)
+        if body is None:
+            error = f"more than {MOST_BYTES // 1_000_000} MB were sent; give the part that says what goes wrong"
+            return shown(Ask(commit=commit, error=error), 413)
+        asked = _asked(body, commit)
+        try:
+            number = session.ask(_report(asked.text), asked.commit, asked.tests)
+        except ToslocError as error:
+            return shown(replace(asked, error=str(error)), 422)
+        return RedirectResponse(f"./#question-{number}", 303)
+
+    async def question(request: Request) -> Response:
+        article = session.article(request.path_params["number"])
+        return _refused("there is no such question", 404) if article is None else HTMLResponse(article.html)
+
+    async def forget(request: Request) -> Response:
+        session.forget(request.path_params["number"])
+        return RedirectResponse("../../", 303)
+
+    routes = [
+        Route("/", start),
+        Route("/questions", ask, methods=["POST"]),
+        Route("/questions/{number:int}", question),
+        Route("/questions/{number:int}/forget", forget, methods=["POST"]),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(OnlyFromHere)])
+
+
+class OnlyFromHere:
+    """Lets through what a browser asks of its own accord under one of this machine's own names; adds the headers.
+
+    A page of another site may send a browser here, also by a name of its own that it lets mean this machine (DNS
+    rebinding): the Host header says that name. What changes anything has to come from this page, as Origin says.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse in a sentence."""
+        if scope["type"] != "http":
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update({**_HEADERS, "Content-Security-Policy": served_policy()})
+            await send(message)
+
+        why = _why_not(scope["method"], Headers(scope=scope))
+        await (self.app if why is None else _refused(why, 403))(scope, receive, with_headers)
+
+
+def _why_not(method: str, headers: Headers) -> str | None:
+    """Why a request is refused; None if it is not."""
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if len(hosts) != 1 or not _OWN_NAMES.fullmatch(hosts[0]):
+        return "this page is asked as http://127.0.0.1 or http://localhost, with its port, and by no other name"
+    if method in ("GET", "HEAD") and not origins:
+        return None
+    if origins != [f"http://{hosts[0]}"]:
+        return "this comes from another page; ask by the form of this one"
+    return None
+
+
+def _refused(why: str, status: int) -> Response:
+    return PlainTextResponse(f"{why}\n", status)
+
+
+async def _body(request: Request) -> bytes | None:
+    """What was sent; None if it is too much, of which no more is read."""
+    given = request.headers.get("content-length", "0")
+    if not given.isdecimal() or int(given[:20]) > MOST_BYTES:
+        return None
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            return None
+    return bytes(body)
+
+
+def _asked(body: bytes, commit: str) -> Ask:
+    """The fields of the form; what is not there is as in an empty one."""
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), errors="replace", max_num_fields=10)
+    except ValueError:  # more fields
+        return Ask(commit=commit)
+    version = fields.get("commit", [""])[0].strip()
+    return Ask(fields.get("text", [""])[0], version or commit, "tests" in fields)
+
+
+def _report(text: str) -> BugReport:
+    """The report that a text holds. Raises ReportError."""
+    if _ADDRESS.fullmatch(text):
+        raise ReportError(
+            "this is an address, and nothing is asked of the web; give the issue's text, "
+            "or what `gh issue view NUMBER --json number,title,body,createdAt` prints"
+        )
+    source = StringIO(text)
+    source.name = "the report"
+    return read_report(source)
+
+
+@contextmanager
+def listening(port: int) -> Iterator[socket.socket]:
+    """A socket of the loopback; port 0 is any that is free. Raises ToslocError when it cannot be had."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((HOST, port))
+            one.listen(64)
+        except OSError as error:
+            raise ToslocError(_about_port(port, error)) from error
+        yield one
+
+
+def _about_port(port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {HOST} is in use; name another by --port, or 0 for any that is free"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {HOST} is not for everybody; name one from 1024 on by --port"
+    return f"port {port} of {HOST} cannot be had: {error.strerror or error}"
+
+
+def serve(
+    localizer: Localizer, place: socket.socket, commit: str = "HEAD", begun: Callable[[str], None] = lambda at: None
+) -> None:
+    """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
+    session = Session(localizer)
+    server = uvicorn.Server(_settings(application(session, commit, _name(localizer))))
+    with _ended_by_signals(server):
+        try:
+            session.warm(commit)
+            begun(f"http://{HOST}:{place.getsockname()[1]}/")
+            server.run(sockets=[place])
+        finally:
+            session.close()
+
+
+@contextmanager
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """A signal is the way to end the server, and no interruption; uvicorn, once it has ended, raises it again."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    answers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, answer in answers.items():
+            signal.signal(number, answer)
+
+
+def _settings(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=64,
+    )
+
+
+def _name(localizer: Localizer) -> str:
+    repository = localizer.repository
+    return "" if repository is None else project_of(str(repository.path), WebPages.of(repository.remote_url()))
