@@ -35,6 +35,8 @@ TERMS: Final = 16
 """Words of a report that are marked, at most."""
 COMMON, EVERYWHERE = 0.25, 0.5
 """Words are marked where at most so large a part of the files has them; those of the summary by the second bound."""
+IN_REASON: Final = 3.0
+"""The same within the function that a reason names: what it says should be seen."""
 LONGEST_LINE: Final = 240
 MOST_LINES: Final = 50_000
 """Lines of a file that are looked at; what is longer was made by a program."""
@@ -126,8 +128,10 @@ def stretches(
             start = max(0, number - 1 - BEFORE)
             shown.update(dict.fromkeys(range(start, min(start + 2 * BEFORE + 1, len(lines)))))
     inside = np.ones(len(lines))
-    for first_line, last_line in (*((one.start, one.end) for one in functions), *told):
-        inside[first_line - 1 : last_line] = IN_FUNCTION
+    for function in functions:
+        inside[function.start - 1 : function.end] = IN_FUNCTION
+    for start, end in told:
+        inside[start - 1 : end] = IN_REASON
     wanted = max(1, STRETCHES - len(framed[:FRAMES]))
     for start in islice(_best(held, terms, inside, shown), wanted):
         shown.update(dict.fromkeys(range(start, min(start + LINES, len(lines)))))

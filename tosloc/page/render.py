@@ -89,7 +89,8 @@ def _page(articles: Sequence[Article], ask: Ask | None, policy: str, project: st
             articles=[article.html for article in articles],
             names=[(article.number, _short(article.name)) for article in articles],
             waiting=any(article.waits for article in articles),
-            framed=any('class="frame"' in article.html or "line framed" in article.html for article in articles),
+            framed=ask is not None
+            or any('class="frame"' in article.html or "line framed" in article.html for article in articles),
             ask=ask,
             policy=policy,
             style=Markup(_part("page.css")),

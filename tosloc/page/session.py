@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
@@ -69,7 +69,9 @@ class Session:
             if len(open_ones) >= KEPT:
                 raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
             self._asked += 1
-            question = Question(self._asked, report, commit, tests)
+            # pasted text has no name of its own
+            named = replace(report, id=f"report {self._asked}") if report.id == "report" else report
+            question = Question(self._asked, named, commit, tests)
             self._questions[question.number] = question
             over = len(self._questions) - KEPT
             for one in [one for one in self._questions.values() if one not in (*open_ones, question)][: max(over, 0)]:
