@@ -1,0 +1,293 @@
+"""The two steps of the action that are a program: ``run.py issue`` says whether it is asked, ``run.py answer`` answers.
+
+Nothing but the standard library. What strangers write (title and text of an issue, paths and commits of a repository)
+stays in files: it is no argument, no part of a shell line, and is printed where a line could be taken for a command of
+the runner only after its letters have been escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+MARKER = "<!-- tosloc:answer -->"
+"""How our comment begins, which no reader sees."""
+PAGES = 50
+"""Pages of a hundred comments that are looked through."""
+ATTEMPTS = 3
+LONGEST_WAIT = 60.0
+"""Seconds between two attempts."""
+LONGEST_TEXT = 300
+"""Letters of a reason or name."""
+ISSUE_FILE = "tosloc-issue.json"
+ANSWER_FILE = "tosloc-answer.json"
+_NEVER_FOLLOWED = "moved; the issue was transferred, or the repository renamed"
+
+
+class ActionError(Exception):
+    """What the workflow's author has to know, in one sentence."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A token is sent to the host that the runner names, and to no other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Api:
+    """The few REST calls: https://docs.github.com/rest/issues."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self._base, self._token = base.rstrip("/"), token
+        self._opener = build_opener(_NoRedirects)
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """What an address answers. Raises ActionError."""
+        request = Request(
+            self._base + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Accept": "application/vnd.github+json",
+                "Authorization": f"Bearer {self._token}",
+                "X-GitHub-Api-Version": "2022-11-28",
+                "User-Agent": "tosloc-action",
+                "Content-Type": "application/json",
+            },
+        )
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                with self._opener.open(request, timeout=60) as answer:
+                    return json.load(answer)
+            except HTTPError as error:
+                # a second POST after an answer that got lost would be a second comment
+                again = error.code == 429 or (error.code >= 500 and method != "POST")
+                if not again or attempt == ATTEMPTS:
+                    raise ActionError(f"{method} {path}: {_about(error.code)}") from None
+                time.sleep(_wait(error.headers.get("Retry-After"), attempt))
+            except (URLError, OSError, ValueError) as error:
+                raise ActionError(f"{method} {path}: {error}") from None
+        raise AssertionError
+
+
+def _about(code: int) -> str:
+    meaning = {
+        401: "the token is not valid",
+        403: "the token may not do this; give the workflow `permissions: issues: write`, and see whether it is locked",
+        404: "not there, or the token may not see it",
+        410: "it was deleted, or issues are turned off",
+        429: "the rate limit is reached; run it again later",
+    }
+    return f"{code}, {_NEVER_FOLLOWED if 300 <= code < 400 else meaning.get(code, 'the server did not answer as told')}"
+
+
+def _wait(told: str | None, attempt: int) -> float:
+    return min(float(told) if told is not None and told.isdigit() else 2.0**attempt, LONGEST_WAIT)
+
+
+# ---- is an answer asked?
+
+
+def asked_issue(name: str, event: Mapping[str, Any], label: str, number: str, fetch: Any) -> Mapping[str, Any] | str:
+    """The issue that an event asks about, or why it asks for none; ``fetch(number)`` gets one by its number."""
+    if name == "workflow_dispatch":
+        if re.fullmatch(r"[1-9][0-9]{0,9}", number) is None:
+            raise ActionError("run by hand it needs the input `issue`, a number")
+        issue = fetch(number)
+    elif name == "issues":
+        issue = event.get("issue") or {}
+        if event.get("action") == "labeled":
+            labels = [event.get("label")]
+        else:
+            labels = issue.get("labels") or []
+        if label not in [(one or {}).get("name") for one in labels]:
+            return f"the label is not {label}"
+    else:
+        return f"events of {name} ask for nothing"
+    if "pull_request" in issue:
+        return "it is a pull request"
+    author = issue.get("user") or {}
+    if author.get("type") == "Bot" or str(author.get("login", "")).endswith("[bot]"):
+        return "a bot has opened it"
+    if not isinstance(issue.get("number"), int) or not isinstance(issue.get("title"), str):
+        return "the event has no issue"
+    return issue
+
+
+def report_of(issue: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``tosloc localize`` reads of an issue."""
+    return {key: issue.get(key) for key in ("number", "title", "body", "created_at")}
+
+
+# ---- what is written
+
+
+def code(text: str) -> str:
+    """Text that stays as it is in Markdown: no mention, link, picture, heading or HTML comes of it.
+
+    >>> print(code("a"), code("`@all` <img>"), code("one\\n\\n# two"))
+    `a` `` `@all` <img> `` `one # two`
+    """
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split()) or "?"
+    text = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def body_of(answer: Mapping[str, Any], repository: str) -> str:
+    """Files with functions and reasons, as Markdown; ``repository`` is its page."""
+    commit = answer["commit"]
+    lines = []
+    for hit in answer["hits"]:
+        page = f"{repository}/blob/{commit}/{quote(os.fsencode(hit['path']))}"
+        lines.append(f"{hit['rank']}. [{code(hit['path'])}]({page}) {round(100 * hit['share'])}%")
+        found = [f"[{code(one['name'])}]({page}#L{one['start']}-L{one['end']})" for one in hit["functions"]]
+        lines += [f"   - {', '.join(found)}"] if found else []
+        lines += [f"   - {code(reason['text'])}" for reason in hit["why"][:2]]
+    lines += ["", f"Searched: {answer['searched']['files']} files of `{commit[:10]}`. Percentages say how sure it is."]
+    return "\n".join(lines) + "\n"
+
+
+def comment_of(body: str) -> str:
+    """The comment, with the mark by which it is found again."""
+    return f"{MARKER}\nFiles that this may be about, from their words and their history:\n\n{body}"
+
+
+def write_comment(api: Api, issues: str, number: int, text: str, author: str) -> None:
+    """Write the comment, or edit the one that is there. Raises ActionError."""
+    for page in range(1, PAGES + 1):
+        comments = api.call("GET", f"{issues}/{number}/comments?per_page=100&page={page}")
+        for comment in comments:
+            # anybody may write the marker: what others have written is never touched
+            own = (comment.get("user") or {}).get("login") == author
+            if own and str(comment.get("body") or "").startswith(MARKER):
+                if comment["body"].replace("\r\n", "\n").strip() != text.strip():
+                    api.call("PATCH", f"{issues}/comments/{int(comment['id'])}", {"body": text})
+                return
+        if len(comments) < 100:
+            break
+    api.call("POST", f"{issues}/{number}/comments", {"body": text})
+
+
+# ---- the runner
+
+
+def command(kind: str, text: str) -> None:
+    """A message of the runner; letters that would end it, or begin another, are escaped."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    print(f"::{kind}::{escaped}", flush=True)
+
+
+def set_outputs(values: Mapping[str, str]) -> None:
+    """Outputs of the step; each between two lines that nobody can know before."""
+    with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
+        for name, value in values.items():
+            end = uuid.uuid4().hex
+            file.write(f"{name}<<{end}\n{value}\n{end}\n")
+
+
+def summarize(text: str) -> None:
+    """A part of the job's summary."""
+    with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
+        file.write(text + "\n")
+
+
+def setting(name: str, low: float, high: float) -> float:
+    """An input that is a number. Raises ActionError."""
+    given = os.environ.get(f"INPUT_{name}", "").strip()
+    try:
+        value = float(given)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise ActionError(
+            f"the input {name.lower().replace('_', '-')} is {given!r}; give a number, {low:g} to {high:g}"
+        )
+    return value
+
+
+def repository() -> tuple[Api, str]:
+    """The calls, and the address of the repository's issues below them. Raises ActionError."""
+    name = os.environ["GITHUB_REPOSITORY"]
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) is None:
+        raise ActionError(f"GITHUB_REPOSITORY is {name!r}")
+    return Api(os.environ["GITHUB_API_URL"], os.environ.get("INPUT_TOKEN", "")), f"/repos/{name}/issues"
+
+
+def issue() -> None:
+    """First step: whether the event asks for an answer; the issue goes into a file."""
+    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    api, issues = repository()
+    found = asked_issue(
+        os.environ["GITHUB_EVENT_NAME"],
+        event,
+        os.environ.get("INPUT_LABEL", ""),
+        os.environ.get("INPUT_ISSUE", "").strip(),
+        lambda number: api.call("GET", f"{issues}/{number}"),
+    )
+    if isinstance(found, str):
+        command("notice", f"TosLoc says nothing: {found}")
+        set_outputs({"asked": "false"})
+        return
+    report = Path(os.environ["RUNNER_TEMP"]) / ISSUE_FILE
+    report.write_text(json.dumps(report_of(found)), encoding="utf-8")
+    set_outputs({"asked": "true"})
+
+
+def answer() -> None:
+    """Last step: the answer, the summary, and the comment where it is wanted and the answer is sure."""
+    temporary = Path(os.environ["RUNNER_TEMP"])
+    share, top, functions = setting("MIN_SHARE", 0, 1), setting("TOP", 1, 50), setting("FUNCTIONS", 0, 20)
+    wanted = os.environ.get("INPUT_COMMENT", "").strip().lower()
+    if wanted not in ("true", "false"):
+        raise ActionError(f"the input comment is {wanted!r}; give true or false")
+    tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json", "--no-progress"]
+    given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
+    done = subprocess.run([*tosloc, *given], capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode:
+        raise ActionError(done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}")
+    (temporary / ANSWER_FILE).write_text(done.stdout, encoding="utf-8")
+    found = json.loads(done.stdout)
+    number = int(json.loads((temporary / ISSUE_FILE).read_text(encoding="utf-8"))["number"])
+    page = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+    body = body_of(found, page)
+    first = found["hits"][0]["share"] if found["hits"] else 0.0
+    sure = bool(found["hits"]) and first >= share
+    notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])
+    unsure = "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
+    summarize(
+        f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}\n\n{body}{unsure}{notes}"
+    )
+    commented = sure and wanted == "true"
+    if commented:
+        api, issues = repository()
+        write_comment(api, issues, number, comment_of(body), os.environ["INPUT_COMMENT_AUTHOR"])
+    written = {"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"}
+    set_outputs(written | {"commented": str(commented).lower()})
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Exit 1 with an error of the runner for what the workflow's author has to know."""
+    try:
+        {"issue": issue, "answer": answer}[arguments[0]]()
+    except ActionError as error:
+        command("error", f"TosLoc: {error}")
+        sys.exit(1)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,147 @@
+"""What an agent reads of an answer, beside a search for the report's rarest words: ``agents.py GIT=REPORTS ...``.
+
+Each report is asked as an agent asks it, through the server's own client, shipped weights, the before-fix version. Of
+the text answer: its characters, and whether a fixed file and a changed function are named in it. Beside it, what
+``rg -l`` of the report's rarest words lists, those that the fewest source files of the version hold: the paths of the
+files that hold one of three words, and one of ten; their characters, and whether a fixed file is among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from mcp import Client
+
+from tosloc.agents.server import Settings, server
+from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.cli.guard import guarded
+from tosloc.cli.printing import print_table
+from tosloc.data.datasets import load_dataset
+from tosloc.data.git import Repository
+from tosloc.errors import ToslocError
+from tosloc.records import Case
+
+WORDS = (3, 10)
+"""Rarest words that are searched for."""
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One report, asked in both ways."""
+
+    report: str
+    text: int
+    """Characters of the text answer."""
+    structured: int
+    """Characters of the structured content, which some clients give their model in its place."""
+    file: bool
+    """Whether a fixed file is in the answer."""
+    first: bool
+    """Whether it is the first."""
+    function: bool
+    """Whether a changed function of a fixed file is in it."""
+    searches: tuple[tuple[int, int, bool], ...]
+    """Of each number of rarest words: files that hold one, characters of their list, whether a fixed file is there."""
+
+
+def holders(git: Path, case: Case) -> list[set[str]]:
+    """Of each word of a report that any source file of its version holds, the files; rarest first, then by word."""
+    words = sorted(set(_WORD.findall(f"{case.report.summary}\n{case.report.description}")))
+    found: dict[str, set[str]] = {}
+    for start in range(0, len(words), 400):
+        patterns = [argument for word in words[start : start + 400] for argument in ("-e", word)]
+        for line in grep(git, "-o", "-w", *patterns, case.version):
+            _, path, word = line.split(":", 2)
+            found.setdefault(word, set()).add(path)
+    return [found[word] for word in sorted(found, key=lambda word: (len(found[word]), word))]
+
+
+def grep(git: Path, *arguments: str) -> list[str]:
+    """Lines of ``git grep`` in source files."""
+    globs = [f"*{suffix}" for suffix in SOURCE_SUFFIXES]
+    command = ["git", "-C", str(git), "grep", "-F", "-I", *arguments, "--", *globs]
+    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
+    if done.returncode > 1:
+        raise ToslocError(f"git grep in {git}: {done.stderr.strip()}")
+    return done.stdout.splitlines()
+
+
+def reports_of(git: Path, reports: Path, number: int) -> Iterator[tuple[Case, dict[str, set[str]]]]:
+    """The latest reports with a changed function: each with the names of the changed functions by file."""
+    with Repository(git) as repo:
+        dataset = load_dataset(repo, reports, zone="UTC", suffixes=SOURCE_SUFFIXES)
+    cases = [case for case in dataset.cases if dataset.labelled[case.report.id].functions]
+    for case in cases[-number:]:
+        names: dict[str, set[str]] = {}
+        for one in dataset.labelled[case.report.id].functions:
+            names.setdefault(one.path, set()).add(one.name)
+        yield case, names
+
+
+def numbers(row: Row) -> list[int]:
+    """All but the name of a row."""
+    searched = [int(value) for search in row.searches for value in search]
+    return [row.text, row.structured, row.file, row.first, row.function, *searched]
+
+
+async def rows_of(git: Path, reports: Path, number: int, characters: int) -> list[Row]:
+    """A row for each of the latest reports of a project."""
+    rows = []
+    async with Client(server(Settings((git,), characters=characters))) as client:
+        for case, changed in reports_of(git, reports, number):
+            text = f"{case.report.summary}\n\n{case.report.description}"
+            arguments = {"report": text, "commit": case.version}
+            result = await client.call_tool("localize_bug", arguments)
+            [block] = result.content
+            if result.is_error or block.type != "text" or result.structured_content is None:
+                raise ToslocError(f"{case.report.id}: {block}")
+            lines = [(line, path) for line in block.text.splitlines() for path in case.fixed if f". {path} (" in line]
+            held = holders(git, case)
+            lists = [set().union(*held[:number]) for number in WORDS]
+            rows.append(
+                Row(
+                    case.report.id,
+                    len(block.text),
+                    len(str(result.structured_content)),
+                    bool(lines),
+                    any(line.startswith("1. ") for line, _ in lines),
+                    any(f" {name}:" in line for line, path in lines for name in changed.get(path, ())),
+                    tuple((len(one), len("\n".join(one)), not one.isdisjoint(case.fixed)) for one in lists),
+                )
+            )
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the rows and their sums."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("projects", nargs="+", metavar="GIT=REPORTS")
+    parser.add_argument("--reports", type=int, default=10, help="latest reports of a project")
+    parser.add_argument("--characters", type=int, default=1200, help="budget of an answer")
+    given = parser.parse_args(arguments)
+    rows: list[Row] = []
+    for project in given.projects:
+        git, _, reports = project.partition("=")
+        rows += anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.characters)
+    searches = [name for words in WORDS for name in (f"files of\n{words} words", "characters", "file in it")]
+    heads = ("report", "text", "structured", "file", "first", "function", *searches)
+    cells = [[row.report, *(str(int(value)) for value in numbers(row))] for row in rows]
+    print_table(heads, cells, title=f"{len(rows)} reports")
+    sums = [sum(column) for column in zip(*map(numbers, rows), strict=True)]
+    middle = [statistics.median(column) for column in zip(*map(numbers, rows), strict=True)]
+    print("sums  ", *sums)
+    print("medians", *middle)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(main))

@@ -1,0 +1,371 @@
+"""The action, step by step as the runner takes them, against a stub of the REST calls; strangers are hostile."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+from conftest import repository as shop_at
+
+ACTION = Path(__file__).parents[2] / "action"
+TITLE = (
+    "Cart.add forgets `$(touch pwned)` \"; touch pwned; '\n::set-output name=asked::x\r::add-mask::a %0A <img src=x>"
+)
+BODY = """The cart forgets an equal item. @everyone #1 closes #2
+::error::pwned
+$(touch pwned) `touch pwned` ${{ github.token }} && touch pwned
+</details><script>alert(1)</script> <!-- tosloc:answer -->
+EOF
+asked=false
+"""
+HOSTILE = (
+    "@maintainer ``` #12 closes #3 <img src=x onerror=alert(1)> [x](javascript:alert(1)) ``\n\n# big\n"
+    "::warning::x | \u202e"
+)
+
+
+@pytest.fixture(scope="module")
+def action() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tosloc_action", ACTION / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Stub:
+    """A server that keeps one issue and its comments, and what it was asked."""
+
+    def __init__(self, issue: Mapping[str, Any]) -> None:
+        self.issue = dict(issue)
+        self.comments: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        self.refuses: list[tuple[int, dict[str, str]]] = []
+        """Answers that come before anything else."""
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                stub.asked.append(f"{self.command} {self.path}")
+                assert self.headers["Authorization"] == "Bearer secret-token"
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                code, headers = stub.refuses.pop(0) if stub.refuses else (200, {})
+                data = b"{}" if code != 200 else json.dumps(stub.answered(self.command, self.path, body)).encode()
+                self.send_response(code)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = answer
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def answered(self, method: str, path: str, body: Any) -> Any:
+        if found := re.fullmatch(r"/repos/o/r/issues/7/comments\?per_page=100&page=(\d+)", path):
+            page = int(found[1])
+            return self.comments[100 * (page - 1) : 100 * page]
+        if (method, path) == ("GET", "/repos/o/r/issues/7"):
+            return self.issue
+        if (method, path) == ("POST", "/repos/o/r/issues/7/comments"):
+            self.comments.append(comment(len(self.comments), "github-actions[bot]", body["body"]))
+            return self.comments[-1]
+        found = re.fullmatch(r"/repos/o/r/issues/comments/(\d+)", path)
+        assert found is not None
+        assert method == "PATCH"
+        self.comments[int(found[1])]["body"] = body["body"]
+        return self.comments[int(found[1])]
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def comment(number: int, author: str, body: str) -> dict[str, Any]:
+    return {"id": number, "user": {"login": author, "type": "Bot" if "[bot]" in author else "User"}, "body": body}
+
+
+def issue(**changed: Any) -> dict[str, Any]:
+    made = {"number": 7, "title": TITLE, "body": BODY, "created_at": "2030-01-01T00:00:00Z", "labels": []}
+    return {**made, "user": {"login": "mallory", "type": "User"}, **changed}
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    made = Stub(issue())
+    yield made
+    made.close()
+
+
+def answer(reason: str = "words cart", path: str = "shop/cart.py", share: float = 0.5) -> dict[str, Any]:
+    function = {"name": "Cart.add", "start": 7, "end": 9, "score": 1.0}
+    hit = {"rank": 1, "path": path, "score": 1.0, "share": share, "functions": [function]}
+    return {"commit": "0" * 40, "searched": {"files": 3}, "hits": [{**hit, "why": [{"kind": "fix", "text": reason}]}]}
+
+
+# ---- is it asked?
+
+
+LABELLED = {"action": "labeled", "label": {"name": "needs-localization"}, "issue": issue()}
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "said"),
+    [
+        ("issues", {**LABELLED, "label": {"name": "bug"}}, "the label is not"),
+        ("issues", {"action": "opened", "issue": issue()}, "the label is not"),
+        ("issues", {**LABELLED, "issue": issue(pull_request={"url": "x"})}, "a pull request"),
+        ("issues", {**LABELLED, "issue": issue(user={"login": "renovate", "type": "Bot"})}, "a bot"),
+        ("issues", {**LABELLED, "issue": issue(user={"login": "x[bot]", "type": "User"})}, "a bot"),
+        ("issue_comment", LABELLED, "events of issue_comment"),
+        ("pull_request_target", LABELLED, "events of pull_request_target"),
+        ("issues", {"action": "labeled", "label": None, "issue": None}, "the label is not"),
+    ],
+)
+def test_it_says_nothing_where_it_is_not_asked(action: ModuleType, name: str, event: Any, said: str) -> None:
+    found = action.asked_issue(name, event, "needs-localization", "", None)
+    assert isinstance(found, str)
+    assert said in found
+
+
+def test_it_is_asked_by_its_label_or_by_hand(action: ModuleType) -> None:
+    label = "needs-localization"
+    assert action.asked_issue("issues", LABELLED, label, "", None)["number"] == 7
+    opened = {"action": "opened", "issue": issue(labels=[{"name": label}])}
+    assert action.asked_issue("issues", opened, label, "", None)["number"] == 7
+    assert action.asked_issue("workflow_dispatch", {}, label, "7", lambda _: issue())["number"] == 7
+    for wrong in ("", "0", "7/../8", "7\n8", "٧"):
+        with pytest.raises(action.ActionError, match="a number"):
+            action.asked_issue("workflow_dispatch", {}, label, wrong, None)
+
+
+# ---- what is written
+
+
+@pytest.mark.parametrize("text", [HOSTILE, TITLE, BODY, "`", "``a", "\u202e", "", "a" * 9_000, "\\`", "` `` ```"])
+def test_what_strangers_write_stays_text(action: ModuleType, text: str) -> None:
+    body = action.comment_of(action.body_of(answer(text, text or "a"), "https://github.com/o/r"))
+    kinds: set[str] = set()
+    outside = ""
+    for block in MarkdownIt("gfm-like", {"linkify": False}).parse(body.removeprefix(action.MARKER)):
+        kinds.add(block.type)
+        for token in block.children or ():
+            kinds.add(token.type)
+            if token.type == "text":
+                outside += token.content
+            if token.type == "link_open":
+                assert str(token.attrs["href"]).startswith("https://github.com/o/r/blob/" + "0" * 40)
+    lists = {
+        f"{kind}_{end}"
+        for kind in ("ordered_list", "bullet_list", "list_item", "paragraph")
+        for end in ("open", "close")
+    }
+    assert kinds <= {*lists, "inline", "text", "code_inline", "softbreak", "link_open", "link_close"}
+    assert re.fullmatch(r"[A-Za-z0-9 ,.:%]*", outside)
+    assert body.count("\n") < 12
+    assert len(body) < 40_000
+
+
+def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stub: Stub) -> None:
+    api = action.Api(stub.url, "secret-token")
+    stub.comments = [comment(number, "someone", "hello") for number in range(150)]
+    stub.comments[3]["body"] = action.MARKER + " not ours"
+    for text in ("one", "one", "two"):
+        action.write_comment(api, "/repos/o/r/issues", 7, action.comment_of(text), "github-actions[bot]")
+    assert len(stub.comments) == 151
+    assert stub.comments[3]["body"] == action.MARKER + " not ours"
+    assert stub.comments[150]["body"] == action.comment_of("two")
+    assert [asked.split()[0] for asked in stub.asked if not asked.startswith("GET")] == ["POST", "PATCH"]
+
+
+def test_refusals_are_sentences_and_a_token_follows_no_redirect(
+    action: ModuleType, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(action.time, "sleep", waited.append)
+    api = action.Api(stub.url, "secret-token")
+    stub.refuses = [(403, {})]
+    with pytest.raises(action.ActionError, match="permissions: issues: write"):
+        api.call("POST", "/repos/o/r/issues/7/comments", {"body": "x"})
+    stub.refuses = [(301, {"Location": "http://elsewhere.invalid/"})]
+    with pytest.raises(action.ActionError, match="301, moved"):
+        api.call("GET", "/repos/o/r/issues/7")
+    stub.refuses = [(429, {"Retry-After": "7"}), (502, {})]
+    assert api.call("GET", "/repos/o/r/issues/7")["number"] == 7
+    assert waited == [7.0, 4.0]
+    stub.refuses = [(502, {})]
+    with pytest.raises(action.ActionError, match="502"):
+        api.call("POST", "/repos/o/r/issues/7/comments", {"body": "x"})
+    assert stub.comments == []
+
+
+def test_a_message_of_the_runner_is_one_line(action: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    action.command("error", "a\n::set-output name=x::y\r::z %0A")
+    assert capsys.readouterr().out == "::error::a%0A::set-output name=x::y%0D::z %250A\n"
+
+
+# ---- step by step
+
+
+def described() -> Any:
+    return yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))
+
+
+def test_no_expression_stands_in_a_shell_line_and_every_input_is_used() -> None:
+    action = described()
+    lines = [step["run"] for step in action["runs"]["steps"] if "run" in step]
+    assert len(lines) == 3
+    assert all("${{" not in line for line in lines)
+    used = set(re.findall(r"inputs\.([\w-]+)", json.dumps(action["runs"])))
+    assert used == set(action["inputs"])
+    assert all(step.get("if") for step in action["runs"]["steps"][1:])
+
+
+class Runner:
+    """Takes the steps of ``action.yml`` as a runner does: files of outputs, environment, expressions."""
+
+    def __init__(self, folder: Path, workspace: Path, stub: Stub, event: tuple[str, Any], **inputs: str) -> None:
+        self.folder, self.stub = folder, stub
+        self.inputs = {name: str(given["default"]) for name, given in described()["inputs"].items()}
+        self.inputs |= {"token": "secret-token", **{name.replace("_", "-"): value for name, value in inputs.items()}}
+        (folder / "event.json").write_text(json.dumps(event[1]))
+        tosloc = folder / "tosloc/bin/tosloc"
+        tosloc.parent.mkdir(parents=True, exist_ok=True)
+        tosloc.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tosloc "$@"\n')
+        tosloc.chmod(0o755)
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "INPUT_"))},
+            "GITHUB_ACTION_PATH": str(ACTION),
+            "GITHUB_EVENT_NAME": event[0],
+            "GITHUB_EVENT_PATH": str(folder / "event.json"),
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_API_URL": stub.url,
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_WORKSPACE": str(workspace),
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+            "RUNNER_TEMP": str(folder),
+        }
+        self.outputs: dict[str, dict[str, str]] = {}
+        self.printed = ""
+
+    def run(self) -> int:
+        """Exit code of the first step that fails, else 0. What others publish, and pip, are left out."""
+        for step in described()["runs"]["steps"]:
+            if "run" not in step or step.get("id") == "install":
+                continue
+            if step.get("if") and self.outputs["issue"].get("asked") != "true":
+                continue
+            output = self.folder / f"output-{step['id']}"
+            output.write_text("")
+            given = {name: self.valued(value) for name, value in step["env"].items()}
+            environment = self.environment | given | {"GITHUB_OUTPUT": str(output)}
+            done = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+                env=environment,
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+            )
+            self.printed += done.stdout + done.stderr
+            found = re.findall(r"^(\w+)<<(\w+)\n(.*?)\n\2\n", output.read_text(), re.MULTILINE | re.DOTALL)
+            self.outputs[step["id"]] = {name: value for name, _, value in found}
+            if done.returncode:
+                return done.returncode
+        return 0
+
+    def valued(self, text: str) -> str:
+        known = {f"inputs.{name}": value for name, value in self.inputs.items()} | {"runner.temp": str(self.folder)}
+        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: known[found[1]], text)
+
+    @property
+    def summary(self) -> str:
+        return (self.folder / "summary.md").read_text() if (self.folder / "summary.md").exists() else ""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose history is hostile, too."""
+    path = shop_at(tmp_path_factory.mktemp("action") / "shop")
+    (path / "shop/cart.py").write_text((path / "shop/cart.py").read_text() + "\n\nLIMIT = 3\n")
+    who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"]
+    message = f"Fix #8: the cart forgets an equal item {HOSTILE}"
+    subprocess.run(["git", "-C", str(path), *who, "commit", "-qam", message], check=True)
+    return path
+
+
+@pytest.mark.slow
+def test_the_steps_together(tmp_path: Path, shop: Path, stub: Stub) -> None:
+    hand = ("workflow_dispatch", {"inputs": {"issue": "7"}})
+    runner = Runner(tmp_path, shop, stub, ("issues", LABELLED), comment="true", min_share="0")
+    assert runner.run() == 0, runner.printed
+    again = Runner(tmp_path, shop, stub, hand, comment="true", min_share="0", issue="7")
+    assert again.run() == 0, again.printed
+    assert len(stub.comments) == 1
+    text = stub.comments[0]["body"]
+    assert text.startswith("<!-- tosloc:answer -->\n")
+    assert "1. [`shop/cart.py`](https://github.com/o/r/blob/" in text
+    assert "[`Cart.add`](" in text
+    assert "@maintainer" in text  # within code, see above
+    assert runner.printed == ""
+    assert runner.outputs["answer"]["commented"] == "true"
+    assert json.loads(Path(runner.outputs["answer"]["answer"]).read_text())["schema"] == "tosloc.answer/1"
+    assert "[#7](https://github.com/o/r/issues/7)" in runner.summary
+    assert not list(tmp_path.glob("**/pwned")) + list(shop.glob("**/pwned"))
+
+
+@pytest.mark.slow
+def test_it_is_silent_when_it_is_not_sure_or_no_comment_is_wanted(tmp_path: Path, shop: Path, stub: Stub) -> None:
+    for name, inputs in (("unsure", {"comment": "true", "min_share": "1"}), ("summary", {"min_share": "0"})):
+        (tmp_path / name).mkdir()
+        runner = Runner(tmp_path / name, shop, stub, ("issues", LABELLED), **inputs)
+        assert runner.run() == 0, runner.printed
+        assert runner.outputs["answer"]["commented"] == "false"
+        assert ("Not sure enough" in runner.summary) == (name == "unsure")
+    assert stub.asked == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("inputs", "event", "said"),
+    [
+        ({"comment": "yes"}, issue(), "::error::TosLoc: the input comment is 'yes'; give true or false\n"),
+        ({"top": "0"}, issue(), "::error::TosLoc: the input top is '0'; give a number, 1 to 50\n"),
+        ({}, issue(title="", body=None), "::error::TosLoc: "),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path: Path, shop: Path, stub: Stub, inputs: Any, event: Any, said: str) -> None:
+    runner = Runner(tmp_path, shop, stub, ("issues", {**LABELLED, "issue": event}), **inputs)
+    assert runner.run() == 1
+    assert runner.printed.startswith(said)
+    assert runner.printed.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_pull_request_gets_a_notice(tmp_path: Path, shop: Path, stub: Stub) -> None:
+    event = {**LABELLED, "issue": issue(pull_request={})}
+    runner = Runner(tmp_path, shop, stub, ("issues", event), comment="true")
+    assert runner.run() == 0
+    assert runner.printed == "::notice::TosLoc says nothing: it is a pull request\n"
+    assert list(runner.outputs) == ["issue"]
