@@ -91,6 +91,13 @@ def test_the_laboratory_says_what_it_needs(monkeypatch, tmp_path, capsys, comman
     assert list(tmp_path.iterdir()) == []
 
 
+def test_mining_github_needs_its_client(monkeypatch, repository, capsys):
+    without(monkeypatch, "githubkit")
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    assert main(["mine", "--github", "ann/one", "--repo", str(repository.path)]) == 2
+    assert "mining GitHub needs githubkit; run: pip install 'tosloc[github]'" in capsys.readouterr().err
+
+
 def test_bm25_over_whole_files_needs_its_library(monkeypatch, tmp_path, capsys):
     without(monkeypatch, "bm25s")
     given = ["--repo", str(tmp_path), "--reports", "x", "--out", str(tmp_path / "out")]

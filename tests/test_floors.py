@@ -86,6 +86,7 @@ ONLY_IMPORTERS = {
     "uvicorn": {"page"},
     "mcp": {"agents", "scripts"},
     "bm25s": {"lab", "scripts"},
+    "githubkit": {"mining"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }

@@ -135,3 +135,5 @@ def test_train_learns_from_what_was_mined(tmp_path, monkeypatch, capsys):
     assert main(["train", str(settings), "--out", str(tmp_path / "run")]) == 0
     err = capsys.readouterr().err
     assert "the reports are those of tosloc mine" in err
+    assert "tosloc: validation took " in err
+    assert "; the shipped weights: " in err or "; the best of what was learned (" in err

@@ -7,7 +7,7 @@ import pytest
 
 from tosloc.config import Config
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
-from tosloc.retrieval.fitting import MARGIN, choose, fit_stage_one, head_lists, judge
+from tosloc.retrieval.fitting import AS_SHIPPED, MARGIN, choose, fit_stage_one, head_lists, judge
 from tosloc.retrieval.stage_one import StageOne
 
 NAMES = ("good", "bad")
@@ -150,4 +150,14 @@ def test_a_ranker_is_taken_only_when_it_helps():
     assert sum(choice.tried[choice.taken]) > sum(choice.tried["own weights"]) + 0.3
     plain, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(reports(60, 1))), lambda: reports(20, 2), None)
     assert plain.ranker is None
-    assert choice.taken == "own weights"
+    assert (choice.taken, choice.sentence) == ("own weights", "")
+    # what was learned from misleading reports does not beat the default stage one as it is, ranker and all
+    wrong = ranking_lists(iter(reports(60, 1)))
+    kept, choice = fit_stage_one(chosen, NAMES, wrong, lambda: middle(20, 3), stage)
+    assert (kept, choice.taken) == (stage, AS_SHIPPED)
+    assert choice.sentence.startswith("validation took the shipped weights as they are: MRR ")
+    assert "; the best of what was learned (" in choice.sentence
+    _, choice = fit_stage_one(chosen, NAMES, wrong, lambda: reports(20, 2), stage)
+    assert choice.taken != AS_SHIPPED
+    assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
+    assert "; the shipped weights: " in choice.sentence

@@ -135,10 +135,13 @@ def train(
             )
     if learned.choice_ is not None and learned.choice_.note:
         print(f"tosloc: {learned.choice_.note}", file=sys.stderr)
+    judged = bool(learned.provenance_["splits"]["validation"])
+    if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
+        print(f"tosloc: {learned.choice_.sentence}", file=sys.stderr)
     if settings.data.suffixes == "auto" and stage_one is None:
         found = " ".join(learned.config.data.named_suffixes)
         print(f"tosloc: the files searched are {found}, as the reports' fixed files are", file=sys.stderr)
-    if learned.provenance_["splits"]["validation"]:
+    if judged:
         print_split(out, "validation")
     else:
         print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)

@@ -36,6 +36,19 @@ def mine(
             show_default="the one around the current folder",
         ),
     ] = None,
+    github: Annotated[
+        str | None,
+        typer.Option(
+            "--github",
+            metavar="OWNER/NAME",
+            help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="File that holds the token.", show_default=False),
+    ] = None,
     commit: CommitOption = "HEAD",
     pattern: Annotated[
         list[str] | None,
@@ -75,12 +88,22 @@ def mine(
     from tosloc.data.web import WebPages
     from tosloc.files import write_text
     from tosloc.mining import links, mentions
+    from tosloc.mining.github import fetch, read_token
+    from tosloc.mining.issues import Exports
 
     patterns = [mentions.compiled(one) for one in pattern or ()]
-    if patterns and not exports:
+    if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
+    if token_file is not None and github is None:
+        raise ToslocError("--token-file: goes with --github OWNER/NAME")
+    token = "" if github is None else read_token(token_file)
     read = _exports(exports or ())
     with Repository(repo or git_files.around(Path.cwd())) as repository, shown(progress) as callback:
+        if github is not None:
+            kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
+            read = read or Exports()
+            found = fetch(github, kept, token, progress=callback)
+            read.add(json.dumps(found), f"GitHub's {github}")
         if read is None:
             mined = links.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
@@ -92,7 +115,7 @@ def mine(
                 patterns=patterns,
                 all_labels=all_labels,
                 most_files=max_files,
-                projects=[] if pages is None else [pages.project.partition("://")[2].partition("/")[2].lower()],
+                projects=_projects(github, None if pages is None else pages.project),
                 progress=callback,
             )
         file = out or mined_reports(repository)
@@ -128,6 +151,12 @@ def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
         data = read_bytes(sys.stdin.buffer if str(source) == "-" else source, name, LARGEST_FILE)
         read.add(decoded_text(data, name), name)
     return read
+
+
+def _projects(github: str | None, page: str | None) -> list[str]:
+    """OWNER/NAME of what was named and of the remote's page, in lower case."""
+    own = [] if page is None else [page.partition("://")[2].partition("/")[2]]
+    return [name.lower() for name in (*own, *([] if github is None else [github]))]
 
 
 def _what(mined: Mined) -> str:

@@ -21,6 +21,8 @@ WEIGHTS = (0.5, 2.0, 8.0, 32.0)
 """Of the learned ranker's score against the linear one, tried on validation."""
 MARGIN = 0.002
 """MRR + MAP on validation by which a candidate must lead a simpler one before it."""
+AS_SHIPPED = "default weights and ranker as they are"
+"""What whatever was learned has to beat on validation, or it is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,22 @@ class Choice:
     """name -> (MRR, MAP) on validation."""
     note: str = ""
     """Why the default weights were not tried, where they were given and do not fit."""
+
+    @property
+    def sentence(self) -> str:
+        """What validation decided between what was learned and the default weights; "" where these were not tried."""
+        shipped = AS_SHIPPED if AS_SHIPPED in self.tried else "default weights"
+        if shipped not in self.tried:
+            return ""
+        best = max((name for name in self.tried if name != shipped), key=lambda name: sum(self.tried[name]))
+        if self.taken == shipped:
+            mrr, map_ = self.tried[best]
+            how, other = "took the shipped weights as they are", f"the best of what was learned ({best})"
+        else:
+            mrr, map_ = self.tried[shipped]
+            how, other = f"took {self.taken}", "the shipped weights"
+        own_mrr, own_map = self.tried[self.taken]
+        return f"validation {how}: MRR {own_mrr:.3f}, MAP {own_map:.3f}; {other}: {mrr:.3f}, {map_:.3f}"
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
@@ -108,6 +126,7 @@ def fit_stage_one(
 ) -> tuple[StageOne, Choice]:
     """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
 
+    Whatever was learned has to beat there the default stage one as it is, with its own ranker, or that is taken.
     ``validation`` gives full feature tables anew at each call.
     """
     usable = default if default is not None and default.features == names else None
@@ -116,7 +135,9 @@ def fit_stage_one(
     if usable is not None:
         linear["default weights"] = StageOne(names, usable.weights)
         linear["mean of both"] = StageOne(names, (own.weights + usable.weights) / 2)
-    tried = judge(linear, validation())
+    whole = {} if usable is None or usable.ranker is None or not settings.ranker.enabled else {AS_SHIPPED: usable}
+    judged = judge(linear | whole, validation())
+    tried = {name: judged[name] for name in linear}
     taken = choose(tried)
     stage = linear[taken]
     if settings.ranker.enabled:
@@ -132,6 +153,10 @@ def fit_stage_one(
         taken = choose({taken: tried[taken], **scores})
         stage = ranked.get(taken, stage)
         tried |= scores
+    if whole:
+        tried |= {AS_SHIPPED: judged[AS_SHIPPED]}
+        if 0 < sum(tried[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+            taken, stage = AS_SHIPPED, whole[AS_SHIPPED]
     return stage, Choice(taken, tried, _note(default, names))
 
 
