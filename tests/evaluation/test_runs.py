@@ -135,7 +135,9 @@ def test_judgements_come_back(tmp_path: Path) -> None:
         "searched": 9,
         "version": "e" * 40,
         "traits": None,
+        "summary": "s",
     }
+    assert read_judgements(tmp_path / "qrels.jsonl").judgements["7"].summary == "s"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +146,7 @@ def test_judgements_come_back(tmp_path: Path) -> None:
         ('{"report":"1","fixed":["A","A"],"listed":["A"]}', "line 1: report 1: a file is listed twice"),
         ('{"report":"1","fixed":["A"],"listed":[]}', "line 1: report 1: fixed files that are not listed"),
         ('{"report":"1","fixed":[]}', "line 1: a judgement without 'listed'"),
+        ('{"report":"1","fixed":[],"listed":[],"summary":7}', "line 1: the report's summary is a text"),
         ('{"report":"1","fixed":[],"listed":[]}\n' * 2, "line 2: report 1 is judged twice"),
     ],
 )

@@ -87,8 +87,12 @@ def test_the_page_is_written_beside_what_is_printed(
     assert main(["evaluate", str(folder), "--html", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reports"] == 2
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert main(["evaluate", str(folder), str(folder / "test"), "--html", str(page)]) == 2
-    assert capsys.readouterr().err == "tosloc: --html: a page tells of one run, not of 2; name one\n"
+    assert main(["evaluate", str(folder), str(folder / "test"), "--html", str(page)]) == 0
+    assert "rank here and in" in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["evaluate", *[str(folder)] * 3, "--html", str(page)]) == 2
+    sentence = "tosloc: --html: a page tells of one run, or of two beside each other, not of 3; name them\n"
+    assert capsys.readouterr().err == sentence
     assert main(["evaluate", str(folder), "--html", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"tosloc: {tmp_path} is a folder; name a file\n"
 

@@ -38,6 +38,7 @@ def results(searched: int | None = 400, header: dict[str, object] | None = None)
             ("src/F399.java", "src/<i>New.java"),
             searched,
             attributes=ReportAttributes(False, False, 0),
+            summary="It <b>fails</b>",
         ),
         Judgement("<3>", (), ("Gone.java",), searched, attributes=ReportAttributes(True, False, 0)),
     ]
@@ -113,10 +114,36 @@ def test_foreign_text_stays_text(text: str) -> None:
 
 def test_the_worst_reports_come_first_with_ranks_and_kinds(text: str) -> None:
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text)
-    assert rows == [("&lt;3&gt;", "0.000"), ("2", "0.003"), ("1", "0.583")]
+    second = '2 <span class="title">It &lt;b&gt;fails&lt;/b&gt;</span>'
+    assert rows == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
     assert '<span class="rank">400</span><span class="path">src/F399.java</span>' in text
     assert '<s class="path">Gone.java</s>' in text
     assert "stack trace, names 2" in text
+
+
+def test_what_stands_above_the_first_fixed_file_is_named(text: str) -> None:
+    assert text.count('<details class="above">') == 1
+    [above] = re.findall(
+        r'<details class="above"><summary>above: 399 files</summary><ol>(.*?)</ol>(.*?)</details>', text
+    )
+    assert above[0].count('<li class="path">') == 3
+    assert "F001.java" in above[0]
+    assert above[1] == '<span class="soft">and 396 more</span>'
+
+
+def test_two_runs_stand_beside_each_other() -> None:
+    worse = [Ranking(report, FILES[::-1], -np.arange(400.0)) for report in ("1", "2", "<3>")]
+    first = results()
+    other = results_of(ScoredRun("other <b>", Run.of({}, worse), first.scored.qrels), [Measure("nDCG", 10)])
+    text = page(first, other)
+    read(text)
+    assert "fixed files, with rank here and in other &lt;b&gt;" in text
+    assert '<span class="rank">400</span><span class="rank beside">1</span><span class="path">src/F399.java' in text
+    assert re.search(r'<th scope="row">MAP</th>(<td class="n">[^<]+</td>){4}<td class="soft">', text)
+
+
+def test_the_diagnostics_come_last(text: str) -> None:
+    assert re.findall(r'<section id="(\w+)">', text)[-1] == "truncation"
 
 
 def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:

@@ -82,8 +82,8 @@ def evaluate(
     from tosloc.evaluation.tables import results_of, results_values
 
     check_one_form(as_json, as_markdown)
-    if html is not None and len(runs) > 1:
-        raise RunError(f"--html: a page tells of one run, not of {len(runs)}; name one")
+    if html is not None and len(runs) > 2:
+        raise RunError(f"--html: a page tells of one run, or of two beside each other, not of {len(runs)}; name them")
     check_drawing(html, figures)
     asked = parsed_measures(measures)
     many = _many_runs(runs, split.value, mean, projects, repos)
@@ -112,7 +112,7 @@ def evaluate(
     if per_report is not None:
         _write_reports(per_report, results, asked)
     if html is not None:
-        _write_page(html, results[0])
+        _write_page(html, *results)
     if figures is not None:
         _write_figures(figures, results)
     if as_json:
@@ -478,13 +478,13 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
         save_figure(draw(evaluations), folder / name)
 
 
-def _write_page(path: Path, results: Results) -> None:
+def _write_page(path: Path, results: Results, other: Results | None = None) -> None:
     from tosloc.files import write_text
     from tosloc.plots.page import page
 
     if path.is_dir():
         raise RunError(f"{path} is a folder; name a file")
-    write_text(path, page(results))
+    write_text(path, page(results, other))
 
 
 def _notes(comparison: Comparison) -> list[str]:

@@ -31,6 +31,8 @@ class Judgement:
     """What kind of report it is, if known."""
     nonrelevant: tuple[str, ...] | None = None
     """Files judged as not fixed; None where those are all other files of the version."""
+    summary: str | None = field(default=None, compare=False)
+    """What the report is called, for people; no judgement."""
     where: str = field(default="", compare=False)
     """File and line, for messages."""
 
@@ -52,7 +54,8 @@ class Judgement:
     @classmethod
     def of(cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None) -> Self:
         """Judgement of a labelled bug whose version holds ``searched`` source files."""
-        return cls(case.report.id, case.fixed, case.listed, searched, case.version, attributes)
+        summary = case.report.summary or None
+        return cls(case.report.id, case.fixed, case.listed, searched, case.version, attributes, summary=summary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "version": one.version,
                 "traits": None if one.attributes is None else asdict(one.attributes),
                 **({} if one.nonrelevant is None else {"nonrelevant": one.nonrelevant}),
+                **({} if one.summary is None else {"summary": one.summary}),
             }
             file.write(json_line(values))
 
@@ -143,6 +147,8 @@ def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
         raise ValueError("the number of searched files is a whole number")
     if not isinstance(version, str | None):
         raise ValueError("the version's id is a text")
+    if not isinstance(summary := value.get("summary"), str | None):
+        raise ValueError("the report's summary is a text")
     return Judgement(
         str(report),
         _paths(value["fixed"], "fixed"),
@@ -151,6 +157,7 @@ def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
         version,
         attributes,
         None if others is None else _paths(others, "nonrelevant"),
+        summary,
         where,
     )
 

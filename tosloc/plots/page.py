@@ -67,6 +67,9 @@ DEFINITIONS: Final = {
 }
 """What the page's other names mean."""
 
+ABOVE: Final = 3
+"""Files above the first fixed one that are named."""
+
 _NARROW: Final = 16.5
 _WIDE: Final = 11.3
 """Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
@@ -83,8 +86,8 @@ class _Drawn:
     caption: str
 
 
-def page(results: Results) -> str:
-    """The page of one run's results: the same text for the same results."""
+def page(results: Results, other: Results | None = None) -> str:
+    """The page of one run's results, with those of another beside them: the same text for the same results."""
     environment = Environment(
         loader=PackageLoader("tosloc.plots"),
         autoescape=True,
@@ -102,10 +105,12 @@ def page(results: Results) -> str:
         config=dict(_flat(results.scored.run.header.get("config") or {})),
         counts=[(name, results.summary[name], meaning) for name, meaning in PAGE_COUNTS.items()],
         scores=list(_scores(results)),
+        other=None if other is None else other.name,
+        other_scores={} if other is None else {name: (value, interval) for name, value, interval, _ in _scores(other)},
         strata=results.strata,
         figures=_figures(results.evaluation),
         truncated=_truncated(results.evaluation),
-        reports=_reports(results.scored.run, results.evaluation),
+        reports=_reports(results.scored.run, results.evaluation, None if other is None else other.scored.run),
         definitions=DEFINITIONS,
     )
 
@@ -169,7 +174,7 @@ def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interva
         yield name, mean.value, mean.interval, Measure.parse(name).meaning
 
 
-def _reports(run: Run, evaluation: Evaluation) -> list[dict[str, Any]]:
+def _reports(run: Run, evaluation: Evaluation, other: Run | None) -> list[dict[str, Any]]:
     """Every report, the worst answered first."""
     order = sorted(
         evaluation.per_report, key=lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
@@ -177,10 +182,12 @@ def _reports(run: Run, evaluation: Evaluation) -> list[dict[str, Any]]:
     return [
         {
             "report": one.report,
+            "summary": one.judgement.summary,
             "ap": one.average_precision,
             "rr": one.reciprocal_rank,
             "searched": one.outcome.searched,
-            "files": _ranked_files(run, one),
+            "files": [(rank, _rank_in(other, one.report, path), path) for rank, path in _ranked_files(run, one)],
+            "above": _above(run, one),
             "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
             "kinds": _kinds(one),
         }
@@ -196,6 +203,22 @@ def _ranked_files(run: Run, one: ReportScores) -> list[tuple[int | None, str]]:
         ranks = answered.ranks_of([run.numbers[path]]) if path in run.numbers else []
         files.append((ranks[0] if ranks else None, path))
     return sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1]))
+
+
+def _rank_in(other: Run | None, report: str, path: str) -> int | None:
+    """Rank of a file in another run; None where that is not known."""
+    if other is None or report not in other.orders or path not in other.numbers:
+        return None
+    return next(iter(other.orders[report].ranks_of([other.numbers[path]])), None)
+
+
+def _above(run: Run, one: ReportScores) -> tuple[list[str], int]:
+    """The files that stand above the first fixed one, the first of them by name, and how many more there are."""
+    order = run.orders[one.report]
+    if order.known_ranks is not None or not one.ranks:
+        return [], 0
+    before = min(one.ranks) - 1
+    return [run.names[number] for number in order.files[: min(before, ABOVE)].tolist()], max(0, before - ABOVE)
 
 
 def _kinds(one: ReportScores) -> list[str]:
