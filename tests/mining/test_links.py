@@ -163,6 +163,14 @@ def test_merges_count_on_the_main_line_by_all_that_they_bring(repository: GitRep
     assert result.reports[0].fixed == ("b.py",)
 
 
+def test_a_test_for_an_issue_is_no_fix_unless_it_closes_it(repository: GitRepository, mined: Miner) -> None:
+    repository.commit({"test_a.py": "1\n"}, "Begin")
+    repository.commit({"test_a.py": "2\n"}, "Add a test for #1")
+    fix = repository.commit({"test_a.py": "3\n"}, "Fix the test, closes #2")
+    result = mined(issue(1), issue(2))
+    assert (found(result), dict(result.left_out)) == ({"2": (CLOSES, fix)}, {links.ONLY_TESTS: 1})
+
+
 def test_a_commit_that_lists_many_issues_fixes_none_of_them(repository: GitRepository, mined: Miner) -> None:
     repository.commit(A, "Begin")
     repository.commit({"a.py": "2\n"}, "Release\n\n" + "\n".join(f"- #{number}" for number in range(1, 8)))

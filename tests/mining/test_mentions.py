@@ -38,6 +38,9 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Mind the gap (see #12)", {}),
         ("Follow-up to #12, as in issue #34, refs #567", {}),
         ("Mind the gap in #12", {}),
+        ("Merged in ann/gap (pull request #12)", {}),
+        ("Mind the gap, PR #12", {}),
+        ("Closes https://github.com/ann/one/pull/12", {}),
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Refs #34\n\nFixes #34", {"34": CLOSES}),
         ("See #1, #12 and #34. Fixes #567", {"567": CLOSES}),
@@ -52,6 +55,7 @@ def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
 def test_a_number_that_leads_is_a_bug_where_the_tracker_is_a_bugzilla() -> None:
     assert mentions("58522: mind the gap", KNOWN, ()) == {}
     assert mentions("58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
+    assert mentions("PR 58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
     assert mentions("[58522] mind the gap\n58522", KNOWN, (), bare=True) == {"58522": NAMES}
 
 

@@ -30,6 +30,8 @@ WEAK: Final = "commit message"
 """The kind of a report that is no report: what a commit says of its fix."""
 KINDS: Final = (CLOSED_BY_PULL, CLOSED_BY_COMMIT, CLOSES, PULL_TEXT, PATTERN, NAMES, NUMBER, BODY)
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it."""
+_MENTIONED: Final = frozenset((NAMES, NUMBER, BODY))
+"""Kinds that do not say that the issue is closed: such a commit may as well add a test for it."""
 _TRUST: Final = {kind: place for place, kind in enumerate(KINDS)}
 
 MOST_FILES: Final = 30
@@ -48,6 +50,7 @@ TOO_EARLY: Final = "its fix is older than the report"
 REVERTED: Final = "its fix was reverted"
 NO_PARENT: Final = "nothing is known of the version before its fix"
 NO_SOURCE: Final = "its fix changed no source file that was there before"
+ONLY_TESTS: Final = "what names it changed tests alone"
 TOO_MANY: Final = "its fix changed more than {} source files"
 NO_WORDS: Final = "the message says too little"
 
@@ -288,6 +291,7 @@ def _fix_of(
         (lambda link: link.commit not in commits.reverted, REVERTED),
         (lambda link: link.commit in changes, NO_PARENT),
         (lambda link: any(change.existed for change in changes[link.commit]), NO_SOURCE),
+        (lambda link: link.kind not in _MENTIONED or not _only_tests(changes[link.commit]), ONLY_TESTS),
     )
     for test, why in tests:
         known = list(filter(test, known))
@@ -303,10 +307,14 @@ def _preference(
     link: Link, closed: datetime | None, commits: Commits, changes: Mapping[str, tuple[Change, ...]]
 ) -> tuple[int, bool, float, int]:
     """Order among an issue's links: by trust, product code before tests, the nearest to the closing, the first."""
-    only_tests = all(is_test_file(change.path) for change in changes[link.commit] if change.existed)
     committed = commits.infos[link.commit].committed_at
     away = 0.0 if closed is None else abs(committed - closed.timestamp())
-    return _TRUST[link.kind], only_tests, away, commits.place[link.commit]
+    return _TRUST[link.kind], _only_tests(changes[link.commit]), away, commits.place[link.commit]
+
+
+def _only_tests(changes: Iterable[Change]) -> bool:
+    """Whether all that a commit changed of what was there before are tests."""
+    return all(is_test_file(change.path) for change in changes if change.existed)
 
 
 def _mainline(infos: Mapping[str, CommitInfo], head: str) -> set[str]:

@@ -29,7 +29,7 @@ PATTERN_SECONDS: Final = 20.0
 _SEPARATORS: Final = r"\s*(?:,|;|&|\+|/|\band\b|\bor\b|,\s*and\b)\s*"
 _REFERENCE: Final = re.compile(
     r"""(?ix)
-      https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?:issues|pull|merge_requests)/(?P<url>\d{1,9})\b
+      https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/(?P<url>\d{1,9})\b
     | https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b
     | https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b
     | (?<![\w./-])(?P<other>[\w.-]{1,100}/[\w.-]{1,100})\#(?P<elsewhere>\d{1,9})\b
@@ -53,7 +53,8 @@ _REFERS: Final = re.compile(
       | introduced[ ](?:in|by|with) | caused[ ]by | regression[ ](?:from|of|in) | after | before | revert(?:s|ed|ing)?
       | per | broken?[ ](?:by|in) | because[ ]of | due[ ]to | depends[ ]on | blocked(?:[ ]by)? | towards?
       | progress[ ]on | prepar\w+[ ]for | work(?:around)?[ ](?:on|for|towards) | not | discuss(?:ed|ion)[ ]in
-      | comment[ ]in | superse(?:de|ed)s | replaces | alternative[ ]to | instead[ ]of | from | in | on )
+      | comment[ ]in | (?:pull|merge)[ ]requests? | superse(?:de|ed)s
+      | replaces | alternative[ ]to | instead[ ]of | from | in | on )
       \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
 )
 _JOINED: Final = re.compile(rf"(?i){_SEPARATORS}\#?\Z")
@@ -96,7 +97,7 @@ _ORDER: Final = {kind: place for place, kind in enumerate((CLOSES, NAMES, NUMBER
 def _number(match: re.Match[str], projects: Collection[str]) -> str:
     """The id that a reference means; "" for one of another project."""
     if match["url"]:
-        return match["url"] if match["project"].lower() in projects else ""
+        return match["url"] if match["project"].lower() in projects and match["page"].lower() == "issues" else ""
     if match["elsewhere"]:
         return match["elsewhere"] if match["other"].lower() in projects else ""
     if match["jira"] or match["browse"]:
@@ -110,7 +111,8 @@ def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> 
         return CLOSES if not match["bare"] or len(match["bare"]) >= 4 else ""
     if match["bare"]:
         return NAMES if bare and in_first_line and not before.strip(" [(#") and len(match["bare"]) >= 4 else ""
-    if _REFERS.search(before):
+    is_pull = match["named"] and not bare and match[0][:2].lower() == "pr"  # a Bugzilla's PR is a problem report
+    if is_pull or _REFERS.search(before):
         return _REFERRED
     if in_first_line:
         return NAMES if match["named"] or match["jira"] or _LEADS.fullmatch(before) else NUMBER
