@@ -84,7 +84,13 @@ def test_messages_of_errors(make_context):
     assert of("message_strings", make_context(files, "It fails", 'the "header"')).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("feature", features.GITHUB, ids=lambda feature: feature.name)
+TEXT_FEATURES = (
+    *("rare_bm25f", "rare_chunk", "summary_strings", "prose_bm25f", "code_blocks"),
+    *("defined_names", "used_names", "message_strings"),
+)
+
+
+@pytest.mark.parametrize("feature", [features.FEATURES[name] for name in TEXT_FEATURES], ids=lambda feature: feature.name)
 def test_nothing_said_and_nothing_there(feature, make_context):
     if feature in features.RELATED:
         return

@@ -369,13 +369,6 @@ DIRECT: tuple[Feature, ...] = (
     Feature("popularity", popularity, prior=-1.8, history=True),
     Feature("length", length),
     Feature("test", test, prior=-0.6, scaled=False),
-)
-RELATED: tuple[Feature, ...] = (
-    Feature("co_change", co_change, history=True),
-    Feature("twin", test_counterpart, "test"),
-    Feature("folder_share", folder_share),
-)
-GITHUB: tuple[Feature, ...] = (
     Feature("types", types, "words"),
     Feature("referenced", referenced, "past", history=True),
     Feature("own_frame", place_features.own_frame, "frame", scaled=False),
@@ -390,10 +383,12 @@ GITHUB: tuple[Feature, ...] = (
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
     Feature("message_strings", text_features.message_strings, "words"),
 )
-"""For what reports on GitHub hold; not yet among those that stage one uses by itself."""
-GITHUB_RELATED: tuple[Feature, ...] = (Feature("namesake", place_features.namesake),)
-"""Those that get the prior, too."""
-
+RELATED: tuple[Feature, ...] = (
+    Feature("co_change", co_change, history=True),
+    Feature("twin", test_counterpart, "test"),
+    Feature("folder_share", folder_share),
+    Feature("namesake", place_features.namesake),
+)
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", context_features.files, scaled=False),
     Feature("known_reports", context_features.known_reports, scaled=False, history=True),
@@ -405,13 +400,13 @@ CONTEXT: tuple[Feature, ...] = (
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
-NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES)
+CONTEXT_NAMES: tuple[str, ...] = tuple(feature.name for feature in CONTEXT)
+NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES, *CONTEXT_NAMES)
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
-FEATURES: Mapping[str, Feature] = {
-    feature.name: feature for feature in (*DIRECT, *RELATED, *PAPER, *GITHUB, *GITHUB_RELATED, *CONTEXT)
-}
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)}
 ALL: tuple[str, ...] = tuple(FEATURES)
-PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
+_GUESSED_BY: tuple[Feature, ...] = tuple(feature for feature in DIRECT if feature.prior)
+PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in _GUESSED_BY}
 
 
 def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
@@ -431,11 +426,10 @@ def scaled(values: FloatArray) -> FloatArray:
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
     chosen = [FEATURES[name] for name in wanted]
-    of_prior = (*RELATED, *GITHUB_RELATED)
-    related = [feature for feature in chosen if feature in of_prior]
+    related = [feature for feature in chosen if feature in RELATED]
     made: dict[str, FloatArray] = {}
-    for feature in [*chosen, *(DIRECT if related else ())]:
-        if feature not in of_prior and feature.name not in made:
+    for feature in [*chosen, *(_GUESSED_BY if related else ())]:
+        if feature not in RELATED and feature.name not in made:
             values = feature.values(context)
             made[feature.name] = scaled(values) if feature.scaled else values
     if related:
