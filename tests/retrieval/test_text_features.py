@@ -90,7 +90,9 @@ TEXT_FEATURES = (
 )
 
 
-@pytest.mark.parametrize("feature", [features.FEATURES[name] for name in TEXT_FEATURES], ids=lambda feature: feature.name)
+@pytest.mark.parametrize(
+    "feature", [features.FEATURES[name] for name in TEXT_FEATURES], ids=lambda feature: feature.name
+)
 def test_nothing_said_and_nothing_there(feature, make_context):
     if feature in features.RELATED:
         return
