@@ -85,8 +85,8 @@ def test_messages_of_errors(make_context):
 
 
 TEXT_FEATURES = (
-    *("rare_bm25f", "rare_chunk", "summary_strings", "prose_bm25f", "code_blocks"),
-    *("defined_names", "used_names", "message_strings"),
+    *("rare_bm25f", "rare_chunk", "summary_strings"),
+    *("defined_names", "message_strings"),
 )
 
 
