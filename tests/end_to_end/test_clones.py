@@ -29,7 +29,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
 def command(project: toy.Toy, tmp_path: Path) -> list[str]:
     """Localizing with hand-written weights; the repository is still to be named."""
     localizer = Localizer(toy.config())
-    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    weights = [5.0 if name == "mention" else 1.0 for name in features.NAMES]  # a file without text has its name alone
+    localizer.stage_one_ = StageOne(features.NAMES, np.array(weights))
     localizer.save(tmp_path / "checkpoint")
     (tmp_path / "bug.md").write_text("Cookie lost\n\nopenCookie loses a click, see CookieService\n")
     named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), "--report", str(tmp_path / "bug.md")]
