@@ -32,6 +32,7 @@ def test_every_shipped_file_loads() -> None:
     assert zones == {
         "default": "UTC",
         "paper": "UTC",
+        "pool": "UTC",
         "second": "UTC",
         "smoke": "UTC",
         "tomcat": "UTC",
@@ -255,7 +256,7 @@ def test_a_name_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as caught:
         load_config(name)
-    names = "birt, default, jdt, paper, second, smoke, swt, tomcat"
+    names = "birt, default, jdt, paper, pool, second, smoke, swt, tomcat"
     assert str(caught.value) == (
         f"{Path(name)}: cannot read the configuration: No such file or directory; the configurations that TosLoc ships"
         f" are {names}"

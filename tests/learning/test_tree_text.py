@@ -66,7 +66,10 @@ def test_the_scores_are_lightgbms_to_the_last_bit(settings: dict[str, float] | N
         changed_text = text if decision is None else re.sub("(?<=decision_type=)(.+)", _all(decision), text)
         changed_text = _resized(changed_text)
         booster, trees = lightgbm.Booster(model_str=changed_text), read_trees(changed_text)
-        for rows in (odd_rows(trees.features, text), ROWS if trees.features == 5 else np.eye(33, dtype=np.float32)):
+        for rows in (
+            odd_rows(trees.features, text),
+            ROWS if trees.features == 5 else np.eye(trees.features, dtype=np.float32),
+        ):
             expected = booster.predict(rows, num_threads=1).tolist()
             for _ in range(5):  # the first ones node by node, the others by tables where they may be
                 assert trees.scores(rows).tolist() == expected
@@ -155,11 +158,15 @@ def test_any_cut_is_refused(text: str) -> None:
             read_trees(text[:end])
 
 
+SHIPPED_FEATURES = len(features.NAMES) + 2
+"""Of the shipped ranker: stage one's, the linear score and the rank."""
+
+
 @pytest.mark.slow
 def test_no_damage_ends_the_process(text: str) -> None:
     """Before there was a check, 287 of 500 such texts ended it or never came back."""
     shipped = (Path(__file__).parents[2] / "tosloc/defaults/ranker.txt").read_bytes()
-    rows = np.random.default_rng(0).random((50, 33)).astype(np.float32)
+    rows = np.random.default_rng(0).random((50, SHIPPED_FEATURES)).astype(np.float32)
 
     def use(damaged: bytes, rows: np.ndarray) -> str:
         scores = HeadRanker.from_text(damaged.decode("utf-8", "replace"), RankerSettings(), 1.0).scores(rows)

@@ -144,7 +144,8 @@ class Corpus:
         kept = np.array([own[blob] for blob in wanted if blob in own], dtype=np.int64)
         added = np.array([others[blob] for blob in wanted if blob not in own], dtype=np.int64)
         row_of, row_of_new = np.full(len(self), -1, dtype=np.int32), np.full(len(new), -1, dtype=np.int32)
-        kept.sort()
+        kept.sort()  # both: what is looked up in a list stands in the order of rows
+        added.sort()
         row_of[kept] = np.arange(len(kept), dtype=np.int32)
         row_of_new[added] = np.arange(len(kept), len(kept) + len(added), dtype=np.int32)
         terms = list(by_number(self.term_ids))
