@@ -224,6 +224,27 @@ def test_questions_wait_for_each_other_and_not_for_ever(session: Session, client
     assert (client.get("/questions/1").status_code, client.get("/questions/2").status_code) == (404, 200)
 
 
+def test_what_comes_first_sees_how_far_the_repository_is(
+    session: Session, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = Event(), Event()
+
+    def slow(commit: str, progress: Any) -> None:
+        progress("analysing", 1_000, 2_000)
+        begun.set()
+        go_on.wait(10)
+
+    assert session._localizer.repository is not None
+    monkeypatch.setattr(session._localizer.repository, "version", slow)
+    session.warm("HEAD")
+    assert begun.wait(10)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    assert "the repository is made ready: analysing, 1,000 of 2,000" in client.get("/questions/1").text
+    monkeypatch.undo()
+    go_on.set()
+    assert "src/parser.py" in answer(client, 1)
+
+
 def test_a_port_in_use_is_said_before_anything_is_made(
     repository: GitRepository, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

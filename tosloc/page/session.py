@@ -51,6 +51,8 @@ class Session:
         self._questions: dict[int, Question] = {}
         self._asked = 0
         self._closing = False
+        self._warming = ""
+        """How far it is with making a version ready; empty when it is not at that."""
         self._worker = ThreadPoolExecutor(1, "tosloc-answers")
 
     def warm(self, commit: str) -> None:
@@ -106,24 +108,27 @@ class Session:
             return Article(number, name, waiting(number, name, question.said, failed=True))
         said = question.said or "reading the report"
         if question.state == "waiting":
-            said = "waits" if not before else f"waits for {before} other {'question' if before == 1 else 'questions'}"
+            ready = f"the repository is made ready: {self._warming}" if self._warming else "waits"
+            said = ready if not before else f"waits for {before} other {'question' if before == 1 else 'questions'}"
         return Article(number, name, waiting(number, name, said), waits=True)
 
     def _warm(self, commit: str) -> None:
         def go_on(what: str, done: int, total: int) -> None:
             if self._closing:
                 raise Interrupted
+            self._warming = _far(what, done, total)
 
         repository = self._localizer.repository
         if repository is not None:
             with suppress(ToslocError, OSError, Interrupted):
                 repository.version(commit, go_on)
+        self._warming = ""
 
     def _answer(self, question: Question) -> None:
         def progress(what: str, done: int, total: int) -> None:
             if self._closing or question.dropped:
                 raise Interrupted
-            question.said = f"{what}: {done:,} of {total:,}" if total else what
+            question.said = _far(what, done, total)
 
         if self._closing or question.dropped:
             return
@@ -141,3 +146,8 @@ class Session:
         except Exception:
             logging.getLogger("tosloc").exception("a question could not be answered")
             question.said, question.state = "an error of the program; its terminal says more", "failed"
+
+
+def _far(what: str, done: int, total: int) -> str:
+    """Progress in words."""
+    return f"{what}, {done:,} of {total:,}" if total else what
