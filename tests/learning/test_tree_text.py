@@ -16,6 +16,7 @@ from tosloc.errors import CheckpointError
 from tosloc.learning.lambdamart import HeadRanker
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.learning.tree_text import read_trees
+from tosloc.retrieval import features
 
 ROWS = np.random.default_rng(0).random((40, 5)).astype(np.float32)
 
