@@ -203,7 +203,8 @@ def _with_code(spans: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
     """Start, end and field of the spans that have words, and of the code between them all."""
     found = []
     end = 0
-    for start, stop, kind in spans:
+    for start, after, kind in spans:
+        stop = min(after, size)  # what a parser calls a string that does not end may go one byte too far
         if end < start:
             found.append((end, start, _CODE))
         if kind != "drop":
