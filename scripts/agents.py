@@ -9,6 +9,7 @@ files that hold one of three words, and one of ten; their characters, and whethe
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 import subprocess
@@ -111,7 +112,7 @@ async def rows_of(git: Path, reports: Path, number: int, characters: int) -> lis
                 Row(
                     case.report.id,
                     len(block.text),
-                    len(str(result.structured_content)),
+                    len(json.dumps(result.structured_content)),
                     bool(lines),
                     any(line.startswith("1. ") for line, _ in lines),
                     any(f" {name}:" in line for line, path in lines for name in changed.get(path, ())),

@@ -12,6 +12,7 @@ from tosloc.answer import Answer, Searched
 from tosloc.records import BugReport, Function, Hit, Reason
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+UNTOLD = ("the report has no date; it is asked as if ...", "all .h files are test files and hidden; --tests shows them")
 DAY = datetime(2024, 5, 6, tzinfo=UTC)
 
 
@@ -49,8 +50,8 @@ def test_the_budget_holds_and_the_first_files_stay(characters: int, files: int, 
     assert text.count("module_") == files or "more left out for room" in text
 
 
-def test_notes_are_told_but_not_that_a_report_has_no_date() -> None:
-    noted = replace(answer(1), notes=("the report has no date; it is asked as if ...", "a shallow clone"))
+def test_notes_are_told_but_not_what_an_agent_knows() -> None:
+    noted = replace(answer(1), notes=(*UNTOLD, "a shallow clone"))
     assert short(noted).splitlines()[2:] == ["note: a shallow clone"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tosloc.answer import Answer
+from tosloc.data.path_filter import SHOWN_BY
 from tosloc.files import printable
 from tosloc.localization import UNDATED
 from tosloc.records import Hit
@@ -68,8 +69,10 @@ def _function(hit: Hit, number: int) -> str:
 
 
 def _notes(answer: Answer) -> Iterator[str]:
-    """What a reader should know of the input; that a report has no date is no news to who has written it."""
-    return (f"note: {printable(note)}" for note in answer.notes if not note.startswith(UNDATED))
+    """What a reader should know of the input; who wrote the report knows its date, and how many tests are left out."""
+    for note in answer.notes:
+        if not note.startswith(UNDATED) and not note.endswith(SHOWN_BY):
+            yield f"note: {printable(note)}"
 
 
 def _cut_files(head: Sequence[str], lines: Sequence[str], characters: int) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
+SHOWN_BY = "--tests shows them"
+"""How the note ends that says which files are all hidden."""
+
+
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """The files of a version that an answer may name."""
@@ -94,4 +98,4 @@ def _languages_of_tests(paths: Sequence[str], kept: BoolArray, tests: BoolArray)
     shown = {suffix for suffix, is_kept, is_test in zip(suffixes, kept, tests, strict=True) if is_kept and not is_test}
     hidden = {suffix for suffix, is_test in zip(suffixes, tests, strict=True) if is_test}
     if only := sorted(hidden - shown - {""}):
-        yield f"all {', '.join(only)} files are test files and hidden; --tests shows them"
+        yield f"all {', '.join(only)} files are test files and hidden; {SHOWN_BY}"
