@@ -4,6 +4,9 @@ Each report is asked as an agent asks it, through the server's own client, shipp
 the text answer: its characters, and whether a fixed file and a changed function are named in it. Beside it, what
 ``rg -l`` of the report's rarest words lists, those that the fewest source files of the version hold: the paths of the
 files that hold one of three words, and one of ten; their characters, and whether a fixed file is among them.
+
+``agents.py GIT ...``, without reports, asks for the subjects of eight commits, twice, and prints the processor time of
+this process, which is server and client, for each question after the first.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,17 +126,41 @@ async def rows_of(git: Path, reports: Path, number: int, characters: int) -> lis
     return rows
 
 
+async def warm(git: Path) -> None:
+    """Print how many processor seconds questions take when the version is ready."""
+    command = ["git", "-C", str(git), "log", "--no-merges", "--format=%s", "-n", "400"]
+    lines = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True).stdout.splitlines()
+    subjects = [line for line in dict.fromkeys(lines) if len(line.split()) > 4][::40][:8]
+    seconds: list[float] = []
+    searched: dict[str, int] = {}
+    async with Client(server(Settings((git,)))) as client:
+        for subject in subjects * 2:
+            began = time.process_time()
+            result = await client.call_tool("localize_bug", {"report": subject})
+            seconds.append(time.process_time() - began)
+            if result.is_error or result.structured_content is None:
+                raise ToslocError(f"{git}: {result.content}")
+            searched = result.structured_content["searched"]
+    for name, some in (("new", seconds[1 : len(subjects)]), ("again", seconds[len(subjects) :])):
+        print(f"{git} {searched} {name}: median {statistics.median(some):.3f} s, longest {max(some):.3f} s")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the rows and their sums."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("projects", nargs="+", metavar="GIT=REPORTS")
+    parser.add_argument("projects", nargs="+", metavar="GIT[=REPORTS]")
     parser.add_argument("--reports", type=int, default=10, help="latest reports of a project")
     parser.add_argument("--characters", type=int, default=1200, help="budget of an answer")
     given = parser.parse_args(arguments)
     rows: list[Row] = []
     for project in given.projects:
         git, _, reports = project.partition("=")
+        if not reports:
+            anyio.run(warm, Path(git).resolve())
+            continue
         rows += anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.characters)
+    if not rows:
+        return 0
     searches = [name for words in WORDS for name in (f"files of\n{words} words", "characters", "file in it")]
     heads = ("report", "text", "structured", "file", "first", "function", *searches)
     cells = [[row.report, *(str(int(value)) for value in numbers(row))] for row in rows]
