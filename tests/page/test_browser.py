@@ -89,6 +89,35 @@ def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
     page.wait_for_function("document.querySelectorAll('article').length === 1")
 
 
+def test_without_scripts_it_reloads_until_there_is_an_answer(address: str) -> None:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(java_script_enabled=False).new_page()
+        page.goto(address)
+        page.fill("#text", REPORT)
+        page.click("button:has-text('Which files?')")
+        page.wait_for_selector("article[data-state=done]")
+        assert page.inner_text(".hit >> nth=0 >> .path") == "src/parser.py"
+        browser.close()
+
+
+def test_another_sites_name_and_form_are_not_let_in(address: str) -> None:
+    with playwright.sync_playwright() as driver:
+        rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
+        page = browser.new_page()
+        reply = page.goto(address.replace("127.0.0.1", "evil.example"))
+        assert (reply.status, "by no other name" in page.inner_text("body")) == (403, True)
+        form = f'<form method=post action="{address}questions"><input name=text value=x><button>go</button></form>'
+        page.route("http://other.example/", lambda route: route.fulfill(body=form, content_type="text/html"))
+        page.goto("http://other.example/")
+        page.click("button")
+        page.wait_for_url(f"{address}questions")
+        assert "this comes from another page" in page.inner_text("body")
+        assert "<article" not in page.goto(address).text()
+        browser.close()
+
+
 def test_what_is_no_report_is_said_and_stays(page: Any) -> None:
     page.fill("#text", "https://github.com/a/b/issues/7")
     page.click("button:has-text('Which files?')")

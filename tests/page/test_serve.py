@@ -217,7 +217,8 @@ def test_questions_wait_for_each_other_and_not_for_ever(session: Session, client
         True,
         True,
     )
-    assert '<noscript><meta http-equiv="refresh"' in full.text
+    assert "<noscript>" not in full.text
+    assert '<noscript><meta http-equiv="refresh" content="3; url=./"></noscript>' in client.get("/").text
     go_on.set()
     assert "src/parser.py" in answer(client, KEPT)
     client.post("/questions", data={"text": REPORT}, headers=OWN)  # the oldest is forgotten

@@ -88,7 +88,8 @@ def _page(articles: Sequence[Article], ask: Ask | None, policy: str, project: st
             heading=f"Which files of {project}?" if project else "Which files?",
             articles=[article.html for article in articles],
             names=[(article.number, _short(article.name)) for article in articles],
-            waiting=any(article.waits for article in articles),
+            # what could not be asked stays in the form, and is not reloaded away
+            waiting=any(article.waits for article in articles) and not (ask and ask.error),
             framed=ask is not None
             or any('class="frame"' in article.html or "line framed" in article.html for article in articles),
             ask=ask,
