@@ -49,6 +49,11 @@ def test_chance_alone_gives_some_error_that_more_answers_make_smaller() -> None:
     assert few.error_by_chance() == few.error_by_chance()
 
 
+def test_an_answer_without_files_says_nothing() -> None:
+    answers = [JudgedAnswer(np.zeros(0), False), JudgedAnswer(np.array([1.0, 0.0]), True)]
+    assert Reliability.of(answers, 1.0).right.tolist() == [True]
+
+
 def test_no_answers() -> None:
     none = Reliability.of([], 1.0)
     assert (none.error, none.right_share, none.mean_share, none.error_by_chance()) == (0.0, 0.0, 0.0, 0.0)

@@ -47,7 +47,8 @@ class Reliability:
 
     @classmethod
     def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
-        """Of answers with their scores, at a temperature."""
+        """Of answers with their scores, at a temperature; one about a version without files says nothing."""
+        answers = [answer for answer in answers if len(answer.scores)]
         first = [float(shares(answer.scores, temperature)[0]) for answer in answers]
         return cls(np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_))
 
