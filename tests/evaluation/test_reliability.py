@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tosloc.calibration import JudgedAnswer
 from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluation import Judgement, read_scored, write_judgements, write_run
