@@ -136,4 +136,4 @@ def test_train_learns_from_what_was_mined(tmp_path, monkeypatch, capsys):
     err = capsys.readouterr().err
     assert "the reports are those of tosloc mine" in err
     assert "tosloc: validation took " in err
-    assert "; the shipped weights: " in err or "; the best of what was learned (" in err
+    assert "; the shipped weights: " in err or "; the best of the others (" in err

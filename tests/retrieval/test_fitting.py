@@ -155,9 +155,9 @@ def test_a_ranker_is_taken_only_when_it_helps():
     wrong = ranking_lists(iter(reports(60, 1)))
     kept, choice = fit_stage_one(chosen, NAMES, wrong, lambda: middle(20, 3), stage)
     assert (kept, choice.taken) == (stage, AS_SHIPPED)
-    assert choice.sentence.startswith("validation took the shipped weights as they are: MRR ")
-    assert "; the best of what was learned (" in choice.sentence
+    assert choice.sentence.startswith("validation took the shipped weights and ranker as they are: MRR ")
+    assert "; the best of the others (" in choice.sentence
     _, choice = fit_stage_one(chosen, NAMES, wrong, lambda: reports(20, 2), stage)
     assert choice.taken != AS_SHIPPED
-    assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
-    assert "; the shipped weights: " in choice.sentence
+    assert choice.sentence.startswith(f"validation took {choice.taken.replace('default', 'shipped')}: MRR ")
+    assert "; the shipped weights and ranker as they are: " in choice.sentence

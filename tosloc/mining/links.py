@@ -148,6 +148,11 @@ class Commits:
         """Whether a commit's change is its own: any but merges into another branch, which bring others' work."""
         return len(info.parents) < 2 or info.id in self._mainline
 
+    def pull_of(self, commit: str) -> str:
+        """Number of the pull or merge request that a commit's first line names as its own; "" where it names none."""
+        found = _PULL_NUMBER.search(self.infos[commit].message.partition("\n")[0].strip())
+        return "" if found is None else next(filter(None, found.groups()))
+
     def source_changes(self, commits: Iterable[str]) -> dict[str, tuple[Change, ...]]:
         """Source files that each commit changed against its first parent; of those without a parent nothing."""
         asked = [info for info in map(self.infos.__getitem__, dict.fromkeys(commits)) if info.parents]
@@ -242,8 +247,8 @@ def _links(
         for number, kind in found.items():
             if (kind == CLOSES or len(found) <= MOST_NAMED) and (kind == CLOSES or not is_revert):
                 links[number].append(Link(kind, info.id))
-        if not is_revert and (pull := _PULL_NUMBER.search(info.message.partition("\n")[0].strip())):
-            by_pull[next(filter(None, pull.groups()))].append(info.id)
+        if not is_revert and (pull := commits.pull_of(info.id)):
+            by_pull[pull].append(info.id)
     for pattern in patterns:
         for info, numbers in zip(own, matched(pattern, (info.message for info in own), issues), strict=True):
             for number in numbers if len(numbers) <= MOST_NAMED else ():

@@ -42,12 +42,12 @@ class Choice:
         if shipped not in self.tried:
             return ""
         best = max((name for name in self.tried if name != shipped), key=lambda name: sum(self.tried[name]))
+        whole = "the shipped weights and ranker as they are" if shipped == AS_SHIPPED else "the shipped weights"
         if self.taken == shipped:
-            mrr, map_ = self.tried[best]
-            how, other = "took the shipped weights as they are", f"the best of what was learned ({best})"
+            (mrr, map_), how, other = self.tried[best], whole, f"the best of the others ({best})"
         else:
-            mrr, map_ = self.tried[shipped]
-            how, other = f"took {self.taken}", "the shipped weights"
+            (mrr, map_), how, other = self.tried[shipped], self.taken, whole
+        how, other = (text.replace("default", "shipped") for text in (f"took {how}", other))
         own_mrr, own_map = self.tried[self.taken]
         return f"validation {how}: MRR {own_mrr:.3f}, MAP {own_map:.3f}; {other}: {mrr:.3f}, {map_:.3f}"
 
