@@ -108,6 +108,8 @@ def localize(
                 from tosloc.page.view import View
 
                 views.append(View.of(answer, localizer.repository))
+                if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
+                    _write_page(html, views)
             print_notes(note for note in answer.notes if note not in said)
             said.update(answer.notes)
             if as_lines:
@@ -116,11 +118,14 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_answer(answer, localizer.repository, again=number > 0)
-    if html is not None and views:
-        from tosloc.files import write_text
-        from tosloc.page.render import page
 
-        write_text(html, page(views))
+
+def _write_page(path: Path | None, views: Sequence[View]) -> None:
+    from tosloc.files import write_text
+    from tosloc.page.render import page
+
+    assert path is not None
+    write_text(path, page(views))
 
 
 def _begin_page(path: Path, reports: int) -> list[View]:
