@@ -54,7 +54,9 @@ def install(wheel: Path, folder: Path) -> Path:
 def weights(folder: Path) -> list[Weight]:
     """What the packages of an environment weigh, heaviest first."""
     [site] = folder.glob("lib/python*/site-packages")
-    return sorted(map(_weight, distributions(path=[str(site)])), key=lambda one: (-one.whole, one.name))
+    # by name: with importlib-metadata loaded each package is found by more than one finder
+    found = {one.name: one for one in map(_weight, distributions(path=[str(site)]))}
+    return sorted(found.values(), key=lambda one: (-one.whole, one.name))
 
 
 def _weight(package: Distribution) -> Weight:

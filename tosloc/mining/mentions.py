@@ -57,7 +57,7 @@ _REFERS: Final = re.compile(
       | replaces | alternative[ ]to | instead[ ]of | from | in | on )
       \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
 )
-_JOINED: Final = re.compile(rf"(?i){_SEPARATORS}\#?\Z")
+_JOINED: Final = re.compile(rf"(?i)(?<!\s){_SEPARATORS}\#?\Z")  # blanks are begun with once
 _LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
 """Before what leads a first line: nothing, or one word such as fix or a component's name."""
 

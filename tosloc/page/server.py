@@ -38,7 +38,7 @@ PORT: Final = 8765
 MOST_BYTES: Final = 2_000_000
 """Of what is sent."""
 _OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
-_ADDRESS: Final = re.compile(r"\s*https?://\S+\s*")
+_ADDRESS: Final = re.compile(r"https?://\S+")
 _FORM: Final = "application/x-www-form-urlencoded"
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -157,7 +157,7 @@ def _asked(body: bytes, commit: str) -> Ask:
 
 def _report(text: str) -> BugReport:
     """The report that a text holds. Raises ReportError."""
-    if _ADDRESS.fullmatch(text):
+    if _ADDRESS.fullmatch(text.strip()):
         raise ReportError(
             "this is an address, and nothing is asked of the web; give the issue's text, "
             "or what `gh issue view NUMBER --json number,title,body,createdAt` prints"
