@@ -225,7 +225,7 @@ OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/D
         ("site-packages/other/python/shop/door.py", []),
         ("node_modules/@shop/web/util.js", [5]),
         ("/home/me/other/door.py", []),
-        ("/home/me/work/setup.py", [2]),
+        ("/home/me/code/setup.py", [2]),
         ("/home/me/moved/old/door.py", [1]),
         ("node_modules/other/util.js", []),
         ("internal/util.js", []),
