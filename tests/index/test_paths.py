@@ -235,10 +235,10 @@ OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/D
     ],
 )
 def test_rows_of_a_written_place(spelled, expected):
-    assert view_of(OWN).rows_of_place(spelled) == expected
+    assert view_of(OWN).rows_of_location(spelled) == expected
 
 
 def test_rows_of_a_place_in_a_package():
     view = view_of(OWN)
-    assert view.rows_of_place("shop/Door.java", qualified=True) == [3]
-    assert view.rows_of_place("other/Door.java", qualified=True) == []
+    assert view.rows_of_location("shop/Door.java", qualified=True) == [3]
+    assert view.rows_of_location("other/Door.java", qualified=True) == []

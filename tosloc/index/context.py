@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tosloc.analysis.report_places import Place
+from tosloc.analysis.report_locations import SourceLocation
 from tosloc.index.bm25 import TextHits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import AggregatedDocuments, DocumentsView
@@ -152,11 +152,11 @@ class QueryContext:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
 
-    def rows_of_frame(self, frame: Place) -> tuple[int, ...]:
+    def rows_of_frame(self, frame: SourceLocation) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""
         key = (frame.path, frame.qualified)
         if key not in self._rows_of_frames:
-            self._rows_of_frames[key] = tuple(self.version.paths.rows_of_place(*key))
+            self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
         return self._rows_of_frames[key]
 
     @cached_property
@@ -166,6 +166,6 @@ class QueryContext:
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Path rows of each file of the project among the frames of a trace, each file once, innermost first."""
-        traces = (map(self.rows_of_frame, trace) for trace in self.query.places.traces)
+        traces = (map(self.rows_of_frame, trace) for trace in self.query.locations.traces)
         own = (tuple(dict.fromkeys(filter(None, rows))) for rows in traces)
         return tuple(filter(None, own))

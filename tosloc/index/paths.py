@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.analysis import text
+from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
@@ -31,6 +32,17 @@ FOREIGN: Final = re.compile(
 """Folders of a language's own library."""
 TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
 TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
+_EXAMPLE: Final = re.compile(
+    r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
+)
+_VENDORED: Final = re.compile(
+    r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern|node_modules"
+    r"|bower_components)/"
+)
+_SETUP: Final = frozenset(
+    """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py tasks.py hubconf.py
+    gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js AssemblyInfo.cs""".split()
+)
 TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
 
 
@@ -208,6 +220,43 @@ class PathTable:
         return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
 
     @cached_property
+    def examples(self) -> FloatArray:
+        """(N,) 1 for a path among examples, documentation or benchmarks."""
+        return self._in_folders(_EXAMPLE)
+
+    @cached_property
+    def vendored(self) -> FloatArray:
+        """(N,) 1 for a path below a folder of what was taken over from other projects."""
+        return self._in_folders(_VENDORED)
+
+    @cached_property
+    def setup(self) -> FloatArray:
+        """(N,) 1 for the name of a file that installs, builds or configures."""
+        names = (path.rpartition("/")[2] for path in self.paths)
+        return np.fromiter((name in _SETUP or ".config." in name for name in names), dtype=np.float64, count=len(self))
+
+    def _in_folders(self, pattern: re.Pattern[str]) -> FloatArray:
+        """(N,) 1 for the paths of folders that, with a slash at the end, hold the pattern."""
+        _, first, folder = np.unique(self.directory, return_index=True, return_inverse=True)
+        folders = (self.paths[row].rpartition("/")[0] + "/" for row in first.tolist())
+        found = np.array([pattern.search(name) is not None for name in folders], dtype=np.float64)
+        return found[folder]
+
+    @cached_property
+    def name_group(self) -> IntArray:
+        """(N,) number that files of the same name share."""
+        names: dict[str, int] = {}
+        return np.array([names.setdefault(path.rpartition("/")[2], len(names)) for path in self.paths], dtype=np.int32)
+
+    @cached_property
+    def language(self) -> IntArray:
+        """(N,) number that files of the same language share."""
+        numbers: dict[str, int] = {}
+        suffixes = (path.rpartition("/")[2].rpartition(".")[2] for path in self.paths)
+        named = (language_of(f".{suffix}") for suffix in suffixes)
+        return np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int32)
+
+    @cached_property
     def compound_stem(self) -> BoolArray:
         """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
         return np.array([bool(text.compounds(stem)) for stem in self.stems], dtype=bool)
@@ -307,7 +356,7 @@ class PathView:
                 longest = common
         return best
 
-    def rows_of_place(self, spelled: str, qualified: bool = False) -> list[int]:
+    def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
         """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
 
         A file agrees where its path ends with the written one or the other way round, and less where the two part

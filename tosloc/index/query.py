@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tosloc.analysis import report_text, text, traces
-from tosloc.analysis.report_places import ReportPlaces, report_places
+from tosloc.analysis.report_locations import ReportLocations, report_locations
 from tosloc.data.fixes import references
 from tosloc.records import BugReport
 
@@ -164,6 +164,6 @@ class Query:
         return tuple(traces.qualified_names(self.report.description))
 
     @cached_property
-    def places(self) -> ReportPlaces:
+    def locations(self) -> ReportLocations:
         """Files that the report names: in stack frames of any language, as paths, modules and imports."""
-        return report_places(f"{self.report.summary}\n{self.report.description}")
+        return report_locations(f"{self.report.summary}\n{self.report.description}")

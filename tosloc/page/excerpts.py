@@ -97,8 +97,10 @@ def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> d
     """File -> lines of it that the report's frames and links name, the innermost first."""
     file_of = {int(version.paths.path_ids[file]): file for file in files}
     found: dict[int, dict[int, None]] = {}
-    for place in (place for trace in (*query.places.traces, query.places.links) for place in trace if place.line > 0):
-        for row in version.paths.rows_of_place(place.path, place.qualified):
+    for place in (
+        place for trace in (*query.locations.traces, query.locations.links) for place in trace if place.line > 0
+    ):
+        for row in version.paths.rows_of_location(place.path, place.qualified):
             if row in file_of:
                 found.setdefault(file_of[row], {})[place.line] = None
     return {file: tuple(lines) for file, lines in found.items()}
@@ -167,12 +169,12 @@ def marked_report(
     """The description of a report, its words marked, and what in it names one of the files."""
     text = query.report.description[:LONGEST_REPORT]
     rows = {int(version.paths.path_ids[file]) for file in files}
-    before = len(query.report.summary) + 1  # places are those of both
-    places = query.places
+    before = len(query.report.summary) + 1  # offsets are those of both
+    named = query.locations
     found = sorted(
         (place.offset - before, place.end - before)
-        for place in (*(one for trace in places.traces for one in trace), *places.links, *places.paths)
-        if not rows.isdisjoint(version.paths.rows_of_place(place.path, place.qualified))
+        for place in (*(one for trace in named.traces for one in trace), *named.links, *named.paths)
+        if not rows.isdisjoint(version.paths.rows_of_location(place.path, place.qualified))
     )
     pieces: list[Piece] = []
     end = 0

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from tosloc.analysis.languages import language_of
 from tosloc.index.context import QueryContext
 from tosloc.records import FloatArray
 
@@ -42,12 +41,6 @@ def report_terms(context: QueryContext) -> FloatArray:
 
 def language_share(context: QueryContext) -> FloatArray:
     """Share of the version's files that are in the file's language."""
-    table, ids = context.version.paths.table, context.version.paths.path_ids
-    number: dict[str, int] = {}
-    of_file = np.empty(context.files, dtype=np.int64)
-    for place, row in enumerate(ids.tolist()):
-        name = table.paths[row].rpartition("/")[2]
-        language = language_of(f".{name.rpartition('.')[2]}")
-        of_file[place] = number.setdefault(language, len(number))
+    of_file = context.version.paths.table.language[context.version.paths.path_ids]
     share: FloatArray = (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
     return share

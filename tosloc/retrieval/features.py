@@ -18,7 +18,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
-from tosloc.retrieval import context_features, place_features, text_features
+from tosloc.retrieval import context_features, location_features, text_features
 from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
@@ -371,12 +371,12 @@ DIRECT: tuple[Feature, ...] = (
     Feature("test", test, prior=-0.6, scaled=False),
     Feature("types", types, "words"),
     Feature("referenced", referenced, "past", history=True),
-    Feature("own_frame", place_features.own_frame, "frame", scaled=False),
-    Feature("linked", place_features.linked, "name", scaled=False),
-    Feature("written_path", place_features.written_path, "name", scaled=False),
-    Feature("example", place_features.example, scaled=False),
-    Feature("vendored", place_features.vendored, scaled=False),
-    Feature("setup", place_features.setup, scaled=False),
+    Feature("own_frame", location_features.own_frame, "frame", scaled=False),
+    Feature("linked", location_features.linked, "name", scaled=False),
+    Feature("written_path", location_features.written_path, "name", scaled=False),
+    Feature("example", location_features.example, scaled=False),
+    Feature("vendored", location_features.vendored, scaled=False),
+    Feature("setup", location_features.setup, scaled=False),
     Feature("rare_bm25f", text_features.rare_bm25f, "words"),
     Feature("rare_chunk", text_features.rare_chunk, "words"),
     Feature("summary_strings", text_features.summary_strings, "words"),
@@ -387,7 +387,7 @@ RELATED: tuple[Feature, ...] = (
     Feature("co_change", co_change, history=True),
     Feature("twin", test_counterpart, "test"),
     Feature("folder_share", folder_share),
-    Feature("namesake", place_features.namesake),
+    Feature("namesake", location_features.namesake),
 )
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", context_features.files, scaled=False),

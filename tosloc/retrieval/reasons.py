@@ -124,7 +124,7 @@ class ReasonsOf:
             frame = next(frame for frame in query.frames if frame_name(frame) == name)
             if row in rows and frame.type:
                 return _frame(".".join(filter(None, (frame.type.rpartition(".")[2], frame.method))), frame.line, rows)
-        for trace in query.places.traces:
+        for trace in query.locations.traces:
             for place in trace:
                 rows = self.context.rows_of_frame(place)
                 if row in rows and (len(trace) > 1 or place.function):

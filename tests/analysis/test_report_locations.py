@@ -1,10 +1,10 @@
-"""Places that reports name: frames of many languages, innermost first; links and paths."""
+"""Locations that reports name: frames of many languages, innermost first; links and paths."""
 
 from __future__ import annotations
 
 import pytest
 
-from tosloc.analysis.report_places import report_places
+from tosloc.analysis.report_locations import report_locations
 
 PYTHON = """It fails:
 Traceback (most recent call last):
@@ -83,9 +83,9 @@ COMPILER = "src/door.cpp:14:9: error: no key\nsrc/door.h(3): warning C4100"
     ],
 )
 def test_frames_innermost_first(text: str, expected: list[list[tuple[str, int]]]) -> None:
-    places = report_places(text)
-    assert [[(frame.path, frame.line) for frame in trace] for trace in places.traces] == expected
-    assert not places.links
+    locations = report_locations(text)
+    assert [[(frame.path, frame.line) for frame in trace] for trace in locations.traces] == expected
+    assert not locations.links
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_frames_innermost_first(text: str, expected: list[list[tuple[str, int]]]
     ],
 )
 def test_one_frame(line: str, expected: tuple[str, int, str]) -> None:
-    [[frame]] = report_places(line).traces
+    [[frame]] = report_locations(line).traces
     assert (frame.path, frame.line, frame.function) == expected
 
 
 def test_a_version_is_no_line() -> None:
-    assert report_places("b.py:3.1 and c.py:4x").traces == ()
+    assert report_locations("b.py:3.1 and c.py:4x").traces == ()
 
 
 def test_traces_far_apart_are_two() -> None:
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"
-    assert [[frame.path for frame in trace] for trace in report_places(text).traces] == [["a.js"], ["b.js"]]
+    assert [[frame.path for frame in trace] for trace in report_locations(text).traces] == [["a.js"], ["b.js"]]
 
 
 def test_links_and_lines_that_are_shown() -> None:
@@ -124,12 +124,12 @@ def test_links_and_lines_that_are_shown() -> None:
         "See https://github.com/me/shop/blob/master/src/door.py#L14-L16 and\n\nshop/src/key.py\n\n\n"
         "         Line 12\n      in\n      5809c29\n\nbut not src/lock.py or the 2.5.1 release."
     )
-    places = report_places(text)
-    assert [(place.path, place.line) for place in places.links] == [("src/door.py", 14), ("shop/src/key.py", 12)]
-    assert [place.path for place in places.paths] == ["src/lock.py"]
-    assert places.traces == ()
+    locations = report_locations(text)
+    assert [(place.path, place.line) for place in locations.links] == [("src/door.py", 14), ("shop/src/key.py", 12)]
+    assert [place.path for place in locations.paths] == ["src/lock.py"]
+    assert locations.traces == ()
 
 
 def test_what_a_command_runs_is_no_written_path() -> None:
-    places = report_places("I ran `python3 -u examples/run.py` and bash go.sh; door.py is wrong.")
-    assert [place.path for place in places.paths] == ["door.py"]
+    locations = report_locations("I ran `python3 -u examples/run.py` and bash go.sh; door.py is wrong.")
+    assert [place.path for place in locations.paths] == ["door.py"]

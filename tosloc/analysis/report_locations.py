@@ -1,4 +1,4 @@
-"""Places of the source code that a bug report names: stack frames of any language, links, written paths.
+"""Locations in the source code that a bug report names: stack frames of any language, links, written paths.
 
 Frames are given as they count: those of one trace innermost first, whatever the order of its language is.
 """
@@ -18,7 +18,7 @@ TRACE_GAP: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A file that a report names."""
 
     path: str
@@ -36,14 +36,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPlaces:
-    """All places that a report names, in the order of its text; frames by trace."""
+class ReportLocations:
+    """All locations that a report names, in the order of its text; frames by trace."""
 
-    traces: tuple[tuple[Place, ...], ...]
+    traces: tuple[tuple[SourceLocation, ...], ...]
     """Frames innermost first. A location that stands alone, as in a compiler's error, is a trace of one frame."""
-    links: tuple[Place, ...]
+    links: tuple[SourceLocation, ...]
     """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
-    paths: tuple[Place, ...]
+    paths: tuple[SourceLocation, ...]
     """Paths and names of files without a line, but for those that a command runs."""
 
 
@@ -62,21 +62,21 @@ _NEW_TRACE: Final = re.compile(r"most recent call |exception was the direct caus
 _INNERMOST_LAST: Final = frozenset((".py", ".pyx", ".pyi"))
 
 
-def report_places(text: str) -> ReportPlaces:
-    """The places that a text names.
+def report_locations(text: str) -> ReportLocations:
+    """The locations that a text names.
 
-    >>> places = report_places('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
-    >>> [[frame.path for frame in trace] for trace in places.traces], [place.path for place in places.paths]
+    >>> locations = report_locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
+    >>> [[frame.path for frame in trace] for trace in locations.traces], [one.path for one in locations.paths]
     ([['a/c.py', 'a/b.py']], ['d.h'])
     """
     known = traces.frames(text)
     frames = [
-        Place(f"{frame.type.rpartition('.')[0].replace('.', '/')}/{frame.file}", *_rest(frame), qualified=True)
+        SourceLocation(f"{frame.type.rpartition('.')[0].replace('.', '/')}/{frame.file}", *_rest(frame), qualified=True)
         for frame in known
         if not frame.path and frame.type
     ]
-    links: list[Place] = []
-    paths: list[Place] = []
+    links: list[SourceLocation] = []
+    paths: list[SourceLocation] = []
     number = 0
     for run in _RUN.finditer(text):
         while number < len(known) and known[number].end <= run.start():
@@ -92,13 +92,13 @@ def report_places(text: str) -> ReportPlaces:
             continue
         if (shown := _SHOWN.match(text, end)) or link:
             shown = shown or _LINKED.match(text, end)
-            links.append(Place(path, int(shown["line"]) if shown else 0, run.start(), end))
+            links.append(SourceLocation(path, int(shown["line"]) if shown else 0, run.start(), end))
         elif (located := _LOCATED.match(text, end)) or inside is not None:
-            frames.append(Place(path, *_line_and_function(located, inside, run.start(), end)))
+            frames.append(SourceLocation(path, *_line_and_function(located, inside, run.start(), end)))
         elif not _COMMAND.search(text, max(0, run.start() - 40), run.start()):
-            paths.append(Place(path, 0, run.start(), end))
+            paths.append(SourceLocation(path, 0, run.start(), end))
     frames.sort(key=lambda frame: frame.offset)
-    return ReportPlaces(tuple(_traces(text, frames)), tuple(links), tuple(paths))
+    return ReportLocations(tuple(_traces(text, frames)), tuple(links), tuple(paths))
 
 
 def _line_and_function(
@@ -115,9 +115,9 @@ def _rest(frame: traces.Frame) -> tuple[int, int, int, str]:
     return frame.line, frame.offset, frame.end, frame.method
 
 
-def _traces(text: str, frames: list[Place]) -> Iterator[tuple[Place, ...]]:
+def _traces(text: str, frames: list[SourceLocation]) -> Iterator[tuple[SourceLocation, ...]]:
     """Frames in the text's order, by trace, innermost first: Python alone lists the innermost last."""
-    trace: list[Place] = []
+    trace: list[SourceLocation] = []
     for frame in frames:
         if trace and _parted(text, trace[-1], frame):
             yield _innermost_first(trace)
@@ -127,7 +127,7 @@ def _traces(text: str, frames: list[Place]) -> Iterator[tuple[Place, ...]]:
         yield _innermost_first(trace)
 
 
-def _parted(text: str, last: Place, frame: Place) -> bool:
+def _parted(text: str, last: SourceLocation, frame: SourceLocation) -> bool:
     return (
         frame.offset - last.end > TRACE_GAP
         or _innermost_last(frame) != _innermost_last(last)
@@ -135,9 +135,9 @@ def _parted(text: str, last: Place, frame: Place) -> bool:
     )
 
 
-def _innermost_first(trace: list[Place]) -> tuple[Place, ...]:
+def _innermost_first(trace: list[SourceLocation]) -> tuple[SourceLocation, ...]:
     return tuple(reversed(trace) if _innermost_last(trace[0]) else trace)
 
 
-def _innermost_last(frame: Place) -> bool:
+def _innermost_last(frame: SourceLocation) -> bool:
     return frame.path[frame.path.rfind(".") :].lower() in _INNERMOST_LAST
