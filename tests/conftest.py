@@ -135,3 +135,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with rankers.world_of(rankers.grown(folder), folder / "learned") as made:
         rankers.learn(made)
         yield made
+
+
+@pytest.fixture
+def plain_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plain folder to stand in; what is kept between commands goes to another."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    return tmp_path / "plain"

@@ -107,7 +107,7 @@ def report_reader(text: str) -> None:
         "parts",
         "names",
         "messages",
-        "places",
+        "locations",
     ):
         getattr(query, name)
     traces.frames(f"at a.b(C.java:1) {text}")

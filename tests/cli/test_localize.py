@@ -29,16 +29,10 @@ REPORT = "Parser drops the header\n\nparse_header loses everything after the sec
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A plain folder to stand in; what is kept between commands goes to another."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    (tmp_path / "plain").mkdir()
-    monkeypatch.chdir(tmp_path / "plain")
-    (tmp_path / "plain/bug.md").write_text(REPORT)
-    return tmp_path / "plain"
+def place(plain_folder: Path) -> Path:
+    """Every command begins outside of a repository, beside a report."""
+    (plain_folder / "bug.md").write_text(REPORT)
+    return plain_folder
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,9 @@ ISSUE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A plain folder to stand in; what is kept between commands goes to another."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    (tmp_path / "plain").mkdir()
-    monkeypatch.chdir(tmp_path / "plain")
-    return tmp_path / "plain"
+def place(plain_folder: Path) -> Path:
+    """Every command begins outside of a repository."""
+    return plain_folder
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, interchange, judging, localize, mcp, mine, serve
+from tosloc.cli import commands, comparing, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted, exit_code
@@ -69,7 +69,7 @@ app.command()(localize.localize)
 app.command()(mcp.mcp)
 app.command()(mine.mine)
 app.command()(serve.serve)
-for _command in (commands.index, commands.train, commands.rank, judging.evaluate, judging.compare, commands.data):
+for _command in (commands.index, commands.train, commands.rank, judging.evaluate, comparing.compare, commands.data):
     app.command()(_command)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)

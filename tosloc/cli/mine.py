@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tosloc.cli.options import CommitOption, JsonOption, ProgressOption
+from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption, ProgressOption
 from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
@@ -28,14 +28,7 @@ def mine(
             show_default="none: commit messages stand in, as weak reports",
         ),
     ] = None,
-    repo: Annotated[
-        Path | None,
-        typer.Option(
-            "--repo",
-            help="Git repository: a work tree, a bare repository or a git directory.",
-            show_default="the one around the current folder",
-        ),
-    ] = None,
+    repo: AroundRepositoryOption = None,
     github: Annotated[
         str | None,
         typer.Option(

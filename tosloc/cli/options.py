@@ -15,6 +15,14 @@ NamedRepositoryOption = Annotated[
         "--repo", help="Git repository: a work tree, a bare repository or a git directory.", show_default=False
     ),
 ]
+AroundRepositoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--repo",
+        help="Git repository: a work tree, a bare repository or a git directory.",
+        show_default="the one around the current folder",
+    ),
+]
 NamedReportsOption = Annotated[
     Path | None,
     typer.Option(

@@ -7,19 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import CommitOption, StoreOption
+from tosloc.cli.options import AroundRepositoryOption, CommitOption, StoreOption
 
 
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
-    repo: Annotated[
-        Path | None,
-        typer.Option(
-            "--repo",
-            help="Git repository: a work tree, a bare repository or a git directory.",
-            show_default="the one around the current folder",
-        ),
-    ] = None,
+    repo: AroundRepositoryOption = None,
     commit: CommitOption = "HEAD",
     checkpoint: Annotated[
         Path | None,

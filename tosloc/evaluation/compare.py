@@ -186,15 +186,10 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 
 def _difference_values(one: Difference) -> dict[str, Any]:
-    interval = one.paired.interval
     return {
         "a": one.a,
         "b": one.b,
-        "difference": one.paired.mean,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "t": one.paired.t_test.t,
-        "p_t": one.paired.t_test.p,
-        "p_bootstrap": one.paired.bootstrap_p,
+        **one.paired.as_dict(),
         **({} if one.mcnemar is None else {"p_mcnemar": one.mcnemar}),
         "p_t_holm": one.holm_t,
         "p_bootstrap_holm": one.holm_bootstrap,

@@ -124,15 +124,10 @@ def compare_projects(a: ProjectMeans, b: ProjectMeans) -> list[ProjectDifference
 
 def project_difference_values(one: ProjectDifference) -> dict[str, Any]:
     """One measure's difference as plain values, for JSON."""
-    interval = one.paired.interval
     return {
         "a": one.a,
         "b": one.b,
-        "difference": one.paired.mean,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "t": one.paired.t_test.t,
-        "p_t": one.paired.t_test.p,
-        "p_bootstrap": one.paired.bootstrap_p,
+        **one.paired.as_dict(),
         "wins": one.wins,
         "ties": one.ties,
         "losses": one.losses,

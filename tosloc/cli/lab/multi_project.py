@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tosloc.cli.lab.pool import FoldsOption, PoolConfigOption
 from tosloc.cli.options import JsonOption, ProgressOption, ProjectsOption, ReposOption, StoresOption
 from tosloc.errors import RunError
 
@@ -27,15 +28,11 @@ def feature_ablation(
     folders: FoldersArgument = None,
     projects: ProjectsOption = None,
     repos: ReposOption = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
-    ] = None,
+    config: PoolConfigOption = None,
     work: Annotated[
         Path, typer.Option("--work", help="Folder of feature tables, as tosloc lab pool makes them.")
     ] = Path("pool"),
-    folds: Annotated[
-        int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
-    ] = 5,
+    folds: FoldsOption = 5,
     features: Annotated[
         str, typer.Option("--features", metavar="NAMES", help="Features that are left out, each alone.")
     ] = "",

@@ -12,22 +12,25 @@ from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.options import JsonOption, ProgressOption, ReposOption, StoresOption
 from tosloc.errors import RunError, ToslocError
 
+PoolConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
+]
+FoldsOption = Annotated[
+    int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
+]
+
 
 def pool(
     projects: Annotated[
         Path, typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
     ],
     repos: ReposOption = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
-    ] = None,
+    config: PoolConfigOption = None,
     work: Annotated[
         Path, typer.Option("--work", help="Folder of feature tables and of the runs; what is in it is not made again.")
     ] = Path("pool"),
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.txt to.")] = None,
-    folds: Annotated[
-        int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
-    ] = 5,
+    folds: FoldsOption = 5,
     stores: StoresOption = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
