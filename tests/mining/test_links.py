@@ -102,6 +102,17 @@ def test_of_several_commits_the_one_nearest_to_the_closing_else_the_first(
     assert found(result) == {"1": (CLOSES, first), "2": (CLOSES, second)}
 
 
+def test_what_came_long_after_the_closing_means_something_else(repository: GitRepository, mined: Miner) -> None:
+    repository.commit(A, "Begin")
+    message = "Fixes #1, fixes #2\n\nThe story of #3, #4."
+    late = repository.commit({"a.py": "2\n"}, message, when=FIRST_TIME + 400 * 24 * HOUR)
+    closed = {"event": "closed", "commit_id": late, "issue": {"number": 5}}
+    days = {1: 40, 2: 30, 3: 380, 4: 360, 5: 1}
+    result = mined(*(issue(number, closedAt=when(24 * day)) for number, day in days.items()), closed)
+    assert found(result) == {"1": (CLOSES, late), "3": (BODY, late), "5": (links.CLOSED_BY_COMMIT, late)}
+    assert dict(result.left_out) == {links.TOO_LATE: 2}
+
+
 def test_what_is_left_out_is_counted(repository: GitRepository, mined: Miner) -> None:
     repository.commit(A | {"README": "1"}, "Begin")
     numbers = range(1, 13)
@@ -165,7 +176,7 @@ def test_merges_count_on_the_main_line_by_all_that_they_bring(repository: GitRep
 
 def test_a_test_for_an_issue_is_no_fix_unless_it_closes_it(repository: GitRepository, mined: Miner) -> None:
     repository.commit({"test_a.py": "1\n"}, "Begin")
-    repository.commit({"test_a.py": "2\n"}, "Add a test for #1")
+    repository.commit({"test_a.py": "2\n"}, "Watch over #1")
     fix = repository.commit({"test_a.py": "3\n"}, "Fix the test, closes #2")
     result = mined(issue(1), issue(2))
     assert (found(result), dict(result.left_out)) == ({"2": (CLOSES, fix)}, {links.ONLY_TESTS: 1})

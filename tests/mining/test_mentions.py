@@ -44,12 +44,33 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Refs #34\n\nFixes #34", {"34": CLOSES}),
         ("See #1, #12 and #34. Fixes #567", {"567": CLOSES}),
+        ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
+        ("Mind the gap\n\nTried as in\nhttps://github.com/ann/one/issues/12#issuecomment-9 says", {}),
+        ("Fix the gap\n\nFixes https://github.com/ann/one/issues/12#issuecomment-9", {"12": CLOSES}),
+        ("Update\n\n- Mind it ([#12](https://github.com/bob/two/pull/12))", {}),
+        ("Update\n\n- fixes [#12](https://github.com/ann/one/issues/12)", {"12": CLOSES}),
+        ("Lock\n\nframe #12: f() at a.c\n  #34  0x00005 in g ()", {}),
+        ("Add a failing test for #12", {}),
+        ("Mind the gap\n\nWith a test for #12", {"12": BODY}),
+        ("Update\n\nMay apply to #12; helps issue #34", {}),
+        ("Fixes pull #12 by Ann", {}),
+        ("Mind it\n\nNoticed while investigating #12, motivated by #34 (e.g. #567)", {}),
+        ("Mind it\n\nSee the [list of gaps](https://github.com/ann/one/issues/12)", {}),
+        ("Mind it\n\nFixes [the gap](https://github.com/ann/one/issues/12)", {"12": CLOSES}),
+        ("Merge bob/two#34: mind the gap\n\nFixes #12 and ann/one#567", {"567": CLOSES}),
+        ("Merge ann/one#99: mind the gap\n\nFixes #12", {"12": CLOSES}),
+        ("Squashed 'lib/' changes from 1..2\n\n1 Fixes #12", {}),
+        ("Squash\n\nFixes #12\n\ngit-subtree-dir: lib\ngit-subtree-split: 1", {}),
         ("", {}),
         ("#" * 3000, {}),
     ],
 )
 def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
     assert mentions(message, KNOWN, {"ann/one"}) == found
+
+
+def test_whose_pull_request_was_merged_says_nothing_where_no_project_is_known() -> None:
+    assert mentions("Merge bob/two#34: mind the gap\n\nFixes #12", KNOWN, ()) == {"12": CLOSES}
 
 
 def test_a_number_that_leads_is_a_bug_where_the_tracker_is_a_bugzilla() -> None:

@@ -34,6 +34,10 @@ _MENTIONED: Final = frozenset((NAMES, NUMBER, BODY))
 """Kinds that do not say that the issue is closed: such a commit may as well add a test for it."""
 _TRUST: Final = {kind: place for place, kind in enumerate(KINDS)}
 
+_LATEST: Final = dict.fromkeys((CLOSES, PULL_TEXT, PATTERN), 365) | dict.fromkeys(_MENTIONED, 30)
+"""Days after its closing in which a commit may fix an issue: a later one follows up, or means another project's. What
+the tracker recorded is not asked."""
+
 MOST_FILES: Final = 30
 """Source files of a fix: one that touches more says little about any of them."""
 MOST_NAMED: Final = 5
@@ -47,6 +51,7 @@ EMPTY: Final = "says nothing beside the form"
 NO_FIX: Final = "no fix is known"
 NOT_IN_HISTORY: Final = "its fix is not in this history"
 TOO_EARLY: Final = "its fix is older than the report"
+TOO_LATE: Final = "what names it came long after it was closed"
 REVERTED: Final = "its fix was reverted"
 NO_PARENT: Final = "nothing is known of the version before its fix"
 NO_SOURCE: Final = "its fix changed no source file that was there before"
@@ -293,6 +298,7 @@ def _fix_of(
         return None, NOT_IN_HISTORY
     tests = (
         (lambda link: commits.infos[link.commit].committed_at >= int(issue.report.opened_seconds), TOO_EARLY),
+        (lambda link: _in_time(link, issue.closed, commits), TOO_LATE),
         (lambda link: link.commit not in commits.reverted, REVERTED),
         (lambda link: link.commit in changes, NO_PARENT),
         (lambda link: any(change.existed for change in changes[link.commit]), NO_SOURCE),
@@ -306,6 +312,13 @@ def _fix_of(
     if len(changes[best.commit]) > most_files:
         return None, TOO_MANY.format(most_files)
     return best, ""
+
+
+def _in_time(link: Link, closed: datetime | None, commits: Commits) -> bool:
+    """Whether a commit came before its issue's closing, or not so long after it that it means something else."""
+    if closed is None or link.kind not in _LATEST:
+        return True
+    return commits.infos[link.commit].committed_at <= closed.timestamp() + _LATEST[link.kind] * 86_400
 
 
 def _preference(

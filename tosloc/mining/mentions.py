@@ -29,11 +29,13 @@ PATTERN_SECONDS: Final = 20.0
 _SEPARATORS: Final = r"\s*(?:,|;|&|\+|/|\band\b|\bor\b|,\s*and\b)\s*"
 _REFERENCE: Final = re.compile(
     r"""(?ix)
+      (?:\[\#?\d{1,9}\]\()?  # a link in Markdown, whose address says which project is meant
       https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/(?P<url>\d{1,9})\b
+      (?P<comment>\#issuecomment|\#note_)?
     | https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b
     | https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b
     | (?<![\w./-])(?P<other>[\w.-]{1,100}/[\w.-]{1,100})\#(?P<elsewhere>\d{1,9})\b
-    | (?<![\w&/])(?:\#|gh-)(?P<hash>\d{1,9})\b(?![/-]\w)
+    | (?<![\w&/])(?:\#|gh-)(?P<hash>\d{1,9})\b(?![/-]\w|[ \t]{1,3}0x)  # no frame of a debugger's stack
     | \b(?:issue|bug|bugzilla|bz|defect|ticket|pr)s?\b(?:[ ](?:id|no|number|report)\b)?[ \t]{0,2}[:=.\#-]?[ \t]{0,2}\#?
       (?P<named>\d{1,9})\b(?![.]\d|/)
     | (?<![\w-])(?P<jira>(?-i:[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}))\b
@@ -53,10 +55,19 @@ _REFERS: Final = re.compile(
       | introduced[ ](?:in|by|with) | caused[ ]by | regression[ ](?:from|of|in) | after | before | revert(?:s|ed|ing)?
       | per | broken?[ ](?:by|in) | because[ ]of | due[ ]to | depends[ ]on | blocked(?:[ ]by)? | towards?
       | progress[ ]on | prepar\w+[ ]for | work(?:around)?[ ](?:on|for|towards) | not | discuss(?:ed|ion)[ ]in
-      | comment[ ]in | (?:pull|merge)[ ]requests? | superse(?:de|ed)s
-      | replaces | alternative[ ]to | instead[ ]of | from | in | on )
+      | comment[ ]in | pull | (?:pull|merge)[ ]requests? | frame | superse(?:de|ed)s
+      | appl(?:y|ies)[ ]to | helps?(?:[ ]with)? | e[.]?g[.]? | (?:motivated|inspired|prompted)[ ]by
+      | look(?:ing)?[ ](?:at|into) | investigating | debugging | reviewing | replaces | alternative[ ]to
+      | instead[ ]of | from | in | on )
       \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
 )
+_LINKED_WORDS: Final = re.compile(r"\[(?!\#?\d+\])[^\[\]\n]{1,50}\]\(\Z")
+"""Before an address: words that are linked in Markdown, in passing, with what stands before them."""
+_TESTED: Final = re.compile(r"(?i)\btests?(?:[ ]cases?)?[ ]for[ ](?:(?:issue|bug)[ ])?\Z")
+_MERGE_OF: Final = re.compile(r"Merge (?P<project>[\w.-]{1,100}/[\w.-]{1,100})#\d")
+"""A first line that says whose pull request was merged, as where several projects share a history."""
+_SUBTREE: Final = re.compile(r"(?m)\ASquashed '[^'\n]*' (?:changes|content) from\b|^git-subtree-(?:dir|split): ")
+"""What git-subtree writes: the log of another project."""
 _JOINED: Final = re.compile(rf"(?i)(?<!\s){_SEPARATORS}\#?\Z")  # blanks are begun with once
 _LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
 """Before what leads a first line: nothing, or one word such as fix or a component's name."""
@@ -72,11 +83,15 @@ def mentions(text: str, known: Collection[str], projects: Collection[str], *, ba
     {'3': 'closing keyword', '4': 'closing keyword', '5': 'closing keyword', '6': 'number in the first line'}
     """
     text = text[:LONGEST_TEXT].lstrip()
+    if _SUBTREE.search(text):
+        return {}
+    merged = _MERGE_OF.match(text)
+    of_another = bool(projects) and merged is not None and merged["project"].lower() not in projects
     first_line = text.find("\n") % (len(text) + 1)
     found: dict[str, str] = {}
     end, how, was_named = 0, "", False
     for match in _REFERENCE.finditer(text):
-        number = _number(match, projects)
+        number = _number(match, projects, of_another)
         before = text[end if how else max(0, match.start() - 60) : match.start()]
         joined = bool(how) and _JOINED.fullmatch(before) is not None
         if not joined:
@@ -94,25 +109,28 @@ def mentions(text: str, known: Collection[str], projects: Collection[str], *, ba
 _ORDER: Final = {kind: place for place, kind in enumerate((CLOSES, NAMES, NUMBER, BODY))}
 
 
-def _number(match: re.Match[str], projects: Collection[str]) -> str:
-    """The id that a reference means; "" for one of another project."""
+def _number(match: re.Match[str], projects: Collection[str], of_another: bool) -> str:
+    """The id that a reference means; "" for one of another project, as plain numbers are in what comes from there."""
     if match["url"]:
         return match["url"] if match["project"].lower() in projects and match["page"].lower() == "issues" else ""
     if match["elsewhere"]:
         return match["elsewhere"] if match["other"].lower() in projects else ""
     if match["jira"] or match["browse"]:
         return (match["jira"] or match["browse"]).upper()
+    if of_another and not match["tracker"]:
+        return ""
     return next(group for group in (match["tracker"], match["hash"], match["named"], match["bare"]) if group)
 
 
 def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> str:
     """How a reference names its issue, by what stands before it; "" when it does not say that this is about it."""
-    if _CLOSING.search(before):
+    words = _LINKED_WORDS.search(before)
+    if _CLOSING.search(before[: words.start()] if words else before):
         return CLOSES if not match["bare"] or len(match["bare"]) >= 4 else ""
     if match["bare"]:
         return NAMES if bare and in_first_line and not before.strip(" [(#") and len(match["bare"]) >= 4 else ""
     is_pull = match["named"] and not bare and match[0][:2].lower() == "pr"  # a Bugzilla's PR is a problem report
-    if is_pull or _REFERS.search(before):
+    if is_pull or words or match["comment"] or _REFERS.search(before) or (in_first_line and _TESTED.search(before)):
         return _REFERRED
     if in_first_line:
         return NAMES if match["named"] or match["jira"] or _LEADS.fullmatch(before) else NUMBER
