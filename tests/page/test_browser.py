@@ -30,10 +30,10 @@ def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
     with listening(0) as place, Localizer.open(repository.path, commit=None, store=tmp_path / "f.sqlite") as localizer:
         session = Session(localizer)
-        server = uvicorn.Server(_settings(application(session)))
+        server = uvicorn.Server(_settings(application(session, "s3-cret_")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
         thread.start()
-        yield f"http://127.0.0.1:{place.getsockname()[1]}/"
+        yield f"http://127.0.0.1:{place.getsockname()[1]}/s3-cret_/"
         server.should_exit = True
         thread.join()
         session.close()

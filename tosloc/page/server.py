@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tosloc.data.reports import read_report
@@ -51,8 +52,8 @@ _HEADERS: Final = {
 }
 
 
-def application(session: Session, commit: str = "HEAD", project: str = "") -> Starlette:
-    """The page and its questions, for any server that speaks ASGI."""
+def application(session: Session, secret: str, commit: str = "HEAD", project: str = "") -> Starlette:
+    """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
 
     def shown(ask: Ask, status: int = 200) -> Response:
         return HTMLResponse(served_page(session.articles(), ask, project), status)
@@ -88,18 +89,20 @@ def application(session: Session, commit: str = "HEAD", project: str = "") -> St
         Route("/questions/{number:int}", question),
         Route("/questions/{number:int}/forget", forget, methods=["POST"]),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(OnlyFromHere)])
+    return Starlette(routes=[Mount(f"/{secret}", routes=routes)], middleware=[Middleware(OnlyFromHere, secret)])
 
 
 class OnlyFromHere:
-    """Lets through what a browser asks of its own accord under one of this machine's own names; adds the headers.
+    """Lets through who knows the secret, asking of their own accord under one of this machine's own names.
 
     A page of another site may send a browser here, also by a name of its own that it lets mean this machine (DNS
-    rebinding): the Host header says that name. What changes anything has to come from this page, as Origin says.
+    rebinding): the Host header says that name. What changes anything has to come from this page, as Origin says. Others
+    with an account on this machine can reach the port, and lack the secret, with which every path begins. It is in no
+    cookie, which a browser would send to every port of this machine. Adds the headers, too.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, secret: str) -> None:
+        self.app, self.secret = app, secret.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse in a sentence."""
@@ -113,6 +116,8 @@ class OnlyFromHere:
             await send(message)
 
         why = _why_not(scope["method"], Headers(scope=scope))
+        if why is None and not secrets.compare_digest(scope["path"].split("/")[1].encode(), self.secret):
+            why = "this address lacks the secret of the page; open the whole address that tosloc serve has printed"
         await (self.app if why is None else _refused(why, 403))(scope, receive, with_headers)
 
 
@@ -193,11 +198,12 @@ def serve(
 ) -> None:
     """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
     session = Session(localizer)
-    server = uvicorn.Server(_settings(application(session, commit, _name(localizer))))
+    secret = secrets.token_urlsafe(16)
+    server = uvicorn.Server(_settings(application(session, secret, commit, _name(localizer))))
     with _ended_by_signals(server):
         try:
             session.warm(commit)
-            begun(f"http://{HOST}:{place.getsockname()[1]}/")
+            begun(f"http://{HOST}:{place.getsockname()[1]}/{secret}/")
             server.run(sockets=[place])
         finally:
             session.close()
