@@ -76,7 +76,7 @@ def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
     # a second one, from a file
     (tmp_path / "issue.json").write_text('{"number": 12, "title": "header <img src=x onerror=alert(1)>", "body": "x"}')
     page.set_input_files("#file", tmp_path / "issue.json")
-    page.wait_for_function("document.getElementById('text').value.includes('title')")
+    page.wait_for_function("() => document.getElementById('text').value.includes('title')")
     page.click("button:has-text('Which files?')")
     page.wait_for_selector("#question-2[data-state=done]")
     assert page.locator("article").count() == 2
@@ -86,7 +86,7 @@ def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
     assert page.evaluate("document.activeElement.closest('.answer').id") == "question-1"
     # and one is taken away
     page.click("#question-2 .removal button")
-    page.wait_for_function("document.querySelectorAll('article').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('article').length === 1")
 
 
 def test_without_scripts_it_reloads_until_there_is_an_answer(address: str) -> None:
@@ -129,7 +129,7 @@ def test_what_is_no_report_is_said_and_stays(page: Any) -> None:
 def test_a_file_that_is_too_large_is_not_sent(page: Any, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("x" * 2_000_001)
     page.set_input_files("#file", tmp_path / "log.txt")
-    page.wait_for_function("document.getElementById('text').validationMessage.includes('larger than 2 MB')")
+    page.wait_for_function("() => document.getElementById('text').validationMessage.includes('larger than 2 MB')")
     assert page.input_value("#text") == ""
 
 
