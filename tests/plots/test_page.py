@@ -10,7 +10,7 @@ from tosloc.evaluation import Judgement, Qrels, Run, ScoredRun
 from tosloc.evaluation.measures import Measure
 from tosloc.evaluation.runs import Order
 from tosloc.evaluation.tables import Results, results_of
-from tosloc.plots.page import page
+from tosloc.plots.page import WhyAbove, named_above, page
 from tosloc.records import Ranking, ReportAttributes
 
 EVIL = "src/<script>alert('x')</script>&\"/caf\udce9\x1b.java"
@@ -126,9 +126,24 @@ def test_what_stands_above_the_first_fixed_file_is_named(text: str) -> None:
     [above] = re.findall(
         r'<details class="above"><summary>above: 399 files</summary><ol>(.*?)</ol>(.*?)</details>', text
     )
-    assert above[0].count('<li class="path">') == 3
+    assert above[0].count('<span class="path">') == 3
     assert "F001.java" in above[0]
+    assert 'class="why"' not in above[0]
     assert above[1] == '<span class="soft">and 396 more</span>'
+    assert "train it with <code>--keep-features</code>" in text
+
+
+def test_why_files_stand_above_is_told_where_it_is_known() -> None:
+    assert named_above(results()) == {"2": ("src/F399.java", [EVIL, "src/F001.java", "src/F002.java"])}
+    told = {("2", EVIL): [("bm25f", 0.5), ("path", 0.254)], ("2", "src/F001.java"): []}
+    text = page(results(), why=WhyAbove(told, dict.fromkeys(("bm25f", "path"), 'BM25 <of "words">')))
+    read(text)
+    [first, second, third] = re.findall(r"<li><span class=.path.>[^<]*</span>(.*?)</li>", text)
+    name = '<abbr title="BM25 &lt;of &#34;words&#34;&gt;">{}</abbr> +{}'
+    assert first == f'<span class="why">{name.format("bm25f", "0.50")}, {name.format("path", "0.25")}</span>'
+    assert (second, third) == ('<span class="why">raised by the second stage</span>', "")
+    assert "--keep-features" not in text
+    assert "<dt>path</dt><dd>BM25 &lt;of" in text
 
 
 def test_two_runs_stand_beside_each_other() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tosloc.evaluation.project_runs import ProjectRuns
     from tosloc.evaluation.run_paths import ScoredRun
     from tosloc.evaluation.tables import Results
+    from tosloc.plots.page import WhyAbove
 
 RunsArgument = Annotated[
     list[Path],
@@ -110,7 +111,7 @@ def evaluate(
     if per_report is not None:
         _write_reports(per_report, results, asked)
     if html is not None:
-        _write_page(html, *results)
+        _write_page(html, runs[0], *results)
     if figures is not None:
         _write_figures(figures, results)
     if as_json:
@@ -323,13 +324,31 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
         save_figure(draw(evaluations), folder / name)
 
 
-def _write_page(path: Path, results: Results, other: Results | None = None) -> None:
+def _write_page(path: Path, run: Path, results: Results, other: Results | None = None) -> None:
     from tosloc.files import write_text
     from tosloc.plots.page import page
 
     if path.is_dir():
         raise RunError(f"{path} is a folder; name a file")
-    write_text(path, page(results, other))
+    write_text(path, page(results, other, _why_above(run, results)))
+
+
+def _why_above(run: Path, results: Results) -> WhyAbove | None:
+    """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
+    from tosloc.localizer import Localizer
+    from tosloc.plots.page import WhyAbove, named_above
+    from tosloc.retrieval.above import meaning, telling, why_above
+    from tosloc.retrieval.stored_tables import StoredFeatureTables, keeps_tables
+
+    place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
+    if place is None:
+        return None
+    stored = StoredFeatureTables.read(place)
+    paths = stored.history()[1]
+    tables = (table for part in ("validation", "test") for table in stored.tables(part, len(paths)))
+    parts = why_above(Localizer.load(place).stage_one, tables, paths, named_above(results))
+    told = {place: telling(one) for place, one in parts.items()}
+    return WhyAbove(told, {name: meaning(name) for name in sorted({name for one in told.values() for name, _ in one})})
 
 
 def _chosen_on_validation(folder: Path) -> str:

@@ -114,6 +114,13 @@ class HeadRanker:
             )
         return self.trees.scores(rows)
 
+    def shap(self, rows: Float32Array) -> FloatArray:
+        """(k, K+2) what each column of the rows of ``head_rows`` adds to their scores: SHAP values of the trees."""
+        import lightgbm
+
+        parts = lightgbm.Booster(model_str=self.text_).predict(rows, pred_contrib=True, num_threads=1)
+        return np.asarray(parts, dtype=np.float64)[:, :-1]
+
     def text(self) -> str:
         """The trees as LightGBM's text format."""
         return self.text_

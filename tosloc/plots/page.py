@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -86,8 +86,32 @@ class _Drawn:
     caption: str
 
 
-def page(results: Results, other: Results | None = None) -> str:
-    """The page of one run's results, with those of another beside them: the same text for the same results."""
+@dataclass(frozen=True, slots=True)
+class WhyAbove:
+    """What set files above the first fixed one, where that is known."""
+
+    told: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
+    """(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage
+    one set it below, and the second stage raised it."""
+    meanings: Mapping[str, str]
+    """Feature -> what it is."""
+
+
+def named_above(results: Results) -> dict[str, tuple[str, list[str]]]:
+    """Report -> its first fixed file, and the files above it that the page names; of reports that have such."""
+    run, found = results.scored.run, {}
+    for one in results.evaluation.per_report:
+        above = _above(run, one)[0]
+        if above:
+            found[one.report] = (run.names[run.orders[one.report].files[min(one.ranks) - 1]], above)
+    return found
+
+
+def page(results: Results, other: Results | None = None, why: WhyAbove | None = None) -> str:
+    """The page of one run's results, with those of another beside them: the same text for the same results.
+
+    ``why`` is what set files above the fixed ones; without it the page says how to have it told.
+    """
     environment = Environment(
         loader=PackageLoader("tosloc.plots"),
         autoescape=True,
@@ -110,8 +134,10 @@ def page(results: Results, other: Results | None = None) -> str:
         strata=results.strata,
         figures=_figures(results.evaluation),
         truncated=_truncated(results.evaluation),
-        reports=_reports(results.scored.run, results.evaluation, None if other is None else other.scored.run),
+        reports=_reports(results.scored.run, results.evaluation, None if other is None else other.scored.run, why),
+        why=why is not None,
         definitions=DEFINITIONS,
+        features={} if why is None else why.meanings,
     )
 
 
@@ -174,7 +200,7 @@ def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interva
         yield name, mean.value, mean.interval, Measure.parse(name).meaning
 
 
-def _reports(run: Run, evaluation: Evaluation, other: Run | None) -> list[dict[str, Any]]:
+def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove | None) -> list[dict[str, Any]]:
     """Every report, the worst answered first."""
     order = sorted(
         evaluation.per_report, key=lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
@@ -187,11 +213,13 @@ def _reports(run: Run, evaluation: Evaluation, other: Run | None) -> list[dict[s
             "rr": one.reciprocal_rank,
             "searched": one.outcome.searched,
             "files": [(rank, _rank_in(other, one.report, path), path) for rank, path in _ranked_files(run, one)],
-            "above": _above(run, one),
+            "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
+            "more_above": more,
             "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
             "kinds": _kinds(one),
         }
         for one in order
+        for above, more in [_above(run, one)]
     ]
 
 
