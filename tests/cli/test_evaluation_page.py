@@ -18,8 +18,9 @@ pytestmark = pytest.mark.slow
 def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path: Path) -> None:
     project = toy.grow(tmp_path / "toy", bugs=20, themes=8)
     run = tmp_path / "run"
+    config = toy.config(0.6, 0.2, features=["complexity", "length"])  # of the files alone, so that others come first
     training.train(
-        toy.config(0.6, 0.2, features=["complexity", "length"]), project.git.path, project.reports(), run, project.store,
+        config, project.git.path, project.reports(), run, project.store,
         carry=False, keep_features=True, default=None,
     )  # fmt: skip
     page = tmp_path / "page.html"
