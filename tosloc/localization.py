@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,9 +86,9 @@ class Localization:
         order = np.argsort(-self.scores, kind="stable")
         shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
         paths = self.stage_one.context.version.text.snapshot.paths
-        chosen = [(place, file) for place, file in enumerate(order.tolist(), start=1) if kept[file]]
-        places = [(rank, place, file) for rank, (place, file) in enumerate(chosen, start=1)]
-        places = places[:number] if only is None else [one for one in places if paths[one[2]] == only]
+        named = np.flatnonzero(kept[order])  # places of those that may be named, from 0
+        chosen = zip(count(1), (named + 1).tolist(), order[named].tolist(), strict=False)
+        places = list(islice(chosen, number)) if only is None else [one for one in chosen if paths[one[2]] == only]
         shown = [file for _, _, file in places]
         said = {file: reason for _, place, file in places if (reason := self._moved(file, place)) is not None}
         sources = Sources() if self.version is None else self.version.sources

@@ -137,6 +137,14 @@ class Documents:
         return {term: number for number, term in enumerate(self.vocabulary)}
 
     @cached_property
+    def by_id(self) -> Mapping[str, list[int]]:
+        """Of each id the documents that have it, in order."""
+        found: dict[str, list[int]] = {}
+        for number, name in enumerate(self.ids):
+            found.setdefault(name, []).append(number)
+        return found
+
+    @cached_property
     def naming(self) -> Mapping[str, list[int]]:
         """Of each name among ``classes`` the documents that hold it, in order."""
         found: dict[str, list[int]] = {}

@@ -148,10 +148,11 @@ class NameNumbers(Mapping[str, int]):
     def place(self, name: str) -> int | None:
         """Where a string stands among the sorted ones."""
         wanted = name.encode("utf-8", "surrogateescape")
+        packed, ends = self.names.packed.data, self.names.ends.data  # much faster by the element
         low, high = 0, len(self.names)
         while low < high:
             middle = (low + high) // 2
-            if self.names.encoded(middle) < wanted:
+            if bytes(packed[ends[middle - 1] if middle else 0 : ends[middle]]) < wanted:
                 low = middle + 1
             else:
                 high = middle
