@@ -96,6 +96,7 @@ def train(
     from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.config import Config, StageTwoSettings, load_config
+    from tosloc.evaluation.strata import FEW_REPORTS
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
@@ -135,9 +136,10 @@ def train(
             )
     if learned.choice_ is not None and learned.choice_.note:
         print(f"tosloc: {learned.choice_.note}", file=sys.stderr)
-    judged = bool(learned.provenance_["splits"]["validation"])
+    judged = learned.provenance_["splits"]["validation"]
     if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
-        print(f"tosloc: {learned.choice_.sentence}", file=sys.stderr)
+        few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
+        print(f"tosloc: {learned.choice_.sentence}{few}", file=sys.stderr)
     if settings.data.suffixes == "auto" and stage_one is None:
         found = " ".join(learned.config.data.named_suffixes)
         print(f"tosloc: the files searched are {found}, as the reports' fixed files are", file=sys.stderr)
