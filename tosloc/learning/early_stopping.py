@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -15,8 +16,9 @@ class EarlyStopping:
     best: float = -math.inf
     """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
     best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    """One entry an epoch: loss on train, measures on validation."""
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    """One entry an epoch: loss on train, measures on validation; of an encoder also the seconds of the pass over train
+    and the loss of each step."""
 
     @property
     def epochs_since_best(self) -> int:

@@ -66,6 +66,17 @@ def test_it_learns(tmp_path: Path) -> None:
         assert (made(batch).argmax(-1) == batch.fixed_BC.to(int).argmax(-1)).all()
 
 
+def test_a_curve_has_the_loss_of_every_step(tmp_path: Path) -> None:
+    chunk_table, lists = world(60, 1)
+    settings = SETTINGS.model_copy(update={"epochs": 2, "pairs": 60, "pairs_at_once": 18})
+    state = Trainer(model(), chunk_table, settings, tmp_path, seed=3).fit(lists[:45], lists[45:])
+    sizes = [10, 10, 10, 10, 5]  # reports of six candidates
+    for entry in state.curve:
+        assert np.average(entry["losses"], weights=sizes) == pytest.approx(entry["loss"])
+        assert entry["seconds"] > 0
+    assert state.curve[1]["losses"] != state.curve[0]["losses"]
+
+
 def test_validation_keeps_stage_ones_order_of_a_report_opened_before_what_was_learned(tmp_path: Path) -> None:
     chunk_table, lists = world(60, 1)
     made, trainer, _ = trained(tmp_path)

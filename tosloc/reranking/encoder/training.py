@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -77,10 +78,13 @@ class Trainer:
             state.best = sum(self.validate(validation)[:2])
             best = _copied(learned)
         while state.epoch < settings.epochs and state.epochs_since_best < settings.patience:
-            loss = self._epoch(optimizer, train, state.epoch, progress)
+            started = time.monotonic()
+            loss, losses = self._epoch(optimizer, train, state.epoch, progress)
+            seconds = round(time.monotonic() - started, 1)
             mrr, map_ = self.validate(validation)
             state.epoch += 1
-            state.curve.append({"epoch": state.epoch, "loss": loss, "mrr": mrr, "map": map_})
+            entry = {"epoch": state.epoch, "loss": loss, "mrr": mrr, "map": map_}
+            state.curve.append(entry | {"seconds": seconds, "losses": losses})
             if mrr + map_ > state.best:
                 state.best, state.best_epoch = mrr + map_, state.epoch
                 best = _copied(learned)
@@ -91,8 +95,10 @@ class Trainer:
                 value.copy_(best[name])
         return state
 
-    def _epoch(self, optimizer: Any, train: Sequence[TokenizedCandidates], epoch: int, progress: Progress) -> float:
-        """Mean loss of one pass over the reports.
+    def _epoch(
+        self, optimizer: Any, train: Sequence[TokenizedCandidates], epoch: int, progress: Progress
+    ) -> tuple[float, list[float]]:
+        """Mean loss over the reports of one pass, and over those of each of its steps.
 
         Every process sees the same steps and takes its share of each one's reports; gradients are summed, so that many
         processes learn what one would.
@@ -107,9 +113,12 @@ class Trainer:
         if not cut:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         self.model.train()
-        total, done = torch.zeros((), device=accelerator.device), 0
+        sums: list[Tensor] = []
+        sizes: list[int] = []
         for step in grouped(cut, settings.pairs, at_most=False):
             optimizer.zero_grad(set_to_none=True)
+            sums.append(torch.zeros((), device=accelerator.device))
+            sizes.append(len(step))
             own = step[accelerator.process_index :: accelerator.num_processes]
             for part in grouped(own, settings.pairs_at_once, at_most=True):
                 batch = batch_of(part, self.chunk_table)
@@ -121,14 +130,14 @@ class Trainer:
                         "the GPU's memory is too small for this training; lower [stage_two.training] chunks_at_once or"
                         " pairs_at_once"
                     ) from error
-                total += loss.detach() * len(step)
+                sums[-1] += loss.detach() * len(step)
             self._sum_gradients()
             if settings.clip:
                 accelerator.clip_grad_norm_(self.model.parameters(), settings.clip)
             optimizer.step()
-            done += len(step)
-            progress(f"epoch {epoch + 1}", done, len(cut))
-        return float(accelerator.reduce(total, "sum")) / len(cut)
+            progress(f"epoch {epoch + 1}", sum(sizes), len(cut))
+        totals: list[float] = accelerator.reduce(torch.stack(sums), "sum").tolist()
+        return sum(totals) / len(cut), [total / size for total, size in zip(totals, sizes, strict=True)]
 
     def _sum_gradients(self) -> None:
         if self.accelerator.num_processes == 1:
