@@ -79,7 +79,7 @@ ONLY_IMPORTERS = {
     "openpyxl": {"data"},
     "lightgbm": {"learning"},
     "torch": {"reranking", "lab", "scripts"},
-    "transformers": {"reranking", "lab"},
+    "transformers": {"reranking", "lab", "scripts"},
     "matplotlib": {"plots", "lab"},
     "jinja2": {"page", "plots"},
     "starlette": {"page"},

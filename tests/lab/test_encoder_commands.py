@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import RobertaConfig
 
+from scripts import random_encoders
 from tests import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import training
@@ -19,6 +21,7 @@ from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluation import evaluate_folder
 from tosloc.lab.bundle import read_bundle
+from tosloc.reranking.encoder.encoders import Encoder
 from tosloc.reranking.encoder.reranker import EncoderReranker
 
 pytestmark = pytest.mark.slow
@@ -108,6 +111,25 @@ def test_two_processes_learn_what_one_does(packed, config, project, tmp_path):
     one, both = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("one", "both"))
     assert (said["processes"], one["processes"]) == (2, 1)
     assert both["curve"][0]["loss"] == pytest.approx(one["curve"][0]["loss"], abs=1e-3)
+
+
+def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
+    small = RobertaConfig(
+        vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=66, type_vocab_size=1,
+    )  # fmt: skip
+    random_encoders.main(packed, tmp_path / "random", small)
+    assert "random/report: " in capsys.readouterr().out
+    encoder = Encoder.load(str(tmp_path / "random/code"), "first")
+    assert (encoder.longest, encoder.words.before, encoder.words.after, encoder.words.padding) == (64, (0,), (2,), 1)
+    named = f'code_encoder = "{tmp_path}/random/code"\nreport_encoder = "{tmp_path}/random/report"\n'
+    lines = [line for line in config.read_text().splitlines(keepends=True) if "code_encoder" not in line]
+    both = tmp_path / "both.toml"
+    both.write_text("".join(lines).replace("[stage_two]\n", f"[stage_two]\n{named}", 1) + 'learns = "both"\n')
+    assert main(["lab", "train-encoder", str(packed), str(both), "--out", str(tmp_path / "out")]) == 0
+    curve = json.loads((tmp_path / "out/result.json").read_text())["curve"]
+    assert curve[1]["loss"] < curve[0]["loss"]
+    assert len(curve[0]["losses"]) > 1
 
 
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):
