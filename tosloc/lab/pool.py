@@ -116,7 +116,7 @@ class Pool:
     def tables(self, project: Project) -> tuple[bool, Tables]:
         """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
         names, folder = feature_names(self.config), self.folder / "tables" / project.name
-        config = self._config(project)
+        config = self.config_of(project)
         key = key_of(
             [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
             [project.record(), config.data.model_dump(), config.history.model_dump()],
@@ -130,7 +130,7 @@ class Pool:
         record = parse_json(read_plain(folder / _RECORD))
         return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
 
-    def _config(self, project: Project) -> Config:
+    def config_of(self, project: Project) -> Config:
         """A project's data and history, and all else as for the others; one process, since others run beside it."""
         own = project.configured(self.config)
         run = self.config.run.model_copy(update={"jobs": 1})

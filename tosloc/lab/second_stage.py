@@ -1,0 +1,215 @@
+"""What features of the first files add to stage one, on projects that neither it nor they learned from.
+
+Stage one of each part that is left out is the pool's (``tosloc.lab.pool``); the features' weights beside its score are
+learned on the other parts. Shapes: C candidates of a report, K features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import joblib
+import numpy as np
+
+from tosloc.candidates import LabelledCandidates
+from tosloc.data.git import Repository
+from tosloc.data.projects import Project
+from tosloc.errors import ToslocError
+from tosloc.evaluation.statistics import MeanOfMeans, mean_of_means
+from tosloc.experiment import ExperimentContext
+from tosloc.lab.candidate_features import CandidateFeatures
+from tosloc.lab.pool import Pool, Tables, folds_of, of_projects, one_by_one, report_weights
+from tosloc.learning.linear import fit_listwise
+from tosloc.learning.ranking_lists import RankingLists
+from tosloc.many_projects import Outcome
+from tosloc.metrics import fixed_ranks, rr_and_ap
+from tosloc.records import BoolArray, Float32Array, FloatArray, Progress, silent
+from tosloc.reranking.base import Candidates
+from tosloc.retrieval.stage_one import StageOne
+
+DEPTH: Final = 100
+"""First files of stage one that are ordered anew."""
+_PULL: Final = 0.001
+"""How strongly the weights are drawn to stage one's order."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturedReport:
+    """The candidates of a labelled report, with their features."""
+
+    rows: Float32Array
+    """(C, 1 + K) stage one's score, then the features."""
+    fixed: BoolArray
+    missed_ranks: tuple[int, ...]
+    relevant: int
+
+    def values(self, scores: FloatArray) -> tuple[float, float, float]:
+        """Reciprocal rank, average precision and loss of the candidates ordered by ``scores`` (C,).
+
+        The loss is what the fit lowers (``tosloc.learning.linear``): the mean over fixed candidates of -ln of their
+        share among themselves and all that are not fixed. NaN where none or all are fixed.
+        """
+        ranks = [*fixed_ranks(scores, self.fixed).tolist(), *self.missed_ranks]
+        loss = np.nan
+        if self.fixed.any() and not self.fixed.all():
+            mass = np.exp(scores - scores.max())
+            loss = float(np.log1p(mass[~self.fixed].sum() / mass[self.fixed]).mean())
+        return (*rr_and_ap(ranks, self.relevant, add=sum), loss)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What some features add; each measure is the mean over projects of the means over their reports."""
+
+    features: tuple[str, ...]
+    values: tuple[float, float, float]
+    """MRR, MAP, loss."""
+    mrr: MeanOfMeans
+    map: MeanOfMeans
+    """Above stage one."""
+    loss: float
+    """Below that of stage one's score times a number, which is learned likewise."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found."""
+
+    projects: int
+    reports: int
+    stage_one: tuple[float, float, float]
+    """MRR, MAP, and the loss of its score times a learned number."""
+    gains: tuple[Gain, ...]
+    outcomes: tuple[Outcome, ...]
+
+    def values(self) -> dict[str, Any]:
+        """As plain values, without the outcomes."""
+        gains = [asdict(one) for one in self.gains]
+        return {"projects": self.projects, "reports": self.reports, "stage one": self.stage_one, "gains": gains}
+
+
+def study(
+    pool: Pool,
+    projects: Sequence[Project],
+    groups: Mapping[str, CandidateFeatures],
+    chosen: Sequence[Sequence[str]] = (),
+    folds: int = 5,
+    progress: Progress = silent,
+) -> Study:
+    """What each group of features adds, all of them together, and each choice of features.
+
+    Stage one learns of projects that are left out alone (``alone``), too, but they are not looked at. Raises
+    ToslocError when fewer than two others have tables.
+    """
+    tables, outcomes = of_projects(pool, projects, progress)
+    parts = [part for part in folds_of(tables, folds) if not part[0].project.alone]
+    if len(parts) < 2:
+        raise ToslocError("fewer than two parts are left out in turn; name at least two projects that are not alone")
+    stages = [pool.learned(tables[0].names, [one for one in tables if one not in part]) for part in parts]
+    calls = [
+        joblib.delayed(_featured)(pool, one, stage, groups)
+        for stage, part in zip(stages, parts, strict=True)
+        for one in part
+    ]
+    found: dict[str, tuple[list[str], list[FeaturedReport]]] = {}
+    for project, names, reports in one_by_one(calls, pool.config.run.jobs, "features of candidates", progress):
+        found[project] = names, reports
+    names = next((names for names, reports in found.values() if reports), [])
+    if not names:
+        raise ToslocError("no report has candidates; there is nothing to look at")
+    for name in (name for one in chosen for name in one if name not in names):
+        raise ToslocError(f"no feature of candidates is called {name!r}; there are {', '.join(names)}")
+    dealt = [[found[one.project.name][1] for one in part if found[one.project.name][1]] for part in parts]
+    of_group = {group: [name for name in names if name.startswith(f"{group}.")] for group in groups}
+    asked = [*of_group.values(), *([names] if len(groups) > 1 else []), *map(list, chosen)]
+    first, scaled = _judged(dealt, [], 0), _judged(dealt, [0], pool.config.pool.least_reports)
+    gains = []
+    for one in asked:
+        columns = [0, *(1 + names.index(name) for name in one)]
+        after = _judged(dealt, columns, pool.config.pool.least_reports)
+        differences = [new[:, :2] - old[:, :2] for new, old in zip(after, first, strict=True)]
+        mrr, map_ = mean_of_means(differences)
+        means = _means(after)
+        gains.append(Gain(tuple(one), means, mrr, map_, means[2] - _means(scaled)[2]))
+    plain = _means(first)
+    return Study(
+        len(first), sum(map(len, first)), (plain[0], plain[1], _means(scaled)[2]), tuple(gains), tuple(outcomes)
+    )
+
+
+def _featured(
+    pool: Pool, one: Tables, stage: StageOne, groups: Mapping[str, CandidateFeatures]
+) -> tuple[str, list[str], list[FeaturedReport]]:
+    names: list[str] = []
+    reports = []
+    for candidates, made in _candidates(pool, one, stage, groups):
+        names = [*made]
+        rows = np.column_stack([candidates.scores, *made.values()]).astype(np.float32)
+        reports.append(FeaturedReport(rows, candidates.fixed, candidates.missed_ranks, candidates.relevant))
+    return one.project.name, names, reports
+
+
+def _candidates(
+    pool: Pool, one: Tables, stage: StageOne, groups: Mapping[str, CandidateFeatures]
+) -> Iterator[tuple[Candidates, dict[str, FloatArray]]]:
+    """The first files of each judged report of a project, with their features by GROUP.NAME."""
+    config = pool.config_of(one.project)
+    with Repository(one.project.repo) as repo:
+        for path in one.paths():  # the tables' numbers of paths
+            repo.path_names.id(path)
+        store = one.project.store_in(pool.stores)
+        with ExperimentContext.set_up(config, repo, one.project.reports, store, facts=False) as experiment:
+            facts = experiment.for_reranking().facts
+            assert facts is not None
+            labelled = LabelledCandidates(experiment.labelled(), stage, lambda _: one.tables())
+            for candidates in labelled.candidates(one.project.judged, DEPTH):
+                if len(candidates):
+                    table, rows = facts(candidates.blobs, candidates.paths)
+                    yield (
+                        candidates,
+                        {
+                            f"{group}.{name}": values
+                            for group, make in groups.items()
+                            for name, values in make(candidates, table, rows).items()
+                        },
+                    )
+
+
+def _judged(
+    dealt: Sequence[Sequence[Sequence[FeaturedReport]]], columns: Sequence[int], least: int
+) -> list[FloatArray]:
+    """Of each project (R, 3) values of its reports, by weights that are learned without its part; stage one's alone
+    without columns."""
+    judged = []
+    for number, part in enumerate(dealt):
+        weights = np.ones(1)
+        if columns:
+            others = [project for place, other in enumerate(dealt) if place != number for project in other]
+            weights = _fitted(others, columns, least)
+        for project in part:
+            rows = [(one, one.rows[:, columns or [0]].astype(np.float64) @ weights) for one in project]
+            judged.append(np.array([one.values(scores) for one, scores in rows]))
+    return judged
+
+
+def _fitted(projects: Sequence[Sequence[FeaturedReport]], columns: Sequence[int], least: int) -> FloatArray:
+    useful = [[one for one in project if one.fixed.any() and not one.fixed.all()] for project in projects]
+    useful = [project for project in useful if project]
+    counts = report_weights([len(project) for project in useful], least)
+    lists = RankingLists.join(
+        [
+            RankingLists.of([(one.rows[:, columns], one.fixed) for one in project]).counting(count)
+            for project, count in zip(useful, counts, strict=True)
+        ]
+    )
+    centre = np.eye(1, len(columns))[0]
+    return fit_listwise(lists, l2=0.0, centre=centre, pull=_PULL)
+
+
+def _means(values: Sequence[FloatArray]) -> tuple[float, float, float]:
+    """Means over projects; a report without a loss has none."""
+    losses = [np.nanmean(one[:, 2]) for one in values if not np.isnan(one[:, 2]).all()]
+    whole = np.mean([one[:, :2].mean(axis=0) for one in values], axis=0)
+    return float(whole[0]), float(whole[1]), float(np.mean(losses)) if losses else 0.0
