@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,6 @@ from tosloc.analysis import text
 from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_table import FactTable
 from tosloc.arrays import checked
-from tosloc.calibration import shares
 from tosloc.errors import ToslocError
 from tosloc.index.postings import idf
 from tosloc.index.query import Query, log_weight
@@ -42,8 +41,20 @@ _FLOW: Final = 0.3
 """How much of what flows to a file counts beside its own share."""
 _LEAST_SHARE: Final = 1e-4
 
-CandidateFeatures: TypeAlias = "Callable[[Candidates, FactTable, LongArray], Mapping[str, FloatArray]]"
-"""(candidates, facts, (C,) the row of each candidate) -> (C,) values of each feature."""
+_SIDES: Final = ("summary", "description")
+WORDS: Final = tuple(f"{side}_{how}" for side in _SIDES for how in ("exact", "late", "mean", "path"))
+"""Features of ``TermVectors.words``."""
+USES: Final = ("callee", "user")
+"""Features of ``uses``."""
+
+
+@dataclass(frozen=True)
+class CandidateFeatures:
+    """Features that are made together."""
+
+    names: tuple[str, ...]
+    values: Callable[[Candidates, FactTable, LongArray], Mapping[str, FloatArray]]
+    """(candidates, facts, (C,) the row of each candidate) -> (C,) values of each name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +117,7 @@ class TermVectors:
         means = _unit(chunks @ (of_terms * rare[:, None].astype(np.float32)))
         paths = [text.terms(path.rpartition(".")[0].replace("/", " ")) for path in candidates.paths]
         made = {}
-        for side, said in (("summary", query.title), ("description", query.parts.prose)):
+        for side, said in zip(_SIDES, (query.title, query.parts.prose), strict=True):
             unknown = float(idf(count, np.zeros(1, dtype=np.int64))[0])
             weighed = {
                 term: log_weight(number) * (rare[known[term]] if term in known else unknown)
@@ -151,7 +162,8 @@ def uses(candidates: Candidates, table: FactTable, rows: LongArray) -> dict[str,
     ln(1 + .3 flow / (its own share + .0001)). Only the candidates are looked at.
     """
     count, leaders = len(candidates), min(_LEADERS, len(candidates))
-    share = shares(candidates.scores, 1.0)
+    mass = np.exp(candidates.scores - candidates.scores.max())
+    share = mass / mass.sum()
     defined = (_files(table, rows, ("method", "type")) > 0).astype(np.float64)
     coded = (_files(table, rows, ("code",)) > 0).astype(np.float64)
     used = (coded - coded.multiply(defined)).tocsr()

@@ -103,6 +103,10 @@ def study(
     Stage one learns of projects that are left out alone (``alone``), too, but they are not looked at. Raises
     ToslocError when fewer than two others have tables.
     """
+    of_group = {group: [f"{group}.{name}" for name in one.names] for group, one in groups.items()}
+    names = [name for group in of_group.values() for name in group]
+    for name in (name for one in chosen for name in one if name not in names):
+        raise ToslocError(f"no feature of candidates is called {name!r}; there are {', '.join(names)}")
     tables, outcomes = of_projects(pool, projects, progress)
     parts = [part for part in folds_of(tables, folds) if not part[0].project.alone]
     if len(parts) < 2:
@@ -113,48 +117,36 @@ def study(
         for stage, part in zip(stages, parts, strict=True)
         for one in part
     ]
-    found: dict[str, tuple[list[str], list[FeaturedReport]]] = {}
-    for project, names, reports in one_by_one(calls, pool.config.run.jobs, "features of candidates", progress):
-        found[project] = names, reports
-    names = next((names for names, reports in found.values() if reports), [])
-    if not names:
+    found = dict(one_by_one(calls, pool.config.run.jobs, "features of candidates", progress))
+    dealt = [[found[one.project.name] for one in part if found[one.project.name]] for part in parts]
+    if not any(dealt):
         raise ToslocError("no report has candidates; there is nothing to look at")
-    for name in (name for one in chosen for name in one if name not in names):
-        raise ToslocError(f"no feature of candidates is called {name!r}; there are {', '.join(names)}")
-    dealt = [[found[one.project.name][1] for one in part if found[one.project.name][1]] for part in parts]
-    of_group = {group: [name for name in names if name.startswith(f"{group}.")] for group in groups}
+    least = pool.config.pool.least_reports
+    first, scaled = _judged(dealt, [], least), _means(_judged(dealt, [0], least))
     asked = [*of_group.values(), *([names] if len(groups) > 1 else []), *map(list, chosen)]
-    first, scaled = _judged(dealt, [], 0), _judged(dealt, [0], pool.config.pool.least_reports)
     gains = []
     for one in asked:
-        columns = [0, *(1 + names.index(name) for name in one)]
-        after = _judged(dealt, columns, pool.config.pool.least_reports)
-        differences = [new[:, :2] - old[:, :2] for new, old in zip(after, first, strict=True)]
-        mrr, map_ = mean_of_means(differences)
-        means = _means(after)
-        gains.append(Gain(tuple(one), means, mrr, map_, means[2] - _means(scaled)[2]))
-    plain = _means(first)
-    return Study(
-        len(first), sum(map(len, first)), (plain[0], plain[1], _means(scaled)[2]), tuple(gains), tuple(outcomes)
-    )
+        after = _judged(dealt, [0, *(1 + names.index(name) for name in one)], least)
+        mrr, map_ = mean_of_means([new[:, :2] - old[:, :2] for new, old in zip(after, first, strict=True)])
+        gains.append(Gain(tuple(one), _means(after), mrr, map_, _means(after)[2] - scaled[2]))
+    stage_one = (*_means(first)[:2], scaled[2])
+    return Study(len(first), sum(map(len, first)), stage_one, tuple(gains), tuple(outcomes))
 
 
 def _featured(
     pool: Pool, one: Tables, stage: StageOne, groups: Mapping[str, CandidateFeatures]
-) -> tuple[str, list[str], list[FeaturedReport]]:
-    names: list[str] = []
+) -> tuple[str, list[FeaturedReport]]:
     reports = []
     for candidates, made in _candidates(pool, one, stage, groups):
-        names = [*made]
-        rows = np.column_stack([candidates.scores, *made.values()]).astype(np.float32)
+        rows = np.column_stack([candidates.scores, *made]).astype(np.float32)
         reports.append(FeaturedReport(rows, candidates.fixed, candidates.missed_ranks, candidates.relevant))
-    return one.project.name, names, reports
+    return one.project.name, reports
 
 
 def _candidates(
     pool: Pool, one: Tables, stage: StageOne, groups: Mapping[str, CandidateFeatures]
-) -> Iterator[tuple[Candidates, dict[str, FloatArray]]]:
-    """The first files of each judged report of a project, with their features by GROUP.NAME."""
+) -> Iterator[tuple[Candidates, list[FloatArray]]]:
+    """The first files of each judged report of a project, with their features in the groups' order."""
     config = pool.config_of(one.project)
     with Repository(one.project.repo) as repo:
         for path in one.paths():  # the tables' numbers of paths
@@ -167,14 +159,8 @@ def _candidates(
             for candidates in labelled.candidates(one.project.judged, DEPTH):
                 if len(candidates):
                     table, rows = facts(candidates.blobs, candidates.paths)
-                    yield (
-                        candidates,
-                        {
-                            f"{group}.{name}": values
-                            for group, make in groups.items()
-                            for name, values in make(candidates, table, rows).items()
-                        },
-                    )
+                    made = [(group.names, group.values(candidates, table, rows)) for group in groups.values()]
+                    yield candidates, [values[name] for names, values in made for name in names]
 
 
 def _judged(

@@ -45,13 +45,13 @@ def candidate_features(
     from tosloc.config import Config, load_config
     from tosloc.data.projects import read_projects
     from tosloc.experiment import results_folder
-    from tosloc.lab.candidate_features import CandidateFeatures, TermVectors, uses
+    from tosloc.lab.candidate_features import USES, WORDS, CandidateFeatures, TermVectors, uses
     from tosloc.lab.pool import Pool
     from tosloc.lab.second_stage import study
 
-    groups: dict[str, CandidateFeatures] = {"uses": uses}
+    groups = {"uses": CandidateFeatures(USES, uses)}
     if vectors is not None:
-        groups["words"] = TermVectors.read(vectors).words
+        groups["words"] = CandidateFeatures(WORDS, TermVectors.read(vectors).words)
     found = read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
     chosen = [names.split(",") for names in features or []]
