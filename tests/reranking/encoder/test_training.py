@@ -73,7 +73,7 @@ def test_a_curve_has_the_loss_of_every_step(tmp_path: Path) -> None:
     sizes = [10, 10, 10, 10, 5]  # reports of six candidates
     for entry in state.curve:
         assert np.average(entry["losses"], weights=sizes) == pytest.approx(entry["loss"])
-        assert entry["seconds"] > 0
+        assert 0 <= entry["seconds"] < 600  # rounded, and short
     assert state.curve[1]["losses"] != state.curve[0]["losses"]
 
 
