@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.cli import main
@@ -150,6 +152,22 @@ def test_who_lacks_the_secret_sees_and_changes_nothing(session: Session, path: s
     assert (refused.status_code, "the secret of the page; open the whole address" in refused.text) == (403, True)
     assert stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN).status_code == 403
     assert not session.articles()
+
+
+@pytest.mark.parametrize("path", ["*", "", "?", SECRET[:-1]])
+def test_a_request_for_no_path_is_refused(session: Session, path: str) -> None:
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"127.0.0.1:8765")], "state": {}}
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(application(session, SECRET)(scope, receive, send))
+    assert sent[0]["status"] == 403
+    assert b"lacks the secret" in sent[1]["body"]
 
 
 def test_the_page_names_itself_from_where_it_stands_so_that_all_it_asks_has_the_secret(client: TestClient) -> None:

@@ -116,7 +116,8 @@ class OnlyFromHere:
             await send(message)
 
         why = _why_not(scope["method"], Headers(scope=scope))
-        if why is None and not secrets.compare_digest(scope["path"].split("/")[1].encode(), self.secret):
+        first = scope["path"].removeprefix("/").partition("/")[0]  # a request may also be for "*", or for nothing
+        if why is None and not secrets.compare_digest(first.encode(), self.secret):
             why = "this address lacks the secret of the page; open the whole address that tosloc serve has printed"
         await (self.app if why is None else _refused(why, 403))(scope, receive, with_headers)
 
