@@ -113,3 +113,6 @@ def test_the_command(world: Path, vectors: TermVectors, tmp_path: Path, capsys: 
     assert "| stage one |" in capsys.readouterr().out
     assert main([*words, "--features", "uses.nobody"]) == 2
     assert "no feature of candidates is called 'uses.nobody'" in capsys.readouterr().err
+    unlike = [word for word in words if word not in ("--vectors", str(tmp_path / "words.npz"))]
+    assert main([*unlike, "--features", "words.summary_late"]) == 2
+    assert "name their archive with --vectors" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from typing import Final, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 
 from tosloc.analysis import text
 from tosloc.analysis.analyser import FIELDS
@@ -109,16 +110,15 @@ class TermVectors:
         counts by its nearest term (late interaction, Khattab and Zaharia 2020). "mean": cosine of the mean vectors.
         """
         query, count, width = Query(candidates.report), len(candidates), self.vectors.shape[1]
-        files = _files(table, rows)
-        rare = idf(count, np.diff(files.tocsc().indptr))
+        rare = idf(count, _holders(_files(table, rows)))
         known = {term: number for number, term in enumerate(table.vocabulary)}
         of_terms = _unit(np.array([self._own(term) for term in table.vocabulary]).reshape(len(known), width))
         chunks, chunk_starts = _chunks(table, rows)
         means = _unit(chunks @ (of_terms * rare[:, None].astype(np.float32)))
         paths = [text.terms(path.rpartition(".")[0].replace("/", " ")) for path in candidates.paths]
+        unknown = float(idf(count, np.zeros(1, dtype=np.int64))[0])
         made = {}
         for side, said in zip(_SIDES, (query.title, query.parts.prose), strict=True):
-            unknown = float(idf(count, np.zeros(1, dtype=np.int64))[0])
             weighed = {
                 term: log_weight(number) * (rare[known[term]] if term in known else unknown)
                 for term, number in Counter(text.terms(said)).items()
@@ -162,14 +162,12 @@ def uses(candidates: Candidates, table: FactTable, rows: LongArray) -> dict[str,
     ln(1 + .3 flow / (its own share + .0001)). Only the candidates are looked at.
     """
     count, leaders = len(candidates), min(_LEADERS, len(candidates))
-    mass = np.exp(candidates.scores - candidates.scores.max())
-    share = mass / mass.sum()
+    share = softmax(candidates.scores)
     defined = (_files(table, rows, ("method", "type")) > 0).astype(np.float64)
     coded = (_files(table, rows, ("code",)) > 0).astype(np.float64)
     used = (coded - coded.multiply(defined)).tocsr()
-    rare = idf(count, np.diff(_files(table, rows).tocsc().indptr))
-    definers = np.maximum(np.diff(defined.tocsc().indptr), 1)
-    users = np.maximum(np.diff(coded.tocsc().indptr), 1)
+    rare = idf(count, _holders(_files(table, rows)))
+    definers, users = np.maximum(_holders(defined), 1), np.maximum(_holders(coded), 1)
     weights = np.zeros(len(table.vocabulary))
     known = {term: number for number, term in enumerate(table.vocabulary)}
     for term, weight in Query(candidates.report).weights.items():
@@ -201,6 +199,11 @@ def _files(table: FactTable, rows: LongArray, fields: tuple[str, ...] = FIELDS) 
     made = whole[rows]
     made.eliminate_zeros()
     return made
+
+
+def _holders(files: sparse.csr_array) -> LongArray:
+    """(T,) how many files (C, T) hold each term."""
+    return np.diff(files.tocsc().indptr).astype(np.int64)
 
 
 def _chunks(table: FactTable, rows: LongArray) -> tuple[sparse.csr_array, LongArray]:

@@ -14,14 +14,15 @@ import joblib
 import numpy as np
 
 from tosloc.candidates import LabelledCandidates
+from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.data.projects import Project
 from tosloc.errors import ToslocError
 from tosloc.evaluation.statistics import MeanOfMeans, mean_of_means
 from tosloc.experiment import ExperimentContext
 from tosloc.lab.candidate_features import CandidateFeatures
-from tosloc.lab.pool import Pool, Tables, folds_of, of_projects, one_by_one, report_weights
-from tosloc.learning.linear import fit_listwise
+from tosloc.lab.pool import Pool, Tables, folds_of, joined, of_projects, one_by_one
+from tosloc.learning.linear import fit_listwise, listwise_loss
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.many_projects import Outcome
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -45,17 +46,21 @@ class FeaturedReport:
     missed_ranks: tuple[int, ...]
     relevant: int
 
+    @property
+    def teaches(self) -> bool:
+        """Whether there is an order to learn: some candidates are fixed, and some are not."""
+        return bool(self.fixed.any() and not self.fixed.all())
+
     def values(self, scores: FloatArray) -> tuple[float, float, float]:
         """Reciprocal rank, average precision and loss of the candidates ordered by ``scores`` (C,).
 
-        The loss is what the fit lowers (``tosloc.learning.linear``): the mean over fixed candidates of -ln of their
-        share among themselves and all that are not fixed. NaN where none or all are fixed.
+        The loss is what the fit lowers, ``listwise_loss``; NaN where none or all are fixed.
         """
         ranks = [*fixed_ranks(scores, self.fixed).tolist(), *self.missed_ranks]
         loss = np.nan
-        if self.fixed.any() and not self.fixed.all():
-            mass = np.exp(scores - scores.max())
-            loss = float(np.log1p(mass[~self.fixed].sum() / mass[self.fixed]).mean())
+        if self.teaches:
+            alone = RankingLists.of([(scores[:, None].astype(np.float32), self.fixed)])
+            loss, _ = listwise_loss(np.ones(1), alone, 0.0, np.zeros(1), 0.0)
         return (*rr_and_ap(ranks, self.relevant, add=sum), loss)
 
 
@@ -67,10 +72,11 @@ class Gain:
     values: tuple[float, float, float]
     """MRR, MAP, loss."""
     mrr: MeanOfMeans
+    """What MRR gains on stage one's."""
     map: MeanOfMeans
-    """Above stage one."""
+    """The same of MAP."""
     loss: float
-    """Below that of stage one's score times a number, which is learned likewise."""
+    """Its difference to that of stage one's score times a number, which is learned likewise."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +127,11 @@ def study(
     dealt = [[found[one.project.name] for one in part if found[one.project.name]] for part in parts]
     if not any(dealt):
         raise ToslocError("no report has candidates; there is nothing to look at")
-    least = pool.config.pool.least_reports
-    first, scaled = _judged(dealt, [], least), _means(_judged(dealt, [0], least))
+    first, scaled = _judged(pool.config, dealt, []), _means(_judged(pool.config, dealt, [0]))
     asked = [*of_group.values(), *([names] if len(groups) > 1 else []), *map(list, chosen)]
     gains = []
     for one in asked:
-        after = _judged(dealt, [0, *(1 + names.index(name) for name in one)], least)
+        after = _judged(pool.config, dealt, [0, *(1 + names.index(name) for name in one)])
         mrr, map_ = mean_of_means([new[:, :2] - old[:, :2] for new, old in zip(after, first, strict=True)])
         gains.append(Gain(tuple(one), _means(after), mrr, map_, _means(after)[2] - scaled[2]))
     stage_one = (*_means(first)[:2], scaled[2])
@@ -164,7 +169,7 @@ def _candidates(
 
 
 def _judged(
-    dealt: Sequence[Sequence[Sequence[FeaturedReport]]], columns: Sequence[int], least: int
+    config: Config, dealt: Sequence[Sequence[Sequence[FeaturedReport]]], columns: Sequence[int]
 ) -> list[FloatArray]:
     """Of each project (R, 3) values of its reports, by weights that are learned without its part; stage one's alone
     without columns."""
@@ -173,25 +178,24 @@ def _judged(
         weights = np.ones(1)
         if columns:
             others = [project for place, other in enumerate(dealt) if place != number for project in other]
-            weights = _fitted(others, columns, least)
+            weights = _fitted(config, others, columns)
         for project in part:
             rows = [(one, one.rows[:, columns or [0]].astype(np.float64) @ weights) for one in project]
             judged.append(np.array([one.values(scores) for one, scores in rows]))
     return judged
 
 
-def _fitted(projects: Sequence[Sequence[FeaturedReport]], columns: Sequence[int], least: int) -> FloatArray:
-    useful = [[one for one in project if one.fixed.any() and not one.fixed.all()] for project in projects]
-    useful = [project for project in useful if project]
-    counts = report_weights([len(project) for project in useful], least)
-    lists = RankingLists.join(
-        [
-            RankingLists.of([(one.rows[:, columns], one.fixed) for one in project]).counting(count)
-            for project, count in zip(useful, counts, strict=True)
-        ]
+def _fitted(config: Config, projects: Sequence[Sequence[FeaturedReport]], columns: Sequence[int]) -> FloatArray:
+    """(K',) weights of some columns, each project counting as in the pool."""
+    taught = ([one for one in project if one.teaches] for project in projects)
+    lists = joined(
+        config,
+        (
+            RankingLists.of([(one.rows[:, columns], one.fixed) for one in some], features=len(columns))
+            for some in taught
+        ),
     )
-    centre = np.eye(1, len(columns))[0]
-    return fit_listwise(lists, l2=0.0, centre=centre, pull=_PULL)
+    return fit_listwise(lists, l2=0.0, centre=np.eye(1, len(columns))[0], pull=_PULL)
 
 
 def _means(values: Sequence[FloatArray]) -> tuple[float, float, float]:

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.lab.pool import FoldsOption, PoolConfigOption
+from tosloc.cli.lab.pool import FoldsOption, PoolConfigOption, PoolProjectsOption
 from tosloc.cli.options import JsonOption, ProgressOption, ReposOption, StoresOption
+from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
     from tosloc.lab.second_stage import Gain
 
 
 def candidate_features(
-    projects: Annotated[
-        Path, typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
-    ],
+    projects: PoolProjectsOption,
     repos: ReposOption = None,
     config: PoolConfigOption = None,
     work: Annotated[
@@ -55,6 +54,8 @@ def candidate_features(
     found = read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
     chosen = [names.split(",") for names in features or []]
+    if vectors is None and any(name.startswith("words.") for names in chosen for name in names):
+        raise ToslocError("features of words need pretrained vectors; name their archive with --vectors")
     with results_folder(work), shown(progress) as callback:
         made = study(Pool(work, settings, stores), found.projects, groups, chosen, folds, callback)
     if as_json:

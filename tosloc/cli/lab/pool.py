@@ -18,12 +18,13 @@ PoolConfigOption = Annotated[
 FoldsOption = Annotated[
     int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
 ]
+PoolProjectsOption = Annotated[
+    Path, typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
+]
 
 
 def pool(
-    projects: Annotated[
-        Path, typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
-    ],
+    projects: PoolProjectsOption,
     repos: ReposOption = None,
     config: PoolConfigOption = None,
     work: Annotated[
