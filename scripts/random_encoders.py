@@ -1,16 +1,15 @@
 """Encoders of CodeBERT's and RoBERTa's size with random weights, where the published ones are not at hand.
 
-    python scripts/random_encoders.py tomcat.pack encoders
-
-writes ``encoders/code`` and ``encoders/report``, which ``code_encoder`` and ``report_encoder`` may name: 12 layers of
-width 768, each with a vocabulary of its own, learned from a pack's files, and from its training reports and files. They
-know nothing: they are for seeing that training runs, what memory it takes and how long a step is.
+``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and ``report_encoder`` may
+name: 12 layers of width 768, each with a vocabulary of its own, learned from a pack's files, and from its training
+reports and files. They know nothing: they are for seeing that training runs, what memory it takes and how long a step
+is.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+import argparse
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -18,6 +17,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenizers.processors import RobertaProcessing
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
+from tosloc.cli.guard import guarded
 from tosloc.lab.bundle import read_bundle
 from tosloc.reranking.encoder.texts import report_text
 
@@ -51,12 +51,8 @@ def random_encoder(folder: Path, texts: Iterable[str], config: RobertaConfig, se
     return len(tokenizer), sum(values.numel() for values in model.parameters())
 
 
-def main(pack: Path, out: Path, config: RobertaConfig | None = None) -> None:
-    """Both encoders of a pack."""
-    # the published models' sizes; 514 places, of which RoBERTa uses 512
-    config = config or RobertaConfig(
-        vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
-    )
+def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
+    """Both encoders of a pack, in this size. Raises ToslocError for what is no pack."""
     bundle = read_bundle(pack)
     code = list(bundle.texts.values())
     reports = [report_text(one.report) for one in bundle.parts["train"]]
@@ -65,5 +61,17 @@ def main(pack: Path, out: Path, config: RobertaConfig | None = None) -> None:
         print(f"{out / name}: {tokens:,} tokens, {parameters / 1e6:.1f} million parameters")
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write both encoders in the published models' size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pack", type=Path, metavar="PACK", help="what tosloc lab pack wrote")
+    parser.add_argument("out", type=Path, metavar="OUT", help="folder to write")
+    options = parser.parse_args(arguments)
+    # 514 places, of which RoBERTa uses 512
+    size = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
+    write_encoders(options.pack, options.out, size)
+    return 0
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    raise SystemExit(guarded(main))

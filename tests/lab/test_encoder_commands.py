@@ -118,7 +118,7 @@ def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
         vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=66, type_vocab_size=1,
     )  # fmt: skip
-    random_encoders.main(packed, tmp_path / "random", small)
+    random_encoders.write_encoders(packed, tmp_path / "random", small)
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
     assert (encoder.longest, encoder.words.before, encoder.words.after, encoder.words.padding) == (64, (0,), (2,), 1)
