@@ -1,7 +1,7 @@
 """Encoders of CodeBERT's and RoBERTa's size with random weights, where the published ones are not at hand.
 
-``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and ``report_encoder`` may
-name: 12 layers of width 768, each with a vocabulary of its own, learned from a pack's files, and from its training
+``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and ``report_encoder``
+may name: 12 layers of width 768, each with a vocabulary of its own, learned from a pack's files, and from its training
 reports and files. They know nothing: they are for seeing that training runs, what memory it takes and how long a step
 is.
 """

@@ -94,7 +94,7 @@ BUILT_IN = {"import_module", "__import__"}
 
 
 def modules() -> list[Path]:
-    return sorted((ROOT / "tosloc").rglob("*.py")) + sorted((ROOT / "scripts").glob("*.py"))
+    return sorted((ROOT / "tosloc").rglob("*.py")) + sorted((ROOT / "scripts").rglob("*.py"))
 
 
 def room_of(path: Path) -> tuple[str, str]:

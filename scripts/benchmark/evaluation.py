@@ -1,0 +1,90 @@
+"""Evaluating a large run, each side in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmark.timing import GIB, Row, alone, say
+from benchmark.version import SEED
+from tosloc.errors import ToslocError
+from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
+from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
+from tosloc.records import Ranking
+
+if TYPE_CHECKING:
+    pass
+
+
+MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
+OURS = """
+from tosloc.evaluation import Measure, read_scored
+
+def means(run, qrels, names):
+    evaluation = read_scored(run, qrels=qrels).evaluation()
+    return [evaluation.mean(Measure.parse(name)) for name in names]
+"""
+THEIRS = """
+import ir_measures
+
+def means(run, qrels, names):
+    measures = [ir_measures.parse_measure(name) for name in names]
+    judged, ranked = list(ir_measures.read_trec_qrels(qrels)), ir_measures.read_trec_run(run)
+    values = ir_measures.calc_aggregate(measures, judged, ranked)
+    return [values[measure] for measure in measures]
+"""
+TIMED = """
+import json, pathlib, sys, time
+
+start = time.process_time()
+values = means(sys.argv[1], sys.argv[2], sys.argv[3:])
+took = time.process_time() - start
+status = pathlib.Path("/proc/self/status")
+peak = status.read_text().partition("VmHWM:")[2].split()[0] if status.exists() else 0
+print(json.dumps({"values": values, "seconds": took, "peak": 1024 * int(peak)}))
+"""
+
+
+def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
+    """Evaluating a large run, against ir-measures."""
+    try:
+        import ir_measures  # noqa: F401  # only its own process uses it
+    except ImportError:
+        say("ir-measures is not installed: no rows of evaluation")
+        return []
+    say(f"writing {rankings:,} rankings of {files:,} files in both forms")
+    write_large_run(work, rankings, files)
+    trec, lines = (work / "run.trec", work / "qrels.trec"), (work / "run.jsonl.gz", work / "qrels.jsonl")
+    sides = {"ir-measures": (THEIRS, trec), "TREC files": (OURS, trec), "JSON lines": (OURS, lines)}
+    measured = {}
+    for name, (code, places) in sides.items():
+        say(f"evaluating {places[0].name}" + (" with ir-measures" if code is THEIRS else ""))
+        measured[name] = alone(code + TIMED, *map(str, places), *MEASURES)
+    reference = measured.pop("ir-measures")
+    for name, ours in measured.items():
+        if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
+            raise ToslocError(f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}")
+    times = [Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"]) for name, m in measured.items()]
+    return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in measured.items() if m["peak"]]
+
+
+def write_large_run(work: Path, rankings: int, files: int) -> None:
+    """Write a random run of a large project and its judgements, as JSON lines and in TREC's form."""
+    rng = np.random.default_rng(SEED)
+    width = len(str(files))
+    names = np.array(
+        [f"org.example.ui/src/org/example/ui/part{n % 97:02}/Class{n:0{width}}.java" for n in range(files)]
+    )
+    ranked, judgements = [], []
+    for number in range(rankings):
+        order = rng.permutation(files)
+        fixed = tuple(names[order[np.unique(rng.geometric(8 / files, size=3) % files)]].tolist())
+        scores = np.sort(rng.normal(size=files))[::-1]
+        ranked.append(Ranking(str(100_000 + number), tuple(names[order].tolist()), scores))
+        judgements.append(Judgement(str(100_000 + number), fixed, fixed, files))
+    write_run(work / "run.jsonl.gz", {}, ranked)
+    write_judgements(work / "qrels.jsonl", judgements)
+    write_trec_run(work / "run.trec", Run.of({}, ranked))
+    write_trec_qrels(work / "qrels.trec", Qrels.of(judgements))
