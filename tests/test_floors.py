@@ -32,6 +32,7 @@ BELOW: dict[str, set[str]] = {
     "reranking": NOUNS | {"metrics", "data", "analysis", "index", "learning"},
     "candidates": NOUNS | {"index", "learning", "retrieval", "reranking"},
     "checkpoint": NOUNS | {"calibration", "analysis", "index", "learning", "retrieval", "reranking"},
+    "cache": NOUNS | {"data", "analysis", "index", "reranking"},
     "open_version": NOUNS | MODELS | {"checkpoint"},
     "localization": NOUNS | MODELS | {"answer", "calibration", "open_version"},
     "localizer": NOUNS | MODELS | {"answer", "calibration", "candidates", "checkpoint", "open_version", "localization"},

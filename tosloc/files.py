@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -98,6 +98,16 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
         if path.exists():
             shutil.rmtree(path)
         temporary.rename(path)
+
+
+def remove_whole(paths: Sequence[Path], folder: Path) -> None:
+    """Remove files and folders; a kill leaves each of them whole or takes it from its place.
+
+    ``folder`` lies on their disk. What a killed process leaves there goes when its next file is written.
+    """
+    with _unfinished(folder, _make_folder) as aside:
+        for number, path in enumerate(paths):
+            path.rename(aside / str(number))
 
 
 def remove_unfinished(folder: Path) -> None:

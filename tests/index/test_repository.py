@@ -18,7 +18,8 @@ from tosloc.data.git import Repository
 from tosloc.errors import StoreError, StoreWarning
 from tosloc.index import repository as module
 from tosloc.index.prepared import PreparedVersion
-from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository, default_store
+from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository
+from tosloc.index.user_cache import default_store
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -210,7 +211,7 @@ class FactStore:
             by_language.setdefault(language, []).append(blob)
         found: dict[tuple[str, str], FunctionFacts] = {}
         with self._explained():
-            if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'functions'").fetchone():
+            if not self._has_functions():
                 return found
             for language, blobs in by_language.items():
                 analyser = functions_analyser_of(language)
@@ -234,6 +235,69 @@ class FactStore:
                     "INSERT OR REPLACE INTO functions (blob, maker, payload, checksum) VALUES (?, ?, ?, ?)",
                     (*row, _sum_of_functions(language, analyser, blob, payload)),
                 )
+
+    # ---- the store as a whole
+
+    def audit(self) -> dict[str, tuple[int, int]]:
+        """Kind of rows (facts, functions) -> how many there are, and how many of them are not what was written.
+
+        Those of all analysers are read. Raises StoreError where the damage is not of single rows: of SQLite's own
+        structure, or of the terms.
+        """
+        with self._explained():
+            [[found]] = self._database.execute("PRAGMA integrity_check(1)")
+            if found != "ok":
+                raise self._damaged(found)
+            self._fetch_terms()
+            kinds: dict[str, list[bool]] = {"facts": [], "functions": []}
+            names = {number: (language, analyser) for number, language, analyser in self._all_makers()}
+            makers = {number: _crc(*name) for number, name in names.items()}
+            for maker, *values, kept in self._database.execute(f"SELECT maker, {_VALUES}, checksum FROM facts"):
+                kinds["facts"].append(kept is not None and _sum_of(makers.get(maker), values) == kept)
+            for maker, blob, payload, kept in self._function_rows():
+                with suppress(TypeError):  # no bytes, or no such maker
+                    kinds["functions"].append(_sum_of_functions(*names.get(maker, ("", "")), blob, payload) == kept)
+                    continue
+                kinds["functions"].append(False)
+        return {kind: (len(sound), sound.count(False)) for kind, sound in kinds.items()}
+
+    def remove_former(self, *, dry_run: bool = False) -> int:
+        """Delete the rows by analysers other than the present ones, in one transaction; how many. Terms stay."""
+        with self._explained():
+            former = [
+                number
+                for number, language, analyser in self._all_makers()
+                if analyser not in present_analysers(language)
+            ]
+            return self._remove(f"maker IN ({', '.join(map(str, former))})", dry_run)
+
+    def remove_other_blobs(self, blobs: Iterable[str], *, dry_run: bool = False) -> int:
+        """Delete the rows of all blobs but these, in one transaction; how many. Terms stay."""
+        with self._explained():
+            execute = self._database.execute
+            execute("CREATE TEMP TABLE IF NOT EXISTS wanted (blob TEXT PRIMARY KEY) WITHOUT ROWID")
+            execute("DELETE FROM wanted")
+            self._database.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((blob,) for blob in blobs))
+            return self._remove("blob NOT IN (SELECT blob FROM wanted)", dry_run)
+
+    def _remove(self, condition: str, dry_run: bool) -> int:
+        tables = ["facts", *(["functions"] if self._has_functions() else [])]
+        if dry_run:
+            counted = [f"SELECT count(*) FROM {table} WHERE {condition}" for table in tables]
+            return sum(self._database.execute(query).fetchone()[0] for query in counted)
+        with self._transaction():
+            return sum(self._database.execute(f"DELETE FROM {table} WHERE {condition}").rowcount for table in tables)
+
+    def _all_makers(self) -> list[tuple[int, str, str]]:
+        return self._database.execute("SELECT id, language, analyser FROM makers").fetchall()
+
+    def _has_functions(self) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'functions'"
+        return self._database.execute(query).fetchone() is not None
+
+    def _function_rows(self) -> Iterator[tuple[Any, ...]]:
+        if self._has_functions():
+            yield from self._database.execute("SELECT maker, blob, payload, checksum FROM functions")
 
     def _sound_rows(
         self, blobs: Sequence[str], language: str, damaged: list[tuple[str, str]]
@@ -453,6 +517,14 @@ class FactStore:
             raise self._damaged("terms are numbered wrongly")
         self._terms.update(rows)
         self._last_term = batches[-1][1]
+
+
+def present_analysers(language: str) -> set[str]:
+    """What this TosLoc makes of a language: facts, those with lizard's number, functions."""
+    present = {analyser_of(language, False), functions_analyser_of(language)}
+    with suppress(metadata.PackageNotFoundError):
+        present.add(analyser_of(language, True))
+    return present
 
 
 def _sum_of(maker: int | None, values: Sequence[Any]) -> int | None:

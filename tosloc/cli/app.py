@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import commands, comparing, interchange, judging, localize, mcp, mine, serve
+from tosloc.cli import cache, commands, comparing, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted, exit_code
@@ -50,7 +50,7 @@ class _LabCommands(TyperGroup):
         return _lab_commands().get(cmd_name)
 
 
-@cache
+@functools.cache
 def _lab_commands() -> Mapping[str, Any]:
     from tosloc.cli.lab import app as lab
 
@@ -73,6 +73,7 @@ for _command in (commands.index, commands.train, commands.rank, judging.evaluate
     app.command()(_command)
 app.command()(interchange.import_run)
 app.command()(interchange.export_run)
+app.add_typer(cache.app, name="cache")
 app.add_typer(
     typer.Typer(
         cls=_LabCommands,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections import defaultdict
@@ -23,6 +22,7 @@ from tosloc.index.build_history import HISTORY_VERSION, build_history
 from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PREPARED_VERSION, PreparedVersion
+from tosloc.index.user_cache import default_store, hold, keep_to_size
 from tosloc.mapped_arrays import read_mapped, write_mapped
 from tosloc.records import Case, Progress, Snapshot, silent
 
@@ -37,20 +37,6 @@ KEPT_VERSIONS: Final = 3
 """Versions that are kept ready beside the facts: those used last."""
 NEW_AT_MOST: Final = 0.5
 """Share of a version's blobs, or of its commits, beyond which it is made anew instead of from another version."""
-
-
-def cache_folder() -> Path:
-    """Where facts are kept by default: $TOSLOC_CACHE, else the user's cache folder."""
-    named = os.environ.get("TOSLOC_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
-
-
-def default_store(repo: Repository) -> Path:
-    """The facts store of a repository, unless another is named."""
-    digest = hashlib.sha256(str(repo.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return cache_folder() / f"{repo.name}-{digest}" / "facts.sqlite"
 
 
 class IndexedRepository:
@@ -77,6 +63,7 @@ class IndexedRepository:
         """The facts, opened (and made, if absent) when first asked for: wrong input leaves nothing behind."""
         from tosloc.analysis.store import FactStore
 
+        hold(self.repo, self.store_path)
         return FactStore(self.store_path, lizard=self.lizard)
 
     def close(self) -> None:
@@ -114,6 +101,8 @@ class IndexedRepository:
 
         blobs = blobs_of(snapshots, self.suffixes)
         built = build(self.repo.path, self.store, list(blobs.items()), jobs=self.jobs, progress=progress)
+        if built.added:
+            keep_to_size(self.repo, self.store_path)
         if check:
             by_language: defaultdict[str, list[str]] = defaultdict(list)
             for blob, suffix in blobs.items():
@@ -177,6 +166,8 @@ class IndexedRepository:
         commit = self.repo.resolve(revision)
         family = self._family(max_files)
         path = self._kept_path(family, commit)
+        if path.exists():
+            hold(self.repo, self.store_path)
         if (kept := self._kept(path)) is not None:
             with suppress(OSError):
                 os.utime(path)
@@ -303,3 +294,4 @@ class IndexedRepository:
             write_mapped(path, record, version.to_arrays())
             for old in self._kept_paths()[KEPT_VERSIONS:]:
                 old.unlink(missing_ok=True)
+        keep_to_size(self.repo, self.store_path)

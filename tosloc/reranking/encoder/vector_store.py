@@ -169,6 +169,22 @@ class VectorStore:
                 ),
             )
 
+    def audit(self) -> tuple[int, int]:
+        """How many rows there are, and how many of them are not what was written.
+
+        Raises StoreError where SQLite's own structure is damaged.
+        """
+        sound = []
+        with self._explained(), self._open() as connection:
+            [[found]] = connection.execute("PRAGMA integrity_check(1)")
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
+            for table, columns in (("vectors", "width, data"), ("tokens", "data")):
+                query = f"SELECT blob, name, {columns}, checksum FROM {table} JOIN makers ON makers.id = maker"
+                for blob, maker, *values, kept in connection.execute(query):
+                    sound.append(kept is not None and _checksum(blob, maker, *values) == kept)
+        return len(sound), sound.count(False)
+
     def _sound(self, table: str, columns: str, maker: str, blobs: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """The rows that are what was written; the others are said, and taken out."""
         damaged = []
