@@ -210,8 +210,8 @@ def _print_removed(removed: list[Removed], dry_run: bool) -> None:
             print(f"{one.kept.folder.name}: a process uses it, so it stays", file=sys.stderr)
     if not any(one.done for one in removed):
         print("nothing to remove")
-    elif room := sum(one.bytes for one in removed):
-        print(f"{_size(room)} {would}freed in all")
+    elif freed := sum(one.bytes for one in removed):
+        print(f"{_size(freed)} {would}freed in all")
 
 
 def _print_findings(findings: list[Findings]) -> None:
