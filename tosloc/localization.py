@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,11 @@ import numpy as np
 from tosloc.analysis.grammars import has_grammar
 from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
 from tosloc.answer import Answer, Searched
-from tosloc.calibration import UNFITTED
+from tosloc.calibration import LISTED, UNFITTED
 from tosloc.calibration import shares as shares_of
 from tosloc.data.path_filter import Chosen
 from tosloc.index.corpus import suffix_of
+from tosloc.index.postings import leaders
 from tosloc.open_version import OpenVersion, time_of_seconds
 from tosloc.records import BoolArray, FloatArray, Function, Hit, Ranking, Reason
 from tosloc.reranking.base import Reranked, Reranker
@@ -35,7 +36,6 @@ UNDATED = "the report has no date"
 class Localization:
     """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
 
-    ranking: Ranking
     stage_one: StageOneAnswer
     scores: FloatArray
     """(F,) final scores, in path order."""
@@ -48,6 +48,12 @@ class Localization:
     """Of the softmax that makes shares of scores."""
     version: OpenVersion | None = None
     """What functions and reasons are read from beside the facts."""
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Every file of the version, most suspicious first."""
+        context = self.stage_one.context
+        return Ranking.from_scores(context.query.report.id, context.version.text.snapshot.paths, self.scores)
 
     def answer(
         self,
@@ -83,21 +89,30 @@ class Localization:
         return list(self.answer(number).hits)
 
     def _hits(self, number: int, kept: BoolArray, functions: int, only: str | None) -> Iterator[Hit]:
-        order = np.argsort(-self.scores, kind="stable")
-        shares = shares_of(np.where(kept, self.scores, -np.inf), self.temperature)
+        named = np.where(kept, self.scores, -np.inf)
         paths = self.stage_one.context.version.text.snapshot.paths
-        named = np.flatnonzero(kept[order])  # places of those that may be named, from 0
-        chosen = zip(count(1), (named + 1).tolist(), order[named].tolist(), strict=False)
-        places = list(islice(chosen, number)) if only is None else [one for one in chosen if paths[one[2]] == only]
-        shown = [file for _, _, file in places]
-        said = {file: reason for _, place, file in places if (reason := self._moved(file, place)) is not None}
+        if only is None:
+            first = leaders(named, number)
+            shown = first[kept[first]].tolist()
+            ranks = range(1, number + 1)
+        else:
+            order = np.argsort(-named, kind="stable")[: int(kept.sum())].tolist()
+            rank = next((rank for rank, file in enumerate(order, start=1) if paths[file] == only), 0)
+            shown, ranks = order[max(rank, 1) - 1 : rank], range(rank, rank + 1)
+        shares = self._shares(named)
+        said = self._said_by_reranker(shown)
         sources = Sources() if self.version is None else self.version.sources
         facts = self._function_facts(shown) if functions else {}
         reasons = self.stage_one.explainer.why(shown, sources, said, facts)
-        scored = self._functions(shown, facts)
-        for (rank, _, file), why, found in zip(places, reasons, scored, strict=True):
-            score, share = round(float(self.scores[file]), 6), round(float(shares[file]), 6)
-            yield Hit(rank, paths[file], score, share, found[:functions], why)
+        scored = self._functions(shown, facts, functions)
+        for rank, file, why, found in zip(ranks, shown, reasons, scored, strict=False):
+            score, share = round(float(self.scores[file]), 6), round(shares.get(file, 0.0), 6)
+            yield Hit(rank, paths[file], score, share, found, why)
+
+    def _shares(self, named: FloatArray) -> dict[int, float]:
+        """The shares of the first files; those of all others are 0."""
+        first = leaders(named, LISTED)
+        return dict(zip(first.tolist(), shares_of(named[first], self.temperature).tolist(), strict=True))
 
     def _function_facts(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
         """The functions of each of some files; of none where they cannot be read."""
@@ -107,19 +122,31 @@ class Localization:
         facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
         return dict(zip(files, facts, strict=True))
 
-    def _functions(self, files: Sequence[int], facts: Mapping[int, FunctionFacts]) -> Sequence[tuple[Function, ...]]:
-        """Of each of some files all functions, best first."""
+    def _functions(
+        self, files: Sequence[int], facts: Mapping[int, FunctionFacts], most: int
+    ) -> Sequence[tuple[Function, ...]]:
+        """Of each of some files the first functions, best first."""
         if not facts:
             return [()] * len(files)
         from tosloc.retrieval.functions import score_functions  # for answers that name functions
 
         context = self.stage_one.context
-        return score_functions(context.query, context.version, files, self.scores, [facts[file] for file in files])
+        of_files = [facts[file] for file in files]
+        return score_functions(context.query, context.version, files, self.scores, of_files, most=most)
+
+    def _said_by_reranker(self, files: Sequence[int]) -> dict[int, Reason]:
+        """What the reranker says of those of some files that it has lifted."""
+        if self.reranker is None or self.reranked is None:
+            return {}
+        place_of = np.empty(len(self.scores), dtype=np.int64)
+        place_of[np.argsort(-self.scores, kind="stable")] = np.arange(1, len(self.scores) + 1)
+        moved = ((file, self._moved(file, int(place_of[file]))) for file in files)
+        return {file: reason for file, reason in moved if reason is not None}
 
     def _moved(self, file: int, place: int) -> Reason | None:
         """What the reranker says of a file that it has lifted to this place."""
-        if self.reranker is None or self.reranked is None:
-            return None
+        assert self.reranker is not None
+        assert self.reranked is not None
         before = int(np.flatnonzero(self.stage_one.order == file)[0]) + 1
         matches = self.reranked.matches(before - 1) if place < before else ()
         if not matches:

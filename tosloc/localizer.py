@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -35,7 +34,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localization import UNDATED, Localization
 from tosloc.open_version import (
     OpenVersion,
-    functions_of,
+    functions_source,
     read_version,
     sources_of,
     texts_of,
@@ -243,8 +242,7 @@ class Localizer:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
-        ranking = Ranking.from_scores(report.id, version.snapshot.paths, scores)
-        return Localization(ranking, first, scores, notes, reranker, reranked, self.temperature, version)
+        return Localization(first, scores, notes, reranker, reranked, self.temperature, version)
 
     def rank(self, report: BugReport, version: Snapshot) -> Ranking:
         """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
@@ -307,7 +305,7 @@ class Localizer:
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(texts_of(repo), vectors_path(indexed.store_path))
         version.sources = sources_of(repo)
-        version.functions = partial(functions_of, repo, indexed.store_path, indexed.suffixes)
+        version.functions = functions_source(repo, indexed.store_path, indexed.suffixes)
         return version
 
     # Keeping

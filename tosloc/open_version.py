@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -27,9 +27,12 @@ from tosloc.retrieval.reasons import Sources
 
 if TYPE_CHECKING:
     from tosloc.analysis.function_rows import FunctionFacts
+    from tosloc.index.function_facts import Remembered
 
 FunctionSource: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Sequence[FunctionFacts]]"
 """(path, blob) of files -> the functions of each."""
+_SUBJECTS: Final = 20_000
+"""Commits whose first lines are remembered."""
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 """Seconds since 1970: no commit's clock is believed beyond."""
 
@@ -93,7 +96,10 @@ def texts_of(repo: Repository | LiveRepository) -> TextSource:
 
 
 def sources_of(repo: Repository | LiveRepository) -> Sources:
-    """What reasons may read of a repository; its remote is looked up when a commit is first told."""
+    """What reasons may read of a repository; its remote is looked up when a commit is first told.
+
+    First lines of messages are remembered: the same commits are told of many reports.
+    """
 
     @cache
     def pages() -> WebPages | None:
@@ -103,7 +109,19 @@ def sources_of(repo: Repository | LiveRepository) -> Sources:
         found = pages()
         return None if found is None else found.commit(commit)
 
-    return Sources(repo.subjects, commit_url)
+    known: dict[str, str] = {}
+
+    def subjects(commits: Sequence[str]) -> Mapping[str, str]:
+        found = {commit: subject for commit in commits if (subject := known.get(commit)) is not None}
+        if unknown := [commit for commit in commits if commit not in found]:
+            read = repo.subjects(unknown)
+            if len(known) > _SUBJECTS:
+                known.clear()
+            known.update(read)
+            found |= read
+        return found
+
+    return Sources(subjects, commit_url)
 
 
 def vectors_path(store_path: Path) -> Path:
@@ -111,13 +129,17 @@ def vectors_path(store_path: Path) -> Path:
     return store_path.with_name(f"{store_path.stem}.vectors.sqlite")
 
 
-def functions_of(
-    repo: Repository | LiveRepository, store_path: Path, suffixes: frozenset[str], files: Sequence[tuple[str, str]]
-) -> Sequence[FunctionFacts]:
-    """Functions of (path, blob) files, made and kept where they are not known."""
-    from tosloc.index.function_facts import functions_of_files  # which loads a parser
+def functions_source(repo: Repository | LiveRepository, store_path: Path, suffixes: frozenset[str]) -> FunctionSource:
+    """Functions of (path, blob) files, made and kept where they are not known; of the last files they are remembered."""
+    remembered: Remembered = {}
 
-    return functions_of_files(repo, store_path, [(blob, suffix_of(path, suffixes)) for path, blob in files])
+    def functions(files: Sequence[tuple[str, str]]) -> Sequence[FunctionFacts]:
+        from tosloc.index.function_facts import functions_of_files  # which loads a parser
+
+        wanted = [(blob, suffix_of(path, suffixes)) for path, blob in files]
+        return functions_of_files(repo, store_path, wanted, remembered=remembered)
+
+    return functions
 
 
 def write_version(path: Path, version: OpenVersion) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tosloc.index import bm25
 from tosloc.index.bm25 import TextHits
+from tosloc.index.chunks import ChunkHits
 from tosloc.index.postings import known_terms
-from tosloc.retrieval.chunks import best_chunk
 
 FILES = {
     "A": {"code": "parse parse xml node", "comment": "parse", "method": "parse", "type": "xml"},
@@ -91,12 +91,12 @@ def test_best_chunk_by_hand(make_view):
     """A: chunks (parse parse), (xml), (parse xml xml); B: (parse); weights 2 and 1. tf 2 becomes 4.4/3.2 = 1.375."""
     view = make_view({"A": {"code": "parse parse / xml / parse xml xml"}, "B": {"code": "parse"}, "C": {}})
     terms, weights = known_terms(view.corpus.term_ids, {"parse": 2.0, "xml": 1.0})
-    assert best_chunk(view, terms, weights) == pytest.approx([max(2 * 1.375, 1, 2 + 1.375), 2, 0])
+    assert ChunkHits(view, terms).best(weights) == pytest.approx([max(2 * 1.375, 1, 2 + 1.375), 2, 0])
     none = np.zeros(0, dtype=np.int64)
-    assert best_chunk(view, none, np.zeros(0)).tolist() == [0, 0, 0]
+    assert ChunkHits(view, none).best(np.zeros(0)).tolist() == [0, 0, 0]
 
 
 def test_chunk_counts_saturate_up_to_the_highest(make_view):
     view = make_view({"A": {"code": "x " * 255}})
     terms, weights = known_terms(view.corpus.term_ids, {"x": 1.0})
-    assert best_chunk(view, terms, weights) == pytest.approx([255 * 2.2 / (255 + 1.2)])
+    assert ChunkHits(view, terms).best(weights) == pytest.approx([255 * 2.2 / (255 + 1.2)])

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.analysis.grammars import grammar_release
-from tosloc.records import IntArray, LongArray
+from tosloc.analysis.text import identifier_terms
+from tosloc.records import FloatArray, IntArray, LongArray
 
 KINDS: Final = ("function", "method", "class")
 FUNCTIONS_VERSION: Final = 1
@@ -27,7 +29,7 @@ _LONGEST: Final = 1 << 28
 """Bytes of one blob's function facts, unpacked; more is no such thing."""
 
 
-@dataclass(slots=True)
+@dataclass
 class FunctionFacts:
     """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
 
@@ -52,6 +54,59 @@ class FunctionFacts:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    # what questions share, each made when it is first wanted
+
+    @cached_property
+    def rows(self) -> LongArray:
+        """(Q,) the function of each pair."""
+        rows: LongArray = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return rows
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(N,) how many terms each function has."""
+        counts = self.code.astype(np.float64) + self.comments
+        return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(np.float64, copy=False)
+
+    @cached_property
+    def term_places(self) -> Mapping[str, int]:
+        """Term -> its place in ``terms``."""
+        return {term: place for place, term in enumerate(self.terms)}
+
+    def of_terms(self, values: Mapping[str, float]) -> FloatArray:
+        """(T,) the value of each term, 0 for those that have none."""
+        found = np.zeros(len(self.terms))
+        places = self.term_places
+        for term, value in values.items():
+            place = places.get(term)
+            if place is not None:
+                found[place] = value
+        return found
+
+    @cached_property
+    def simple_names(self) -> list[str]:
+        """(N,) the last part of each name."""
+        return [name.rpartition(".")[2] for name in self.names]
+
+    @cached_property
+    def outer_names(self) -> list[str]:
+        """(N,) what each stands in, by the last part of its name; "" where it stands alone."""
+        return [name.rpartition(".")[0].rpartition(".")[2] for name in self.names]
+
+    @cached_property
+    def name_terms(self) -> list[tuple[str, ...]]:
+        """(N,) distinct terms of the last part of each name, in order."""
+        return [tuple(dict.fromkeys(identifier_terms(name))) for name in self.simple_names]
+
+    @cached_property
+    def named_by(self) -> Mapping[str, list[int]]:
+        """Term -> the functions whose names have it, in order."""
+        found: dict[str, list[int]] = {}
+        for number, terms in enumerate(self.name_terms):
+            for term in terms:
+                found.setdefault(term, []).append(number)
+        return found
 
 
 @cache

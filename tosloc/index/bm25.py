@@ -6,7 +6,7 @@ the report: for a version that stays in memory (``VersionView.resident``) it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -83,11 +83,18 @@ class TextHits:
 
     def __init__(self, view: VersionView, terms: LongArray) -> None:
         self.view, self.terms = view, terms
-        corpus = view.corpus
-        self.selection = corpus.postings.select(terms)
-        self.rows = self.selection.take(corpus.postings.rows)
-        self._groups = self.rows.astype(np.int64)  # once: counting by other integers converts them each time
+        self.selection = view.corpus.postings.select(terms)
         self.idf = view.idf(terms)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """(P,) row of each selected posting."""
+        return self.selection.take(self.view.corpus.postings.rows)
+
+    @cached_property
+    def _groups(self) -> LongArray:
+        """(P,) the same, once: counting by other integers converts them each time."""
+        return self.rows.astype(np.int64)
 
     @cached_property
     def counts(self) -> FieldCounts:
@@ -107,6 +114,41 @@ class TextHits:
         """(F,) sum over terms of weight x IDF x saturated frequency."""
         used = np.flatnonzero(weights)
         if len(used) < len(weights):
-            return TextHits(self.view, self.terms[used]).scores(formula, weights[used])
+            return self._of_some(used).scores(formula, weights[used])
         values = self.saturation(formula) * self.selection.spread(weights * self.idf)
         return self.view.to_files(summed(self._groups, values, len(self.view.corpus)))
+
+    def _of_some(self, places: LongArray) -> TextHits:
+        """The hits of some of the terms: those of the summary are asked for several times."""
+        key = places.tobytes()
+        found = self._parts.get(key)
+        if found is None:
+            found = self._parts[key] = TextHits(self.view, self.terms[places])
+        return found
+
+    @cached_property
+    def _parts(self) -> dict[bytes, TextHits]:
+        return {}
+
+    def counts_in(self, rows: Sequence[int]) -> list[tuple[LongArray, FieldCounts]]:
+        """For each of some rows: which of the terms it holds, as places among them (n,), and how often by field (n, 6).
+
+        Each term is looked up once for all rows.
+        """
+        corpus = self.view.corpus
+        wanted = np.array(sorted(set(rows)), dtype=corpus.postings.rows.dtype)
+        found: dict[int, list[tuple[int, int]]] = {row: [] for row in wanted.tolist()}
+        bounds = zip(self.selection.starts.tolist(), self.selection.sizes.tolist(), strict=True)
+        for place, (start, size) in enumerate(bounds):
+            held = corpus.postings.rows[start : start + size]
+            positions = np.searchsorted(held, wanted)
+            met = np.flatnonzero(held.take(positions, mode="clip") == wanted) if size else positions[:0]
+            for one, position in zip(met.tolist(), positions[met].tolist(), strict=True):
+                found[int(wanted[one])].append((place, start + position))
+        return [
+            (
+                np.array([place for place, _ in found[row]], dtype=np.int64),
+                corpus.counts[np.array([position for _, position in found[row]], dtype=np.int64)],
+            )
+            for row in rows
+        ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tosloc.analysis.report_locations import SourceLocation
 from tosloc.index.bm25 import TextHits
+from tosloc.index.chunks import ChunkHits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import AggregatedDocuments, DocumentsView
 from tosloc.index.history_index import HistoryAsOf
@@ -62,6 +63,12 @@ class QueryContext:
         """The report's terms that occur in files, and their weights."""
         return known_terms(self.version.text.corpus.term_ids, self.query.weights)
 
+    @cached_property
+    def known_words(self) -> tuple[str, ...]:
+        """(T,) ``text_terms`` as words."""
+        known = self.version.text.corpus.term_ids
+        return tuple(term for term in self.query.weights if term in known)
+
     @property
     def shares_words(self) -> bool:
         """Whether any term of the report occurs in a file or a path."""
@@ -74,13 +81,14 @@ class QueryContext:
         self.version.text.queries += 1
         return TextHits(self.version.text, self.text_terms[0])
 
-    def weights_of_hits(self, weights: dict[str, float]) -> FloatArray:
-        """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
-        return self._reweighted(self.version.text.corpus.term_ids, weights)
+    @cached_property
+    def chunk_hits(self) -> ChunkHits:
+        """Postings of the report's terms among the chunks of files."""
+        return ChunkHits(self.version.text, self.text_terms[0])
 
-    def _reweighted(self, known: Mapping[str, int], weights: Mapping[str, float]) -> FloatArray:
-        """(T,) another weighting of the query's known terms."""
-        return np.array([weights.get(term, 0.0) for term in self.query.weights if term in known], dtype=np.float64)
+    def weights_of_hits(self, weights: Mapping[str, float]) -> FloatArray:
+        """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
+        return np.array([weights.get(term, 0.0) for term in self.known_words], dtype=np.float64)
 
     @cached_property
     def commit_similarities(self) -> FloatArray:
@@ -107,8 +115,10 @@ class QueryContext:
         """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
         view = self.history.commits
         terms, weights = view.known_terms(self.query.weights)
-        of_summary = self._reweighted(view.documents.term_ids, self.query.summary_weights) * view.idf[terms]
-        whole, summary = self._by_file(view).bm25(terms, (weights, of_summary), self.version.paths.present)
+        known, of_summary = view.documents.term_ids, self.query.summary_weights
+        by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
+        asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
+        whole, summary = self._by_file(view).bm25(terms, asked, self.version.paths.present)
         return whole, summary
 
     @cached_property
@@ -151,6 +161,12 @@ class QueryContext:
             if found[name]:
                 frames.append((name, frame.cause, found[name]))
         return tuple(frames)
+
+    @cached_property
+    def mentioned(self) -> tuple[list[int], ...]:
+        """Path rows of each file name that the report writes, in its order; a name may be that of several files."""
+        names = (word for word in self.query.mentions if word[:1].isupper() or "_" in word)
+        return tuple(rows for name in names if (rows := self.version.paths.rows_of_stem(name)))
 
     def rows_of_frame(self, frame: SourceLocation) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""

@@ -34,6 +34,10 @@ from tosloc.index.postings import (
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
+_REMEMBERED: Final = 1 << 22
+"""Groups of remembered terms, all together: 64 MB."""
+_DENSE: Final = 10
+"""Members are counted group by group where there are more than one in so many groups."""
 FEW: Final = 10
 """So many more documents, which hold no term, are thought of where it is asked how rare a term is: few tell little."""
 
@@ -61,13 +65,23 @@ class Membership:
         values = of_documents[self.document]
         return summed(self.members, values if self.shares is None else self.shares * values, self.groups)
 
-    def totals_of(self, documents: IntArray, values: FloatArray) -> FloatArray:
-        """(G,) the same of some documents alone, with their values."""
+    def totals_of(self, documents: IntArray, values: FloatArray) -> tuple[LongArray, FloatArray]:
+        """The same of some documents alone, with their values: the groups that have any (n,), rising, and their sums.
+
+        What it takes follows the documents, not the groups.
+        """
         chosen = ranges(self.starts[documents], self.starts[documents + 1])
         spread, positions = np.repeat(values, chosen.sizes), chosen.positions
         if self.shares is not None:
             spread *= self.shares[positions]
-        return summed(self.members[positions], spread, self.groups)
+        members = self.members[positions]
+        if len(members) * _DENSE > self.groups:
+            sums = summed(members, spread, self.groups)
+            held = np.flatnonzero(sums)
+            return held, sums[held]
+        held, places = np.unique(members, return_inverse=True)
+        sums = summed(places, spread, len(held))
+        return held[sums != 0].astype(np.int64), sums[sums != 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,9 +397,17 @@ class DocumentsView:
 
     def rarity(self, term: str) -> float:
         """ln((n + 10) / (df + 1)) / ln(n + 10): 1 for a term of no known document, towards 0 for one of all of many."""
-        number = self.documents.term_ids.get(term)
-        frequency = 0 if number is None else int(self.frequency[number])
-        return math.log((self.number + FEW) / (frequency + 1)) / math.log(self.number + FEW)
+        rarity = self._rarities.get(term)
+        if rarity is None:
+            number = self.documents.term_ids.get(term)
+            frequency = 0 if number is None else int(self.frequency[number])
+            rarity = math.log((self.number + FEW) / (frequency + 1)) / math.log(self.number + FEW)
+            self._rarities[term] = rarity
+        return rarity
+
+    @cached_property
+    def _rarities(self) -> dict[str, float]:
+        return {}
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -449,6 +471,8 @@ class AggregatedDocuments:
     def __init__(self, view: DocumentsView, groups: Membership) -> None:
         self.view, self.groups = view, groups
         self._known: dict[int, tuple[LongArray, FloatArray]] = {}
+        self._known_size = 0
+        self._floor: tuple[BoolArray, FloatArray] | None = None
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -460,26 +484,31 @@ class AggregatedDocuments:
 
         The average length is taken over the groups that are ``present`` (G,) in the searched version.
         """
-        filled = present & (self.lengths > 0)
-        average = float(self.lengths[filled].mean()) if filled.any() else 1.0
-        floor = K1 * (1 - B + B * self.lengths / average)
-        scores = [np.zeros(self.groups.groups) for _ in weights]
-        for place, term in enumerate(terms.tolist()):
-            held, frequency = self._frequency(term)
-            value = frequency * (K1 + 1) / (frequency + floor[held])
-            for score, weight in zip(scores, weights, strict=True):
-                score[held] += value * weight[place]
-        return scores
+        if self._floor is None or self._floor[0] is not present:
+            filled = present & (self.lengths > 0)
+            average = float(self.lengths[filled].mean()) if filled.any() else 1.0
+            self._floor = present, K1 * (1 - B + B * self.lengths / average)
+            self._known, self._known_size = {}, 0
+        floor = self._floor[1]
+        found = [self._saturated(term, floor) for term in terms.tolist()]
+        if not found:
+            return [np.zeros(self.groups.groups) for _ in weights]
+        held, values = np.concatenate([one for one, _ in found]), np.concatenate([value for _, value in found])
+        sizes = [len(one) for one, _ in found]
+        return [summed(held, values * np.repeat(weight, sizes), self.groups.groups) for weight in weights]
 
-    def _frequency(self, term: int) -> tuple[LongArray, FloatArray]:
-        """Groups whose texts hold a term, and how often; remembered, since queries share their terms."""
+    def _saturated(self, term: int, floor: FloatArray) -> tuple[LongArray, FloatArray]:
+        """Groups whose texts hold a term, and its saturated frequency; remembered, since queries share their terms."""
         found = self._known.get(term)
         if found is None:
             documents, postings = self.view.documents, self.view.documents.postings
             start, end = int(postings.starts[term]), int(postings.starts[term + 1])
             rows = postings.rows[start:end]
             seen = self.view.known[rows]
-            frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
-            held = np.flatnonzero(frequency)
-            found = self._known[term] = held, frequency[held]
+            held, frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
+            found = held, frequency * (K1 + 1) / (frequency + floor[held])
+            if self._known_size > _REMEMBERED:
+                self._known, self._known_size = {}, 0
+            self._known[term] = found
+            self._known_size += len(held)
         return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.languages import language_of
@@ -26,19 +26,47 @@ _BATCH: Final = 200
 """Files read and written together."""
 
 
+_REMEMBERED: Final = 1_000
+"""Files whose functions are remembered: about 50 MB."""
+
+Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
+"""(blob, language) -> the functions that were found there."""
+
+
 def functions_of_files(
-    repo: BlobSource, store_path: Path, files: Sequence[tuple[str, str]], progress: Progress = silent
+    repo: BlobSource,
+    store_path: Path,
+    files: Sequence[tuple[str, str]],
+    progress: Progress = silent,
+    remembered: Remembered | None = None,
 ) -> list[FunctionFacts]:
     """Functions of (blob, suffix) files, in their order; none of a blob that cannot be read.
 
     Opens the store for itself, so that several threads may call it. One that cannot be written costs time, not the
-    answer. Raises StoreError when it cannot be read, and RepositoryError.
+    answer. What is ``remembered`` is not read, and what is read is, up to so many files. Raises StoreError when the
+    store cannot be read, and RepositoryError.
     """
     keys = [(blob, language_of(suffix)) for blob, suffix in files]
-    suffix_of = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True)}
+    known = {} if remembered is None else remembered
+    found = {key: facts for key in dict.fromkeys(keys) if (facts := known.get(key)) is not None}
+    if len(found) < len(set(keys)):
+        suffixes = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in found}
+        read = _read(repo, store_path, suffixes, progress)
+        found |= read
+        if remembered is not None:
+            remembered |= read
+            for key in list(remembered)[: max(len(remembered) - _REMEMBERED, 0)]:
+                remembered.pop(key, None)
+    return [found.get(key, FunctionFacts()) for key in keys]
+
+
+def _read(
+    repo: BlobSource, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
+) -> Remembered:
+    """The functions of (blob, language) -> suffix, of those blobs that can be read."""
     with FactStore(store_path) as store:
-        found = store.functions(keys)
-        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        found = store.functions(suffix_of)
+        missing = [key for key in suffix_of if key not in found]
         if missing:
             from tosloc.analysis.functions import functions_of  # loads a parser
         for start in range(0, len(missing), _BATCH):
@@ -53,4 +81,4 @@ def functions_of_files(
             with suppress(StoreError):
                 store.put_functions(made)
             progress("finding functions", min(start + _BATCH, len(missing)), len(missing))
-    return [found.get(key, FunctionFacts()) for key in keys]
+    return found

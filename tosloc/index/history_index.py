@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +30,7 @@ class HistoryIndex:
         self._incidence: dict[tuple[int, int], Membership] = {}
         self._name_incidence: tuple[int, Membership] | None = None
         self._aggregated: dict[tuple[int, int], AggregatedDocuments] = {}
+        self._last: HistoryAsOf | None = None
 
     def remember(self, commits: DocumentsView, reports: DocumentsView) -> None:
         """Take over views that were computed of these documents before."""
@@ -102,13 +102,19 @@ class HistoryIndex:
         A report's own fix is never contained in its before-fix version, whatever the clocks say.
         """
 
+        last = self._last
+        if last is not None and last.opened == opened and contained is None and last.of_all:
+            return last
+
         def view(documents: Documents) -> DocumentsView:
             known: BoolArray = documents.times < opened
             if contained is not None:
                 known &= contained[documents.commits]
             return self.view(documents, known)
 
-        return HistoryAsOf(self, opened, view(self.commits), view(self.reports))
+        made = HistoryAsOf(self, opened, view(self.commits), view(self.reports), contained is None)
+        self._last = made
+        return made
 
 
 @dataclass(eq=False)
@@ -120,6 +126,11 @@ class HistoryAsOf:
     """Seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
+    of_all: bool = False
+    """Whether all documents before the opening are known, whatever the searched version contains."""
+    _decayed: dict[tuple[int, float], FloatArray] = field(default_factory=dict)
+    _of_paths: dict[tuple[str, float, int], FloatArray] = field(default_factory=dict)
+    """What depends on no report but by its opening: many are asked as if opened at the same time."""
 
     def ages(self, view: DocumentsView) -> FloatArray:
         """(D,) days between each document and the report's opening, never negative."""
@@ -128,19 +139,26 @@ class HistoryAsOf:
 
     def decayed(self, view: DocumentsView, days: float) -> FloatArray:
         """(D,) exp(-age / days), 0 for unknown documents."""
-        weight: FloatArray = np.where(view.known, np.exp(-self.ages(view) / days), 0.0)
+        key = (id(view), days)
+        weight = self._decayed.get(key)
+        if weight is None:
+            weight = self._decayed[key] = np.where(view.known, np.exp(-self.ages(view) / days), 0.0)
         return weight
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        view, documents = self.commits, self.commits.documents
-        total = np.zeros(paths)
-        if math.isinf(days):
-            total[: len(view.touch_shares)] = view.touch_shares
-        else:
-            values = self.decayed(view, days) / np.sqrt(documents.sizes)
-            total += summed(documents.files, values[documents.pair_document], paths)
-        return np.log1p(total, out=total)
+        key = ("activity", days, paths)
+        found = self._of_paths.get(key)
+        if found is None:
+            view, documents = self.commits, self.commits.documents
+            total = np.zeros(paths)
+            if math.isinf(days):
+                total[: len(view.touch_shares)] = view.touch_shares
+            else:
+                values = self.decayed(view, days) / np.sqrt(documents.sizes)
+                total += summed(documents.files, values[documents.pair_document], paths)
+            found = self._of_paths[key] = np.log1p(total, out=total)
+        return found
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
@@ -155,19 +173,14 @@ class HistoryAsOf:
         number[: len(self.reports.touch_counts)] = self.reports.touch_counts
         return number
 
-    @cached_property
-    def frame_counts(self) -> tuple[int, dict[str, int]]:
-        """Number of known reports, and in how many of their traces each class stands."""
-        counts: dict[str, int] = {}
-        for number in np.flatnonzero(self.reports.known).tolist():
-            for name in self.reports.documents.classes[number]:
-                counts[name] = counts.get(name, 0) + 1
-        return self.reports.number, counts
-
     def frame_rarity(self, qualified: str) -> float:
-        """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all."""
-        number, counts = self.frame_counts
-        return math.log((number + 2) / (counts.get(qualified, 0) + 1)) / math.log(number + 2)
+        """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all.
+
+        n known reports, df of whose traces hold the class.
+        """
+        number, known = self.reports.number, self.reports.known
+        frequency = sum(bool(known[one]) for one in self.reports.documents.naming.get(qualified, ()))
+        return math.log((number + 2) / (frequency + 1)) / math.log(number + 2)
 
     def co_change(self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0) -> FloatArray:
         """(N,) sum over the given files j of share_j x P(a commit that touches j touches the file).

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays, check_starts, checked, pack_strings, prefixed
 from tosloc.records import IntArray
+
+_Default = TypeVar("_Default")
+MOST_REMEMBERED: Final = 200_000
+"""Strings whose numbers are remembered once they were asked for: reports share their terms."""
 
 
 class PackedNames(Sequence[str]):
@@ -126,6 +130,7 @@ class NameNumbers(Mapping[str, int]):
 
     def __init__(self, names: PackedNames, numbers: IntArray) -> None:
         self.names, self.numbers = names, numbers
+        self._asked: dict[str, int | None] = {}
 
     @classmethod
     def of(cls, names: Sequence[str]) -> NameNumbers:
@@ -158,11 +163,33 @@ class NameNumbers(Mapping[str, int]):
                 high = middle
         return low if low < len(self.names) and self.names.encoded(low) == wanted else None
 
-    def __getitem__(self, name: str) -> int:
+    def _number(self, name: str) -> int | None:
+        """The number of a string that was not asked for before; it is remembered, as is that there is none."""
         place = self.place(name)
-        if place is None:
+        number = None if place is None else int(self.numbers[place])
+        if len(self._asked) >= MOST_REMEMBERED:
+            self._asked = {}
+        self._asked[name] = number
+        return number
+
+    @overload
+    def get(self, name: str, /) -> int | None: ...
+    @overload
+    def get(self, name: str, /, default: int | _Default) -> int | _Default: ...
+    def get(self, name: str, /, default: int | _Default | None = None) -> int | _Default | None:
+        """The number of a string, the default where it is none of these."""
+        asked = self._asked
+        number = asked[name] if name in asked else self._number(name)
+        return default if number is None else number
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __getitem__(self, name: str) -> int:
+        number = self.get(name)
+        if number is None:
             raise KeyError(name)
-        return int(self.numbers[place])
+        return number
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

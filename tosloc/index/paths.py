@@ -18,7 +18,18 @@ from tosloc.analysis import text
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
-from tosloc.index.postings import K1, B, Postings, Selection, idf, known_terms, row_sums, starts_of, summed
+from tosloc.index.postings import (
+    K1,
+    B,
+    Postings,
+    Selection,
+    idf,
+    known_terms,
+    row_sums,
+    stable_order,
+    starts_of,
+    summed,
+)
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 INSTALLED: Final = re.compile(
@@ -302,6 +313,22 @@ _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
 """Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions, N where it is ``...``."""
 
 
+class FileGroups:
+    """Groups of a version's files: those of one name, or those that test each other."""
+
+    def __init__(self, of_file: IntArray) -> None:
+        self.of_file = of_file
+        """(F,) number of each file's group."""
+        number = int(of_file.max(initial=-1)) + 1
+        self._order = stable_order(of_file, number)
+        self._starts = starts_of(np.bincount(of_file, minlength=number))
+
+    def files(self, group: int) -> list[int]:
+        """The files of a group, in order."""
+        files: list[int] = self._order[int(self._starts[group]) : int(self._starts[group + 1])].tolist()
+        return files
+
+
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""
 
@@ -410,12 +437,22 @@ class PathView:
         return value * seen, row_sums(seen, starts_of(chosen.sizes)).astype(np.int64)
 
     @cached_property
+    def counterparts(self) -> FileGroups:
+        """Files with their tests and what they test."""
+        return FileGroups(self.table.counterpart_group[self.path_ids])
+
+    @cached_property
+    def namesakes(self) -> FileGroups:
+        """Files of the same name."""
+        return FileGroups(self.table.name_group[self.path_ids])
+
+    @cached_property
     def name_frequency(self) -> LongArray:
         """(terms,) in how many of this version's file names every path term stands."""
         chosen = self.table.terms[np.repeat(self.present, np.diff(self.table.starts)) & (self.table.row_counts[1] > 0)]
         return np.bincount(chosen, minlength=len(self.table.term_ids)).astype(np.int64)
 
-    @property
+    @cached_property
     def name_terms(self) -> BoolArray:
         """(terms,) whether a path term stands in a file name of this version."""
         return self.name_frequency > 0

@@ -93,9 +93,8 @@ class Trees:
             values = self.value.take(self._leaves(rows))
         else:
             values = self._tables.values(rows)
-        total = np.zeros(len(rows))
-        for added in values:  # one tree after the other: the order of the sum
-            total += added
+        # NumPy adds whole rows: one tree after the other
+        total: FloatArray = np.add.reduce(values, axis=0, initial=0.0)
         return total
 
     @cached_property
@@ -172,14 +171,17 @@ class _Tables:
     def values(self, rows: Float32Array) -> FloatArray:
         """(T, k) what each tree adds to each row."""
         left = np.full((len(rows), len(self.outputs)), 0xFFFF, dtype=np.uint16)
+        kept = np.empty_like(left)
         for feature, (thresholds, masks) in enumerate(zip(self.thresholds, self.masks, strict=True)):
             if len(thresholds):
-                left &= masks[np.searchsorted(thresholds, rows[:, feature])]
-        first = _LOWEST_BIT[left.T]
-        return np.take_along_axis(self.outputs, first, axis=1)
+                sent = np.searchsorted(thresholds, rows[:, feature])
+                masks.take(sent, axis=0, out=kept, mode="clip")  # else NumPy fills another array first
+                np.bitwise_and(left, kept, out=left)
+        places = np.arange(0, self.outputs.size, _TABLE_LEAVES)[:, None] + _LOWEST_BIT.take(left.T)
+        return self.outputs.ravel().take(places)
 
 
-_LOWEST_BIT = np.zeros(1 << _TABLE_LEAVES, dtype=np.int64)
+_LOWEST_BIT = np.zeros(1 << _TABLE_LEAVES, dtype=np.uint8)
 """Place of the lowest bit of each number."""
 for _bit in range(_TABLE_LEAVES):
     _LOWEST_BIT[1 << _bit :: 2 << _bit] = _bit

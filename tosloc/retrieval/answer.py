@@ -10,9 +10,10 @@ from typing import Self
 import numpy as np
 
 from tosloc.index.context import QueryContext
+from tosloc.index.postings import leaders
 from tosloc.records import Float32Array, FloatArray, LongArray
 from tosloc.retrieval import features
-from tosloc.retrieval.explainer import Explainer
+from tosloc.retrieval.explainer import LEADING, Explainer
 from tosloc.retrieval.stage_one import StageOne
 
 
@@ -48,4 +49,4 @@ class StageOneAnswer:
     def explainer(self) -> Explainer:
         """Reasons for the files."""
         weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
-        return Explainer(self.context, self.columns, weights, self.order.tolist)
+        return Explainer(self.context, self.columns, weights, lambda: leaders(self.scores, LEADING).tolist())

@@ -24,7 +24,7 @@ LEADING = 5
 
 
 class Explainer:
-    """Reasons for the files of one answered query; ``order`` gives all files, best first."""
+    """Reasons for the files of one answered query; ``order`` gives the first files, ``LEADING`` or more, best first."""
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Explainer:
         ``terms`` is what a reranker says of some files, ``functions`` are the functions of some.
         """
         sources = sources or Sources()
+        self.reasons.look_at(files)
         past = [self._past(file) for file in files]
         shown = [change.commit for changes in past for change in changes]
         subjects = sources.subjects(list(dict.fromkeys(shown))) if shown else {}

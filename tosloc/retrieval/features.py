@@ -8,7 +8,7 @@ D documents.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ from tosloc.index.postings import leaders, summed
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
 from tosloc.retrieval import context_features, location_features, text_features
-from tosloc.retrieval.chunks import best_chunk
 
 FEATURES_VERSION = "features1"
 """Of the formulas below, in the names of stored feature tables: raise it when one gives other values."""
@@ -82,8 +81,7 @@ def methods(context: QueryContext) -> FloatArray:
 
 def chunk(context: QueryContext) -> FloatArray:
     """BM25 of the best 50 lines of the file."""
-    terms, weights = context.text_terms
-    return best_chunk(context.version.text, terms, weights * context.hits.idf)
+    return context.chunk_hits.best(context.text_terms[1] * context.hits.idf)
 
 
 def summary(context: QueryContext) -> FloatArray:
@@ -135,7 +133,7 @@ def name_coverage(context: QueryContext) -> FloatArray:
 def mention(context: QueryContext) -> FloatArray:
     """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
     scores = np.zeros(context.all_paths)
-    for rows in _mentioned(context):
+    for rows in context.mentioned:
         scores[rows] = _name_weight(context, rows)
     return context.to_files(scores)
 
@@ -143,18 +141,9 @@ def mention(context: QueryContext) -> FloatArray:
 def mention_order(context: QueryContext) -> FloatArray:
     """``mention`` divided by the root of the rank among the files' names that the report mentions."""
     scores = np.zeros(context.all_paths)
-    for rank, rows in enumerate(_mentioned(context), start=1):
+    for rank, rows in enumerate(context.mentioned, start=1):
         scores[rows] = _name_weight(context, rows) / math.sqrt(rank)
     return context.to_files(scores)
-
-
-def _mentioned(context: QueryContext) -> Iterator[list[int]]:
-    """Path rows of each file name that the report writes, in its order; a name may be that of several files."""
-    for word in context.query.mentions:
-        if word[:1].isupper() or "_" in word:
-            rows = context.version.paths.rows_of_stem(word)
-            if rows:
-                yield rows
 
 
 def _name_weight(context: QueryContext, rows: list[int]) -> FloatArray:
@@ -292,16 +281,7 @@ def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
 
 def test_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
     """p of the likeliest test counterpart: Foo for FooTest, and the other way round."""
-    groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
-    best: dict[int, list[tuple[float, int]]] = {}
-    for file in leaders(shares, 5 * LEADING_FILES).tolist():
-        best.setdefault(int(groups[file]), []).append((float(shares[file]), file))
-    scores = np.zeros(context.files)
-    wanted = np.zeros(int(groups.max(initial=-1)) + 1, dtype=bool)
-    wanted[list(best)] = True
-    for file in np.flatnonzero(wanted[groups]).tolist():
-        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
-    return scores
+    return location_features.best_of_group(context.version.paths.counterparts, shares, 5 * LEADING_FILES)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:

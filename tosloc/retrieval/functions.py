@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 
 from tosloc.analysis.function_rows import KINDS, FunctionFacts
-from tosloc.analysis.text import identifier_terms, words
+from tosloc.analysis.text import words
 from tosloc.index.context import VersionIndex
+from tosloc.index.postings import leaders
 from tosloc.index.query import Query
-from tosloc.records import FloatArray, Function, LongArray
+from tosloc.records import FloatArray, Function
 
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
@@ -94,8 +95,9 @@ def score_functions(
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
     weights: FunctionWeights = WEIGHTS,
+    most: int | None = None,
 ) -> list[tuple[Function, ...]]:
-    """The functions and classes of some of the first files, for each file those with the highest scores first.
+    """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
 
     ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
     files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
@@ -106,11 +108,13 @@ def score_functions(
         return [()] * len(files)
     text, own, lengths = _text_scores(query, version, facts)
     written = _Words.of(query)
-    simple = [name.rpartition(".")[2] for one in facts for name in one.names]
-    outer = [name.rpartition(".")[0].rpartition(".")[2] for one in facts for name in one.names]
-    # overloads are one name
-    shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
-    named = np.array([1 / (1 + math.log(shared[name])) if name in written.as_code else 0.0 for name in simple])
+    simple = [name for one in facts for name in one.simple_names]
+    outer = [name for one in facts for name in one.outer_names]
+    named = np.zeros(len(simple))
+    if coded := [place for place, name in enumerate(simple) if name in written.as_code]:
+        # overloads are one name
+        shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
+        named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     of_class = np.array([name in written.mentioned for name in outer]) & ~is_class
     qualified = np.array([pair in written.pairs for pair in zip(outer, simple, strict=True)])
@@ -128,18 +132,19 @@ def score_functions(
         + weights.gap * np.repeat(_gaps(scores, files), counts)
     )
     ends = np.cumsum(counts).tolist()
-    return [_functions(one, values[end - size : end]) for one, size, end in zip(facts, counts, ends, strict=True)]
+    return [_functions(one, values[end - size : end], most) for one, size, end in zip(facts, counts, ends, strict=True)]
 
 
-def _functions(facts: FunctionFacts, values: FloatArray) -> tuple[Function, ...]:
-    order = np.argsort(-values, kind="stable").tolist()
-    starts, ends = facts.starts.tolist(), facts.ends.tolist()
-    return tuple(Function(facts.names[n], starts[n], ends[n], round(float(values[n]), 6)) for n in order)
+def _functions(facts: FunctionFacts, values: FloatArray, most: int | None) -> tuple[Function, ...]:
+    order = np.argsort(-values, kind="stable")[:most].tolist()
+    return tuple(
+        Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(values[n]), 6)) for n in order
+    )
 
 
 def _gaps(scores: FloatArray, files: Sequence[int]) -> FloatArray:
     """(files,) scores below the highest, in standard deviations of the ``FUNCTION_DEPTH`` highest."""
-    highest = np.sort(scores)[::-1][:FUNCTION_DEPTH]
+    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
     spread = float(highest.std())
     own: FloatArray = scores[np.array(files, dtype=np.int64)]
     return (own - own.max()) / spread if spread > 0 else np.zeros(len(own))
@@ -154,36 +159,23 @@ def _text_scores(
     known = [term for term in query.weights if term in numbers]
     idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64))
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, idf.tolist(), strict=True)}
-    frequencies = [one.code + COMMENTS * one.comments for one in facts]
-    rows = [_rows(one) for one in facts]
-    lengths = [
-        np.bincount(row, weights=one.code.astype(np.float64) + one.comments, minlength=len(one))
-        for row, one in zip(rows, facts, strict=True)
-    ]
-    average = max(float(np.concatenate(lengths).mean()), 1e-9)
+    average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
     texts: list[FloatArray] = []
-    for one, frequency, row, length in zip(facts, frequencies, rows, lengths, strict=True):
-        of_terms = np.array([weight.get(term, 0.0) for term in one.terms], dtype=np.float64)
-        of_pairs = of_terms[one.places] if len(one.places) else np.zeros(0)
+    own: list[FloatArray] = []
+    for one in facts:
+        of_pairs = one.of_terms(weight)[one.places] if len(one.places) else np.zeros(0)
         met = np.flatnonzero(of_pairs)
-        tf = frequency[met]
-        norm = K1 * (1 - B + B * length[row[met]] / average)
+        rows = one.rows[met]
+        tf = one.code[met] + COMMENTS * one.comments[met]
+        norm = K1 * (1 - B + B * one.lengths[rows] / average)
         met_values: FloatArray = of_pairs[met] * tf * (K1 + 1) / (tf + norm)
-        texts.append(np.bincount(row[met], weights=met_values, minlength=len(one)).astype(np.float64))
-    own = np.array(
-        [
-            sum(weight.get(term, 0.0) for term in dict.fromkeys(identifier_terms(name.rpartition(".")[2])))
-            for one in facts
-            for name in one.names
-        ]
-    )
-    return _over_highest(np.concatenate(texts)), _over_highest(own), np.concatenate(lengths)
-
-
-def _rows(facts: FunctionFacts) -> LongArray:
-    """(Q,) the function of each pair."""
-    rows: LongArray = np.repeat(np.arange(len(facts)), np.diff(facts.offsets))
-    return rows
+        texts.append(np.bincount(rows, weights=met_values, minlength=len(one)).astype(np.float64))
+        of_names = np.zeros(len(one))
+        for number in {number for term in weight for number in one.named_by.get(term, ())}:
+            of_names[number] = sum(weight.get(term, 0.0) for term in one.name_terms[number])
+        own.append(of_names)
+    lengths = np.concatenate([one.lengths for one in facts])
+    return _over_highest(np.concatenate(texts)), _over_highest(np.concatenate(own)), lengths
 
 
 def _over_highest(values: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.index.context import QueryContext
+from tosloc.index.paths import FileGroups
 from tosloc.index.postings import leaders
 from tosloc.records import FloatArray
 
@@ -81,11 +82,21 @@ def setup(context: QueryContext) -> FloatArray:
 
 def namesake(context: QueryContext, shares: FloatArray) -> FloatArray:
     """p of the likeliest other file of the same name in another folder; weighs negatively: only one is meant."""
-    groups = context.version.paths.table.name_group[context.version.paths.path_ids]
+    return best_of_group(context.version.paths.namesakes, shares, LEADING_FILES)
+
+
+def best_of_group(groups: FileGroups, shares: FloatArray, number: int) -> FloatArray:
+    """(F,) for each file the largest share among the other files of its group that are of the first ``number``."""
+    leading = leaders(shares, number)
     best: dict[int, list[tuple[float, int]]] = {}
-    for file in leaders(shares, LEADING_FILES).tolist():
-        best.setdefault(int(groups[file]), []).append((float(shares[file]), file))
-    scores = np.zeros(context.files)
-    for file in np.flatnonzero(np.isin(groups, list(best))).tolist():
-        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
+    for group, share, file in zip(
+        groups.of_file[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True
+    ):
+        best.setdefault(group, []).append((share, file))
+    scores = np.zeros(len(shares))
+    for group, found in best.items():
+        members = groups.files(group)
+        if len(members) > 1:
+            for file in members:
+                scores[file] = max((share for share, other in found if other != file), default=0.0)
     return scores

@@ -20,7 +20,7 @@ from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
 from tosloc.index.query import frame_name
-from tosloc.records import FloatArray, Reason
+from tosloc.records import FloatArray, LongArray, Reason
 from tosloc.retrieval.text_features import DefinedNames
 
 WORDS_SHOWN: Final = 5
@@ -92,6 +92,10 @@ class ReasonsOf:
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
                         self._written.setdefault(term, part)
+
+    @cached_property
+    def _said(self) -> dict[int, Mapping[int, str]]:
+        return {}
 
     @cached_property
     def _strong(self) -> frozenset[str]:
@@ -218,12 +222,12 @@ class ReasonsOf:
 
     def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
-        documents = view.documents
+        documents, said = view.documents, self._written_in(view)
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
         weights = {
             term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
             for number in terms
-            if (term := documents.vocabulary[number]) in self._written
+            if (term := said.get(number)) is not None
         }
         told = sorted(weights, key=lambda term: (-weights[term], term))
         enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
@@ -232,6 +236,15 @@ class ReasonsOf:
         commit, identity = documents.commit_ids[number], documents.ids[number]
         bug = None if identity == commit or not fix else identity.partition("#")[0]
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
+
+    def _written_in(self, view: DocumentsView) -> Mapping[int, str]:
+        """Number -> term, of those terms of some documents that the report says."""
+        said = self._said.get(id(view))
+        if said is None:
+            numbers = view.documents.term_ids
+            found = ((numbers.get(term), term) for term in self._written)
+            said = self._said[id(view)] = {number: term for number, term in found if number is not None}
+        return said
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report.
@@ -257,15 +270,15 @@ class ReasonsOf:
         """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
         view = self.context.version.text
         row = int(view.rows[file])
-        terms, weights = self.context.text_terms
-        if row < 0 or not len(terms):
+        _, weights = self.context.text_terms
+        if row < 0 or not len(weights):
             return [], False
-        vocabulary = view.corpus.vocabulary
-        shared, counts = view.corpus.counts_in(row, terms)
-        terms, weights = terms[shared], weights[shared]
-        idf = view.idf(terms)
-        gain: FloatArray = bm25.whole(view, counts, np.full(len(terms), row, dtype=np.int32)) * idf * weights
-        best = ((vocabulary[int(terms[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
+        shared, counts = self._counts_of(row)
+        idf = self.context.hits.idf[shared]
+        frequency = bm25.whole(view, counts, np.full(len(shared), row, dtype=np.int32))
+        gain: FloatArray = frequency * idf * weights[shared]
+        words = self.context.known_words
+        best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
         by_gain = [(term, rarity) for term, rarity in best if term in self._written]
         about = [one for one in by_gain if one[0] in self._strong and one[1] >= np.log(1 / EVERYWHERE)]
         telling = len(about) > 1 or any(rarity >= np.log(1 / COMMON) for _, rarity in about)
@@ -274,6 +287,21 @@ class ReasonsOf:
         if telling or len(others) >= THREE:
             return strong + others[: max(0, THREE - len(strong))], True
         return [term for term, _ in by_gain], False
+
+    def look_at(self, files: Sequence[int]) -> None:
+        """Look up the report's words in these files, all at once, before each is asked for."""
+        rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
+        if len(self.context.text_terms[0]):
+            self._counts.update(zip(rows, self.context.hits.counts_in(rows), strict=True))
+
+    def _counts_of(self, row: int) -> tuple[LongArray, bm25.FieldCounts]:
+        if row not in self._counts:
+            [self._counts[row]] = self.context.hits.counts_in([row])
+        return self._counts[row]
+
+    @cached_property
+    def _counts(self) -> dict[int, tuple[LongArray, bm25.FieldCounts]]:
+        return {}
 
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
@@ -319,11 +347,10 @@ def _holder(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozen
     Each word counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    of_terms = np.array([wanted.get(term, 0.0) for term in functions.terms])
+    of_terms = functions.of_terms(wanted)
     if not len(functions) or not of_terms.any():
         return None
-    rows = np.repeat(np.arange(len(functions)), np.diff(functions.offsets))
-    values = np.bincount(rows, of_terms[functions.places], minlength=len(functions))
+    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
     values[functions.kinds == CLASS] = 0.0
     best = int(np.argmax(values))
     if not values[best]:

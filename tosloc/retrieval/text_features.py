@@ -18,7 +18,6 @@ from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms, starts_of
 from tosloc.records import FloatArray, IntArray
-from tosloc.retrieval.chunks import best_chunk
 
 MOST_MESSAGES = 40
 """Messages of a report that are looked for, the first ones."""
@@ -66,9 +65,8 @@ def rare_bm25f(context: QueryContext) -> FloatArray:
 
 def rare_chunk(context: QueryContext) -> FloatArray:
     """``chunk`` with each word weighed in the same way."""
-    terms, _ = context.text_terms
     weights = context.weights_of_hits(_rare(context, context.query.weights))
-    return best_chunk(context.version.text, terms, weights * context.hits.idf)
+    return context.chunk_hits.best(weights * context.hits.idf)
 
 
 def summary_strings(context: QueryContext) -> FloatArray:
