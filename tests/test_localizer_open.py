@@ -213,3 +213,44 @@ def test_a_bare_repository_and_a_carried_version(make_repository: RepositoryFact
     assert carried.repository is None
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.default().localize(TEXT)
+
+
+def reports_of(number: int) -> list[BugReport]:
+    """Reports of two openings, one after the other."""
+    days = (datetime(2029, 1, 1, tzinfo=UTC), None)
+    words = [WORDS[n % len(WORDS)] for n in range(number)]
+    return [BugReport(str(n), f"{word} bytes", f"open{word.title()} {n}", days[n % 2]) for n, word in enumerate(words)]
+
+
+def test_many_reports_are_answered_as_each_alone(
+    grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tosloc.localizer.TOGETHER", 3)
+    asked = reports_of(8)
+    answers = list(opened.localize_many(iter(asked), top=3, functions=2))
+    with Localizer.open(grown.path) as other:
+        assert [content(answer) for answer in answers] == [
+            content(other.localize(report, top=3, functions=2)) for report in asked
+        ]
+    assert list(opened.localize_many([])) == []
+    assert content(next(opened.localize_many([TEXT]))) == content(opened.localize(TEXT))
+
+
+def test_many_reports_are_asked_of_one_version(grown: GitRepository, opened: Localizer) -> None:
+    answers = opened.localize_many(reports_of(9 + 8))
+    first = next(answers)
+    grown.commit({path_of("parser"): source("parser", "moved();")}, "Move on")
+    assert {answer.commit for answer in answers} == {first.commit}
+    assert opened.localize(TEXT).commit != first.commit
+
+
+def test_what_answers_share_is_read_once(
+    grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [first] = opened.localize_many([TEXT])
+    monkeypatch.setattr("tosloc.index.function_facts.FactStore", None)  # functions are remembered
+    monkeypatch.setattr("tosloc.index.live.LiveRepository.subjects", None)  # and the first lines of messages
+    [again] = opened.localize_many([TEXT])
+    assert content(again) == content(first)
+    assert any(hit.functions for hit in first.hits)
+    assert any(reason.commit for hit in first.hits for reason in hit.why)

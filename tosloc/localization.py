@@ -88,12 +88,20 @@ class Localization:
         """The first files with their reasons, tests among them."""
         return list(self.answer(number).hits)
 
+    def first(self, number: int, chosen: Chosen) -> list[int]:
+        """The first files that ``answer`` would name."""
+        return self._first(number, chosen.kept)
+
+    def _first(self, number: int, kept: BoolArray) -> list[int]:
+        first = leaders(np.where(kept, self.scores, -np.inf), number)
+        files: list[int] = first[kept[first]].tolist()
+        return files
+
     def _hits(self, number: int, kept: BoolArray, functions: int, only: str | None) -> Iterator[Hit]:
         named = np.where(kept, self.scores, -np.inf)
         paths = self.stage_one.context.version.text.snapshot.paths
         if only is None:
-            first = leaders(named, number)
-            shown = first[kept[first]].tolist()
+            shown = self._first(number, kept)
             ranks = range(1, number + 1)
         else:
             order = np.argsort(-named, kind="stable")[: int(kept.sum())].tolist()
@@ -102,7 +110,7 @@ class Localization:
         shares = self._shares(named)
         said = self._said_by_reranker(shown)
         sources = Sources() if self.version is None else self.version.sources
-        facts = self._function_facts(shown) if functions else {}
+        facts = self.version.functions_of(shown) if functions and self.version is not None else {}
         reasons = self.stage_one.explainer.why(shown, sources, said, facts)
         scored = self._functions(shown, facts, functions)
         for rank, file, why, found in zip(ranks, shown, reasons, scored, strict=False):
@@ -113,14 +121,6 @@ class Localization:
         """The shares of the first files; those of all others are 0."""
         first = leaders(named, LISTED)
         return dict(zip(first.tolist(), shares_of(named[first], self.temperature).tolist(), strict=True))
-
-    def _function_facts(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
-        """The functions of each of some files; of none where they cannot be read."""
-        if self.version is None or self.version.functions is None or not files:
-            return {}
-        snapshot = self.version.snapshot
-        facts = self.version.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in files])
-        return dict(zip(files, facts, strict=True))
 
     def _functions(
         self, files: Sequence[int], facts: Mapping[int, FunctionFacts], most: int

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -58,6 +59,12 @@ if TYPE_CHECKING:
     from tosloc.config import Config
     from tosloc.retrieval.fitting import Choice
 
+TOGETHER: Final = 8
+"""Reports of one call whose answers are made together, at most: what is held of one is a table of all files."""
+FILES_TOGETHER: Final = 200_000
+"""Files of all of them together."""
+FUNCTIONS_TOGETHER: Final = 1_000
+"""Files whose functions are read for them together: no more than are remembered."""
 MAX_FILES: Final = 30
 """``[history] max_files`` where no configuration says otherwise."""
 
@@ -177,14 +184,60 @@ class Localizer:
         many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
+        answers = self.localize_many(
+            [report],
+            commit=commit,
+            include=include,
+            exclude=exclude,
+            tests=tests,
+            top=top,
+            functions=functions,
+            progress=progress,
+        )
+        return next(answers)
+
+    def localize_many(
+        self,
+        reports: Iterable[BugReport | str],
+        *,
+        commit: str = "HEAD",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tests: bool = False,
+        top: int = 10,
+        functions: int = 3,
+        progress: Progress = silent,
+    ) -> Iterator[Answer]:
+        """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
+
+        The same answers; up to ``TOGETHER`` are made together, which read what they share once: ``seconds`` is their
+        mean.
+        Raises as ``localize`` does, when the first answer is asked for.
+        """
         started = time.perf_counter()
-        asked = read_report(StringIO(report)) if isinstance(report, str) else report
+        waiting = iter(reports)
+        first = next(waiting, None)
+        if first is None:
+            return
+        asked = _report_of(first)
         version = self._opened(commit, progress) if self._live is not None else self._carried()
-        found = self.localization(asked, version)
         chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
         path = None if self._live is None else self._live.path
-        answer = found.answer(top, chosen, path, functions=functions)
-        return replace(answer, seconds=time.perf_counter() - started)
+        together = max(
+            1, min(TOGETHER, FILES_TOGETHER // max(len(version.snapshot), 1), FUNCTIONS_TOGETHER // max(top, 1))
+        )
+        some = [asked]
+        while some:
+            some += map(_report_of, islice(waiting, together - len(some)))
+            found = [self.localization(report, version) for report in some]
+            if functions and len(found) > 1:
+                # which are remembered
+                version.functions_of([file for one in found for file in one.first(top, chosen)])
+            answers = [one.answer(top, chosen, path, functions=functions) for one in found]
+            seconds = (time.perf_counter() - started) / len(answers)
+            yield from (replace(answer, seconds=seconds) for answer in answers)
+            started = time.perf_counter()
+            some = list(map(_report_of, islice(waiting, 1)))
 
     def explain(
         self,
@@ -201,7 +254,7 @@ class Localizer:
         ``localize`` does, and ToslocError for a path that is no source file of the version.
         """
         started = time.perf_counter()
-        asked = read_report(StringIO(report)) if isinstance(report, str) else report
+        asked = _report_of(report)
         version = self._opened(commit, progress) if self._live is not None else self._carried()
         paths = version.snapshot.paths
         if path not in paths:
@@ -364,6 +417,11 @@ class Localizer:
         localizer.stage_one_, localizer.temperature_ = checkpoint.shipped()
         localizer.provenance_ = {"shipped": True}
         return localizer
+
+
+def _report_of(said: BugReport | str) -> BugReport:
+    """A report, or the text of one. Raises ReportError."""
+    return read_report(StringIO(said)) if isinstance(said, str) else said
 
 
 def _of_this_machine(config: Config) -> Config:

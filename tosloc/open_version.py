@@ -74,6 +74,14 @@ class OpenVersion:
             self._chosen = {wanted: found}
         return found
 
+    def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
+        """The functions of each of some files; of none where they cannot be read."""
+        if self.functions is None or not files:
+            return {}
+        snapshot, wanted = self.snapshot, list(dict.fromkeys(files))
+        found = self.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in wanted])
+        return dict(zip(wanted, found, strict=True))
+
     def for_reranking(self, texts: TextSource | None = None, vectors: Path | None = None) -> RerankingContext:
         """What a reranker may read of the version."""
         return RerankingContext(

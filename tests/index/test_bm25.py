@@ -100,3 +100,13 @@ def test_chunk_counts_saturate_up_to_the_highest(make_view):
     view = make_view({"A": {"code": "x " * 255}})
     terms, weights = known_terms(view.corpus.term_ids, {"x": 1.0})
     assert ChunkHits(view, terms).best(weights) == pytest.approx([255 * 2.2 / (255 + 1.2)])
+
+
+def test_counts_of_some_rows(make_view):
+    view = make_view({"A": {"code": "x y y", "comment": "z"}, "B": {"code": "w"}, "C": {"code": "y"}})
+    terms, _ = known_terms(view.corpus.term_ids, dict.fromkeys("zywx", 1.0))
+    rows = [int(view.rows[file]) for file in (2, 0, 2, 1)]
+    found = TextHits(view, terms).counts_in(rows)
+    assert [places.tolist() for places, _ in found] == [[1], [0, 1, 3], [1], [2]]
+    assert found[1][1][:, :2].tolist() == [[0, 1], [2, 0], [1, 0]]
+    assert TextHits(view, terms[:0]).counts_in(rows[:1])[0][1].shape == (0, 6)

@@ -242,3 +242,12 @@ def test_rows_of_a_place_in_a_package():
     view = view_of(OWN)
     assert view.rows_of_location("shop/Door.java", qualified=True) == [3]
     assert view.rows_of_location("other/Door.java", qualified=True) == []
+
+
+def test_groups_of_files():
+    groups = view_of(PATHS).namesakes
+    names = [PATHS[file].rpartition("/")[2] for file in groups.files(int(groups.of_file[1]))]
+    assert names == ["StandardContext.java"] * 2
+    every = {file for group in set(groups.of_file.tolist()) for file in groups.files(group)}
+    assert every == set(range(len(PATHS)))
+    assert view_of((), ()).counterparts.of_file.tolist() == []

@@ -92,18 +92,17 @@ def localize(
         if include or exclude:  # before anything is made
             PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(commit))
         said: set[str] = set()
-        for number, one in enumerate(reports):
-            answer = localizer.localize(
-                one,
-                commit=commit,
-                include=include or (),
-                exclude=exclude or (),
-                tests=tests,
-                top=top,
-                functions=functions,
-                progress=callback,
-            )
-            commit = answer.commit  # all are asked of one version
+        answers = localizer.localize_many(
+            reports,
+            commit=commit,
+            include=include or (),
+            exclude=exclude or (),
+            tests=tests,
+            top=top,
+            functions=functions,
+            progress=callback,
+        )
+        for number, answer in enumerate(answers):
             if views is not None:
                 from tosloc.page.view import View
 

@@ -26,7 +26,7 @@ _BATCH: Final = 200
 """Files read and written together."""
 
 
-_REMEMBERED: Final = 1_000
+REMEMBERED: Final = 1_000
 """Files whose functions are remembered: about 50 MB."""
 
 Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
@@ -55,7 +55,7 @@ def functions_of_files(
         found |= read
         if remembered is not None:
             remembered |= read
-            for key in list(remembered)[: max(len(remembered) - _REMEMBERED, 0)]:
+            for key in list(remembered)[: max(len(remembered) - REMEMBERED, 0)]:
                 remembered.pop(key, None)
     return [found.get(key, FunctionFacts()) for key in keys]
 

@@ -40,8 +40,11 @@ class Selection:
         """(P, ...) ``values[positions]``: by whole stretches, where they are few and long."""
         if not len(self.sizes) or len(self.sizes) > STRETCHES:
             return values[self.positions]
-        stretches = zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
-        return np.concatenate([values[start:end] for start, end in stretches])
+        return np.concatenate([values[stretch] for stretch in self._stretches])
+
+    @cached_property
+    def _stretches(self) -> list[slice]:
+        return list(map(slice, self.starts.tolist(), (self.starts + self.sizes).tolist()))
 
     def spread(self, of_terms: FloatArray) -> FloatArray:
         """(P,) the value of each posting's term, from one value a term."""
