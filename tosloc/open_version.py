@@ -138,7 +138,7 @@ def vectors_path(store_path: Path) -> Path:
 
 
 def functions_source(repo: Repository | LiveRepository, store_path: Path, suffixes: frozenset[str]) -> FunctionSource:
-    """Functions of (path, blob) files, made and kept where they are not known; of the last files they are remembered."""
+    """Functions of (path, blob) files, made and kept where they are not known; those of the last are remembered."""
     remembered: Remembered = {}
 
     def functions(files: Sequence[tuple[str, str]]) -> Sequence[FunctionFacts]:
