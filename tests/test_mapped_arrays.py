@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tosloc import mapped_arrays
 from tosloc.errors import CheckpointError
-from tosloc.mapped_arrays import read_mapped, write_mapped
+from tosloc.mapped_arrays import Scratch, read_mapped, write_mapped
 
 ARRAYS = {
     "numbers": np.arange(-3, 700, dtype=np.int64),
@@ -103,3 +104,64 @@ def test_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
     for name in ("pipe", ".", "absent"):
         with pytest.raises(CheckpointError, match="is missing or damaged"):
             read_mapped(tmp_path / name)
+
+
+def test_large_scratch_arrays_lie_in_files_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_arrays, "IN_MEMORY", 100)
+    scratch = Scratch(tmp_path)
+    for shape in (7, (50, 6)):
+        array = scratch.zeros(shape, np.uint16)
+        assert array.dtype == np.uint16
+        assert not array.any()
+        array += 3
+        assert (array == 3).all()
+        assert (array.base is None) == (array.nbytes <= 100)  # the larger one is a view of its file
+    growing = scratch.growing(np.int32, 2)
+    parts = [np.arange(2 * n, dtype=np.int32).reshape(-1, 2) + n for n in (0, 3, 40, 1, 17)]
+    for part in parts:
+        growing.add(part)
+    whole = growing.array()
+    assert whole.tolist() == np.concatenate(parts).tolist()
+    whole += 1
+    assert whole.tolist() == (np.concatenate(parts) + 1).tolist()
+    assert scratch.growing(np.int64).array().shape == (0,)
+    assert not list(tmp_path.iterdir())
+
+
+def test_scratch_without_room_is_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(mapped_arrays, "IN_MEMORY", 100)
+    begun = Scratch(tmp_path).growing(np.int32)
+    begun.add(np.arange(60, dtype=np.int32))  # in a file
+    monkeypatch.setattr(mapped_arrays.os, "posix_fallocate", full, raising=False)
+    monkeypatch.setattr(mapped_arrays.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(begun, "_file", Full(begun._file))
+    begun.add(np.arange(60, 120, dtype=np.int32))
+    begun.add(np.arange(120, 130, dtype=np.int32))
+    growing = Scratch(tmp_path / "not there").growing(np.int32)
+    growing.add(np.arange(70, dtype=np.int32))
+    growing.add(np.arange(70, 130, dtype=np.int32))
+    for found in (begun.array(), growing.array()):
+        assert found.tolist() == list(range(130))
+    assert Scratch(tmp_path).zeros((30, 6), np.uint16).shape == (30, 6)
+
+
+class Full:
+    """A file on a disk that has become full."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def write(self, data: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def __enter__(self) -> Any:
+        return self.file
+
+    def __exit__(self, *error: object) -> None:
+        self.file.close()

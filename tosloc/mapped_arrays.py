@@ -11,12 +11,15 @@ import math
 import mmap
 import os
 import struct
+import tempfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays
 from tosloc.errors import CheckpointError
@@ -30,6 +33,89 @@ _BEGIN: Final = len(_FORMAT) + _HEAD.size
 _ALIGNED: Final = 64
 _TYPES: Final = {np.dtype(name).str: np.dtype(name) for name in ("?", "u1", "u2", "i4", "i8", "f4", "f8")}
 """Types that arrays may have, in the order of bytes of this machine: another machine's file is none."""
+
+IN_MEMORY: Final = 16 << 20
+"""Bytes up to which a scratch array stays in memory: those of all but very large repositories."""
+
+
+class Scratch:
+    """Room for arrays that are made on the way to others: large ones lie in files without a name in ``folder``.
+
+    The system writes their pages there when memory is wanted for something else, and forgets the files with the arrays,
+    or with the process, however it ends. Without a folder, or where it has no room, they are in memory.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """An array of zeros that may be written to."""
+        kind = np.dtype(dtype)
+        size = math.prod((shape,) if isinstance(shape, int) else shape) * kind.itemsize
+        if self.folder is None or size <= IN_MEMORY or not hasattr(os, "posix_fallocate"):
+            return np.zeros(shape, kind)
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                os.posix_fallocate(file.fileno(), 0, size)  # a write to a page that the disk has no room for would kill
+                return _mapped(file, size, kind).reshape(shape)
+        except OSError:
+            return np.zeros(shape, kind)
+
+    def growing(self, dtype: npt.DTypeLike, *more: int) -> GrowingArray:
+        """An empty array (0, *more) that others are put behind."""
+        return GrowingArray(self.folder, np.dtype(dtype), more)
+
+
+class GrowingArray:
+    """An array that grows at its end, in memory as long as it is small."""
+
+    def __init__(self, folder: Path | None, dtype: np.dtype[Any], more: tuple[int, ...]) -> None:
+        self._folder, self._dtype, self._more = folder, dtype, more
+        self._file: IO[bytes] | None = None
+        self._parts: list[npt.NDArray[Any]] = []
+        """What is not in the file."""
+        self._size = self._written = 0
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        """Put values behind the others."""
+        self._parts.append(np.ascontiguousarray(values, self._dtype))
+        self._size += self._parts[-1].nbytes
+        if self._folder is not None and self._size - self._written > IN_MEMORY:
+            try:
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile(dir=self._folder)
+                self._file.seek(self._written)
+                for part in self._parts:
+                    self._file.write(part.data)
+                self._file.flush()
+            except OSError:  # no room there: what follows stays in memory
+                self._folder = None
+            else:
+                self._written, self._parts = self._size, []
+
+    def array(self) -> npt.NDArray[Any]:
+        """All of it, which may be written to; nothing is added any more."""
+        empty = np.zeros((0, *self._more), self._dtype)
+        if self._file is None:
+            return np.concatenate([empty, *self._parts])
+        with self._file as file:
+            if self._parts and self._folder is not None:
+                with suppress(OSError):
+                    file.seek(self._written)
+                    for part in self._parts:
+                        file.write(part.data)
+                    file.flush()
+                    self._written, self._parts = self._size, []
+            found = _mapped(file, self._written, self._dtype).reshape(-1, *self._more)
+        return np.concatenate([found, *self._parts]) if self._parts else found
+
+
+def _mapped(file: IO[bytes], size: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_WRITE), dtype)
 
 
 def write_mapped(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tosloc import mapped_arrays
+from tosloc.analysis import fact_table
 from tosloc.analysis import store as module
 from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_rows import pack_facts
@@ -96,6 +98,24 @@ def test_order_of_writing_does_not_matter(tmp_path: Path) -> None:
             two.put(rows([blob]))
         assert_same(one.load(blobs), two.load(blobs))
         assert two.put(rows(blobs)) == 0
+
+
+def test_rows_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = [*FACTS, *list(FACTS)[:5], "f" * 40]
+    with FactStore(tmp_path / "facts") as store:
+        store.put(rows(list(FACTS)))
+        whole = store.load(blobs, allow_missing=True)
+        monkeypatch.setattr(fact_table, "ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(fact_table, "POSTINGS_AT_ONCE", 10)
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
+        monkeypatch.setattr(mapped_arrays, "IN_MEMORY", 50)
+        assert_same(store.load(blobs, allow_missing=True), whole)
+        assert store.absent == {"f" * 40}
+        store._database.execute("UPDATE facts SET lines = lines + 1 WHERE id IN (1, 17)")
+        with pytest.raises(DamagedFacts) as caught:
+            store.load(blobs, allow_missing=True)
+    assert {blob for blob, _ in caught.value.rows} == {blobs[0], blobs[16]}
+    assert {file.name.partition("-")[0] for file in tmp_path.iterdir()} == {"facts"}
 
 
 def test_languages_are_apart(tmp_path: Path) -> None:

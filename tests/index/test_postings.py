@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.index.postings import Postings, idf, known_terms, ranges, summed
+from tosloc.index import postings as module
+from tosloc.index.postings import Postings, idf, known_terms, ranges, stretches, summed
 
 
 def longs(*values):
@@ -47,8 +48,26 @@ def test_every_posting_comes_from_its_row(lists):
     assert sorted(postings.origin.tolist()) == list(range(len(terms)))
 
 
+@given(st.lists(st.sets(st.integers(0, 6)).map(sorted), max_size=12), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_lists_that_are_made_some_rows_at_a_time_are_the_same(lists, at_once):
+    starts, terms = rows_of(lists)
+    values = np.arange(2 * len(terms), dtype=np.uint16).reshape(-1, 2)
+    whole = Postings.invert(starts, terms, 7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "AT_ONCE", at_once)
+        postings, moved = Postings.invert_with(starts, terms, 7, values)
+        covered = [row for first, last, _, _ in stretches(starts) for row in range(first, last)]
+    assert covered == list(range(len(lists)))
+    assert postings.starts.tolist() == whole.starts.tolist()
+    assert postings.rows.tolist() == whole.rows.tolist()
+    assert (postings.rows.dtype, moved.dtype) == (np.int32, np.uint16)
+    assert moved.tolist() == values[whole.origin].tolist()
+
+
 def test_nothing_to_invert():
     postings = Postings.invert(longs(0), np.zeros(0, dtype=np.int32), 0)
+    assert len(Postings.invert_with(longs(0), postings.rows, 0, postings.rows)[0].rows) == 0
     assert postings.starts.tolist() == [0]
     assert len(postings.select(longs()).positions) == 0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Self
 
 import numpy as np
@@ -13,7 +14,12 @@ from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.fact_rows import FactRow, unpack_row
 from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.errors import StoreError
+from tosloc.mapped_arrays import Scratch
 from tosloc.records import BoolArray, IntArray, LongArray
+
+ROWS_AT_ONCE: Final = 4096
+"""Rows that are taken apart together."""
+POSTINGS_AT_ONCE: Final = 1 << 22
 
 # B blobs asked for, V distinct terms of them, P (blob, term) postings, C chunks, Q (chunk, term) postings
 
@@ -63,53 +69,73 @@ class FactTable:
         return cls.from_rows([], [], {})
 
     @classmethod
-    def from_rows(cls, blobs: Sequence[str], rows: Sequence[FactRow], terms: Mapping[int, str]) -> Self:
-        """The table of ``blobs`` from their rows; ``terms`` are the store's by number.
+    def from_rows(
+        cls, blobs: Sequence[str], rows: Iterable[FactRow], terms: Mapping[int, str], scratch: Scratch | None = None
+    ) -> Self:
+        """The table of ``blobs`` from their rows, read once; ``terms``, the store's by number, may grow meanwhile.
 
-        Raises ValueError, KeyError and zlib.error when the rows are damaged.
+        Large arrays lie in ``scratch``. Raises ValueError, KeyError and zlib.error when the rows are damaged.
         """
-        assert len(blobs) == len(rows)
-        unpacked = [unpack_row(row) for row in rows]
-        numbers = _joined([row.numbers for row in unpacked], np.int32)
-        starts = _starts([row.term_count for row in rows])
-        chunk_sizes = _joined([row.chunk_sizes for row in unpacked], np.int64)
-        chunk_posting_starts = _starts(chunk_sizes)
-        pairs = [row.pair_count for row in rows]
-        if chunk_posting_starts[-1] != sum(pairs):
-            raise ValueError("chunks")
-        steps = _joined([row.chunk_steps for row in unpacked], np.int64)
-        postings = _sums_within(steps, chunk_posting_starts) + np.repeat(starts[:-1], pairs)
-
-        if len(numbers) and not 0 < numbers.min() <= numbers.max() <= max(terms, default=0):
-            raise ValueError("a term that is not there")
-        used = np.flatnonzero(np.bincount(numbers))
-        order = sorted(used.tolist(), key=terms.__getitem__)
-        place_of_number = np.zeros(len(used) and int(used[-1]) + 1, dtype=np.int32)
+        scratch = scratch or Scratch()
+        numbers, counts = scratch.growing(np.int32), scratch.growing(np.uint16, len(FIELDS))
+        chunk_numbers, chunk_counts = scratch.growing(np.int32), scratch.growing(np.uint8)
+        chunk_sizes = scratch.growing(np.int64)
+        columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in (*_ROW_COLUMNS, "term_count", "chunk_count")}
+        packages: list[str] = []
+        types: list[tuple[str, ...]] = []
+        names: dict[str, str] = {}  # a package once, however many files it has
+        used, highest = np.zeros(0, dtype=bool), 0
+        waiting = iter(rows)
+        while block := list(islice(waiting, ROWS_AT_ONCE)):
+            unpacked = [unpack_row(row) for row in block]
+            of_block = _joined([row.numbers for row in unpacked], np.int32)
+            if of_block.max(initial=0) > highest:
+                highest = max(terms, default=0)
+                used = np.append(used, np.zeros(highest + 1 - len(used), dtype=bool))
+            if len(of_block) and not 0 < of_block.min() <= of_block.max() <= highest:
+                raise ValueError("a term that is not there")
+            used[of_block] = True
+            sizes = _joined([row.chunk_sizes for row in unpacked], np.int64)
+            starts = _starts(sizes)
+            pairs = [row.pair_count for row in block]
+            if starts[-1] != sum(pairs):
+                raise ValueError("chunks")
+            steps = _joined([row.chunk_steps for row in unpacked], np.int64)
+            first = _starts([row.term_count for row in block])[:-1]
+            numbers.add(of_block)
+            counts.add(np.concatenate([np.zeros((0, len(FIELDS)), dtype=np.uint16), *(row.counts for row in unpacked)]))
+            chunk_sizes.add(sizes)
+            chunk_numbers.add(of_block[_sums_within(steps, starts) + np.repeat(first, pairs)])
+            chunk_counts.add(_joined([row.chunk_counts for row in unpacked], np.uint8))
+            for name, parts in columns.items():
+                parts.append(np.array([getattr(row, name) for row in block], dtype=_ROW_COLUMNS.get(name, np.int64)))
+            packages += [names.setdefault(row.package, row.package) for row in block]
+            types += [tuple(row.types.split()) for row in block]
+        assert len(blobs) == len(packages)
+        order = sorted(np.flatnonzero(used).tolist(), key=terms.__getitem__)
+        place_of_number = np.zeros(len(used), dtype=np.int32)
         place_of_number[order] = np.arange(len(order), dtype=np.int32)
-        places = place_of_number[numbers]
+        places, chunk_places = numbers.array(), chunk_numbers.array()
+        for array in (places, chunk_places):
+            for start in range(0, len(array), POSTINGS_AT_ONCE):
+                array[start : start + POSTINGS_AT_ONCE] = place_of_number[array[start : start + POSTINGS_AT_ONCE]]
 
-        def column(name: str, dtype: npt.DTypeLike = np.int32) -> npt.NDArray[Any]:
-            return np.array([getattr(row, name) for row in rows], dtype=dtype)
+        def column(name: str) -> npt.NDArray[Any]:
+            return _joined(columns[name], _ROW_COLUMNS.get(name, np.int64))
 
         return cls(
             blobs=tuple(blobs),
             vocabulary=tuple(terms[number] for number in order),
-            starts=starts,
+            starts=_starts(column("term_count")),
             terms=places,
-            counts=np.concatenate([np.zeros((0, len(FIELDS)), dtype=np.uint16), *(row.counts for row in unpacked)]),
-            chunk_starts=_starts([row.chunk_count for row in rows]),
-            chunk_posting_starts=chunk_posting_starts,
-            chunk_terms=places[postings],
-            chunk_counts=_joined([row.chunk_counts for row in unpacked], np.uint8),
-            complexity=column("complexity"),
-            functions=column("functions"),
-            lines=column("lines"),
-            length=column("length"),
-            compounds=column("compounds"),
-            parsed=column("parsed", np.bool_),
-            counted=column("counted", np.bool_),
-            packages=tuple(row.package for row in rows),
-            types=tuple(tuple(row.types.split()) for row in rows),
+            counts=counts.array(),
+            chunk_starts=_starts(column("chunk_count")),
+            chunk_posting_starts=_starts(chunk_sizes.array()),
+            chunk_terms=chunk_places,
+            chunk_counts=chunk_counts.array(),
+            **{name: column(name) for name in _ROW_COLUMNS},
+            packages=tuple(packages),
+            types=tuple(types),
         )
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -161,19 +187,20 @@ class FactTable:
             check_numbers(getattr(self, name), np.inf, name)
 
 
+_ROW_COLUMNS: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("complexity", "functions", "lines", "length", "compounds"), np.int32),
+    **dict.fromkeys(("parsed", "counted"), np.bool_),
+}
+"""Fields that are columns of the rows, with their types."""
 _STRINGS: Final = ("blobs", "vocabulary", "packages", "types")
-_COLUMNS: Final = (
-    *("complexity", "functions", "lines", "length", "compounds", "parsed", "counted"),
-    *("packages", "types"),
-)
+_COLUMNS: Final = (*_ROW_COLUMNS, "packages", "types")
 """Fields with one value a blob."""
 _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("starts", "chunk_starts", "chunk_posting_starts"), (np.int64,)),
     **dict.fromkeys(("terms", "chunk_terms"), (np.int32,)),
     "counts": (np.uint16, len(FIELDS)),
     "chunk_counts": (np.uint8,),
-    **dict.fromkeys(("complexity", "functions", "lines", "length", "compounds"), (np.int32,)),
-    **dict.fromkeys(("parsed", "counted"), (np.bool_,)),
+    **{name: (dtype,) for name, dtype in _ROW_COLUMNS.items()},
 }
 """Other fields: the type of the numbers, and the sizes of all dimensions but the first."""
 

@@ -28,9 +28,10 @@ import numpy as np
 
 from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
-from tosloc.analysis.fact_table import FactTable
+from tosloc.analysis.fact_table import ROWS_AT_ONCE, FactTable
 from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of, pack_functions, unpack_functions
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning
+from tosloc.mapped_arrays import Scratch
 
 if TYPE_CHECKING:
     from tosloc.analysis.facts import Facts  # not loaded: what only reads a store needs no parser
@@ -169,28 +170,40 @@ class FactStore:
         names = [languages] * len(blobs) if isinstance(languages, str) else list(languages)
         if len(names) != len(blobs):
             raise ValueError(f"{len(blobs)} blobs but {len(names)} languages")
-        wanted = list(zip(blobs, names, strict=True))
-        found: dict[tuple[str, str], FactRow] = {}
-        damaged: list[tuple[str, str]] = []
-        with self._explained():
-            for language in dict.fromkeys(names):
-                asked = sorted({blob for blob, name in wanted if name == language})
-                found.update(self._sound_rows(asked, language, damaged))
-            self._check_none(damaged)
-            self.absent = {blob for blob, name in wanted if (blob, name) not in found}
-            if self.absent and not allow_missing:
-                raise StoreError(
-                    f"{self.path}: no facts of {len(self.absent)} of {len(set(blobs))} blobs, first"
-                    f" {min(self.absent)}; index the repository first"
-                )
-            self._fetch_terms()
+        rows = self._rows_in_order(blobs, names, allow_missing)
         try:
-            table = FactTable.from_rows(blobs, [found.get(key, EMPTY_ROW) for key in wanted], self._terms)
+            table = FactTable.from_rows(blobs, rows, self._terms, Scratch(self.path.parent))
         except (ValueError, IndexError, KeyError, zlib.error) as error:
             raise self._damaged(f"its content does not fit: {error}") from error
         if len(set(table.vocabulary)) < len(table.vocabulary):
             raise self._damaged("a term has two numbers")
         return table
+
+    def _rows_in_order(self, blobs: Sequence[str], languages: Sequence[str], allow_missing: bool) -> Iterator[FactRow]:
+        """Rows of the blobs, in their order; when one comes, all terms are known that it can hold.
+
+        Some are read at a time: a million would not fit into memory. Raises as ``load`` does, after the last one.
+        """
+        damaged: list[tuple[str, str]] = []
+        absent: set[str] = set()
+        with self._explained():
+            for start in range(0, len(blobs), ROWS_AT_ONCE):
+                end = start + ROWS_AT_ONCE
+                wanted = list(zip(blobs[start:end], languages[start:end], strict=True))
+                found: dict[tuple[str, str], FactRow] = {}
+                for language in dict.fromkeys(name for _, name in wanted):
+                    asked = sorted({blob for blob, name in wanted if name == language})
+                    found.update(self._sound_rows(asked, language, damaged))
+                absent.update(blob for blob, name in wanted if (blob, name) not in found)
+                self._fetch_terms()
+                yield from [found.get(key, EMPTY_ROW) for key in wanted]
+            self._check_none(damaged)
+            self.absent = absent
+            if absent and not allow_missing:
+                raise StoreError(
+                    f"{self.path}: no facts of {len(absent)} of {len(set(blobs))} blobs, first {min(absent)};"
+                    " index the repository first"
+                )
 
     def check(self, blobs: Iterable[str], language: str) -> None:
         """Raise DamagedFacts unless the rows of ``blobs`` are what was written; ``absent`` are those without one."""

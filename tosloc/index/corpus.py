@@ -17,7 +17,8 @@ from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
-from tosloc.index.postings import Postings, idf, ranges, starts_of, summed
+from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, starts_of, stretches, summed
+from tosloc.mapped_arrays import Scratch
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ ALL_TEXT = len(FIELDS)
 class Corpus:
     """Inverted lists over the blobs of one or more versions; made once, shared by all their views."""
 
-    def __init__(self, table: FactTable) -> None:
+    def __init__(self, table: FactTable, scratch: Scratch | None = None) -> None:
         self._table: FactTable | TableSource = table
         self._rows: FactTable | None = table
         """The table whose numbers of terms are those of the lists; None where it is not at hand."""
@@ -42,12 +43,14 @@ class Corpus:
         """(B,)"""
         self.term_ids: Mapping[str, int] = {term: number for number, term in enumerate(table.vocabulary)}
         vocabulary = len(table.vocabulary)
-        self.postings = Postings.invert(table.starts, table.terms, vocabulary)
-        self.counts: npt.NDArray[np.uint16] = table.counts[self.postings.origin]
+        self.counts: npt.NDArray[np.uint16]
         """(P, 6) counts by ``FIELDS`` of each posting."""
-        self.chunk_postings = Postings.invert(table.chunk_posting_starts, table.chunk_terms, vocabulary)
-        self.chunk_counts: npt.NDArray[np.uint8] = table.chunk_counts[self.chunk_postings.origin]
+        self.postings, self.counts = Postings.invert_with(table.starts, table.terms, vocabulary, table.counts, scratch)
+        self.chunk_counts: npt.NDArray[np.uint8]
         """(Q,)"""
+        self.chunk_postings, self.chunk_counts = Postings.invert_with(
+            table.chunk_posting_starts, table.chunk_terms, vocabulary, table.chunk_counts, scratch
+        )
         self.chunk_starts = table.chunk_starts
         """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
         self.complexity, self.lines = table.complexity, table.lines
@@ -135,7 +138,9 @@ class Corpus:
         vars(made)["lengths"] = checked(arrays, "lengths", np.float64, B, len(FIELDS) + 1)
         return made
 
-    def with_blobs(self, wanted: Sequence[str], new: Corpus, table: TableSource) -> Corpus:
+    def with_blobs(
+        self, wanted: Sequence[str], new: Corpus, table: TableSource, scratch: Scratch | None = None
+    ) -> Corpus:
         """The lists of ``wanted`` blobs, from these and, for those that are not here, from ``new``.
 
         As if all had been made at once, but for the order of rows and terms.
@@ -163,13 +168,18 @@ class Corpus:
         made.chunk_starts = starts_of(sizes)
         chunk_of, chunk_of_new = _chunks(self, row_of, made), _chunks(new, row_of_new, made)
         postings, made.counts = _merged(
-            (self.postings, self.counts, row_of), (new.postings, new.counts, row_of_new), number_of_new, len(ids)
+            (self.postings, self.counts, row_of),
+            (new.postings, new.counts, row_of_new),
+            number_of_new,
+            len(ids),
+            scratch or Scratch(),
         )
         chunks, made.chunk_counts = _merged(
             (self.chunk_postings, self.chunk_counts, chunk_of),
             (new.chunk_postings, new.chunk_counts, chunk_of_new),
             number_of_new,
             len(ids),
+            scratch or Scratch(),
         )
         # a term that no file holds any more is none of this version's
         used = np.flatnonzero(np.diff(postings.starts) + np.diff(chunks.starts))
@@ -184,9 +194,12 @@ class Corpus:
 
     def _count(self, multiplicity: LongArray) -> None:
         """Count document frequencies by term, when blob b stands in multiplicity[b] files."""
-        term = np.repeat(np.arange(len(self._frequency)), np.diff(self.postings.starts))
-        counted = summed(term, multiplicity[self.postings.rows], len(self._frequency))
-        self._frequency, self._multiplicity = counted.round().astype(np.int64), multiplicity
+        counted = np.zeros(len(self._frequency), dtype=np.int64)
+        for first, last, start, end in stretches(self.postings.starts):
+            term = np.repeat(np.arange(last - first), np.diff(self.postings.starts[first : last + 1]))
+            sums = summed(term, multiplicity[self.postings.rows[start:end]], last - first)
+            counted[first:last] = sums.round()
+        self._frequency, self._multiplicity = counted, multiplicity
 
     def __len__(self) -> int:
         return len(self.blobs)
@@ -195,8 +208,10 @@ class Corpus:
     def lengths(self) -> FloatArray:
         """(B, 7) terms of each blob by field, then in all of its text."""
         sums = np.zeros((len(self), len(FIELDS) + 1))
-        for column in range(len(FIELDS)):
-            sums[:, column] = summed(self.postings.rows, self.counts[:, column], len(self))
+        for start in range(0, len(self.counts), AT_ONCE):  # sums of whole numbers, which are exact in any order
+            rows, counts = self.postings.rows[start : start + AT_ONCE], self.counts[start : start + AT_ONCE]
+            for column in range(len(FIELDS)):
+                sums[:, column] += summed(rows, counts[:, column], len(self))
         sums[:, ALL_TEXT] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
         return sums
 
@@ -207,9 +222,11 @@ class Corpus:
         """
         change = multiplicity - self._multiplicity
         rows = np.flatnonzero(change)
-        if self._rows is None and len(rows):  # all of them are counted sooner than the facts are read
-            self._count(multiplicity)
-        elif self._rows is not None and len(rows):
+        if self._rows is None or 2 * len(rows) > len(self):
+            # all of them are counted sooner than the facts are read, and than most of them are looked up
+            if len(rows):
+                self._count(multiplicity)
+        elif len(rows):
             chosen = ranges(self._rows.starts[rows], self._rows.starts[rows + 1])
             amount = np.repeat(change[rows], chosen.sizes)
             terms = chosen.take(self._rows.terms)
@@ -241,27 +258,44 @@ _Lists: TypeAlias = tuple[Postings, npt.NDArray[Any], IntArray]
 """Inverted lists, what is counted of each posting, and the new number of each row, -1 for one that is left out."""
 
 
-def _merged(one: _Lists, other: _Lists, numbers: LongArray, terms: int) -> tuple[Postings, npt.NDArray[Any]]:
+def _merged(
+    one: _Lists, other: _Lists, numbers: LongArray, terms: int, scratch: Scratch
+) -> tuple[Postings, npt.NDArray[Any]]:
     """Lists of both, by ``terms`` terms; ``numbers`` are those of the other's. Its rows come after all of the first."""
     (own, counts, row_of), (new, new_counts, row_of_new) = one, other
-    if (row_of < 0).any():
-        rows = row_of[own.rows]
-        kept = rows >= 0
-        starts, rows, counts = starts_of(kept)[own.starts], rows[kept], counts[kept]
-    else:
-        starts, rows = own.starts, row_of[own.rows]
     new_rows = row_of_new[new.rows]
     term = np.repeat(numbers, np.diff(new.starts))
     order = np.flatnonzero(new_rows >= 0)
     order = order[np.argsort(term[order], kind="stable")]
-    ends = np.append(starts[1:], np.full(terms - (len(starts) - 1), starts[-1]))
-    places = ends[term[order]]
-    added = starts_of(np.bincount(term[order], minlength=terms))
-    merged = np.append(starts[:-1], np.full(terms - len(starts) + 2, starts[-1])) + added
-    return (
-        Postings(merged, np.insert(rows, places, new_rows[order]).astype(np.int32)),
-        np.insert(counts, places, new_counts[order], axis=0),
-    )
+    of_term = term[order]
+    added = starts_of(np.bincount(of_term, minlength=terms))
+    parts = list(stretches(own.starts))
+    left_out = (row_of < 0).any()
+    kept_number = len(own.rows)
+    if left_out:
+        kept_number = sum(int((row_of[own.rows[start:end]] >= 0).sum()) for _, _, start, end in parts)
+    rows = scratch.zeros(kept_number + len(order), np.int32)
+    made = scratch.zeros((kept_number + len(order), *counts.shape[1:]), counts.dtype)
+    starts = np.zeros(terms + 1, dtype=np.int64)
+    done = 0
+    for first, last, start, end in parts:
+        part_rows, part = row_of[own.rows[start:end]], counts[start:end]
+        bounds = own.starts[first : last + 1] - start
+        if left_out:
+            kept = part_rows >= 0
+            bounds, part_rows, part = starts_of(kept)[bounds], part_rows[kept], part[kept]
+        chosen = slice(int(added[first]), int(added[last]))
+        places = bounds[of_term[chosen] - first + 1]
+        size = len(part_rows) + len(places)
+        rows[done : done + size] = np.insert(part_rows, places, new_rows[order[chosen]])
+        made[done : done + size] = np.insert(part, places, new_counts[order[chosen]], axis=0)
+        starts[first + 1 : last + 1] = done + bounds[1:] + added[first + 1 : last + 1] - added[first]
+        done += size
+    known = len(own.starts) - 1
+    rest = order[int(added[known]) :]
+    rows[done:], made[done:] = new_rows[rest], new_counts[rest]
+    starts[known + 1 :] = done + added[known + 1 :] - added[known]
+    return Postings(starts, rows), made
 
 
 @dataclass(eq=False)
@@ -350,4 +384,5 @@ def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[st
 def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> Corpus:
     """Inverted lists of the versions' files; a file whose blob could not be read has no terms."""
     blobs = blobs_of(snapshots, suffixes)
-    return Corpus(store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True))
+    table = store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True)
+    return Corpus(table, Scratch(store.path.parent))

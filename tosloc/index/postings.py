@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tosloc.mapped_arrays import Scratch
 from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -18,6 +20,8 @@ K1, B = 1.2, 0.5
 """Of BM25, saturation and length normalisation, where a formula names no others."""
 STRETCHES = 512
 """Up to so many stretches are copied one by one; of more each element is."""
+AT_ONCE: Final = 1 << 22
+"""Postings that are looked at together where all of them are gone through: some hundred megabytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,51 @@ class Postings:
         row_of = np.repeat(np.arange(len(row_starts) - 1, dtype=np.int32), np.diff(row_starts))
         return cls(starts_of(np.bincount(terms, minlength=vocabulary)), row_of[origin], origin)
 
+    @classmethod
+    def invert_with(
+        cls,
+        row_starts: LongArray,
+        terms: IntArray,
+        vocabulary: int,
+        values: npt.NDArray[Scalar],
+        scratch: Scratch | None = None,
+    ) -> tuple[Postings, npt.NDArray[Scalar]]:
+        """The same lists without their ``origin``, and (P, ...) the values of ``terms`` in their order.
+
+        Some rows at a time, so that what is made stands in ``scratch`` and little else in memory.
+        """
+        scratch = scratch or Scratch()
+        sizes = np.zeros(vocabulary, dtype=np.int64)
+        for start in range(0, len(terms), AT_ONCE):
+            sizes += np.bincount(terms[start : start + AT_ONCE], minlength=vocabulary)
+        starts = starts_of(sizes)
+        rows, moved = scratch.zeros(len(terms), np.int32), scratch.zeros(values.shape, values.dtype)
+        free = starts[:-1].copy()  # where the next posting of each term goes
+        for first, last, start, end in stretches(row_starts):
+            part = terms[start:end]
+            order = stable_order(part, vocabulary)
+            counted = np.bincount(part, minlength=vocabulary)
+            places = np.arange(end - start, dtype=np.int64)
+            places += np.repeat(free - (np.cumsum(counted) - counted), counted)
+            row_of = np.repeat(np.arange(first, last, dtype=np.int32), np.diff(row_starts[first : last + 1]))
+            rows[places], moved[places] = row_of[order], values[start:end][order]
+            free += counted
+        return cls(starts, rows), moved
+
     def select(self, terms: LongArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
+
+
+def stretches(starts: LongArray) -> Iterator[tuple[int, int, int, int]]:
+    """All lists in stretches of about ``AT_ONCE`` postings: first list, end of lists, first posting, end of postings.
+
+    >>> list(stretches(starts_of([2, 0, 1])))
+    [(0, 3, 0, 3)]
+    """
+    bounds = np.searchsorted(starts, np.arange(AT_ONCE, int(starts[-1]), AT_ONCE), side="right") - 1
+    for first, end in pairwise(np.unique([0, *bounds.tolist(), len(starts) - 1]).tolist()):
+        yield first, end, int(starts[first]), int(starts[end])
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:

@@ -21,6 +21,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.names import NameNumbers, PackedLists, PackedNames
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import Postings
+from tosloc.mapped_arrays import Scratch
 from tosloc.records import IntArray, Names, Snapshot
 
 PREPARED_VERSION: Final = 2
@@ -118,15 +119,16 @@ class PreparedVersion:
         new: HistoryIndex,
         paths: Sequence[str],
         new_ids: Sequence[str],
+        scratch: Scratch | None = None,
     ) -> PreparedVersion:
         """Another version, of which ``new_facts`` has the blobs and ``new`` the documents that this one lacks.
 
         ``order`` are the ids of all commits that it contains, ``new_ids`` those that ``new`` was made from (its numbers
         of commits are places there), ``paths`` what its numbers of files mean; ``table`` gives facts by
-        blob.
+        blob. Large arrays lie in ``scratch``.
         """
         compact = _compact(snapshot)
-        corpus = self.index.text.corpus.with_blobs(compact.blob_names.names, new_facts, table)
+        corpus = self.index.text.corpus.with_blobs(compact.blob_names.names, new_facts, table, scratch)
         numbers = {commit: number for number, commit in enumerate(order)}
         kept = np.array([numbers.get(commit, -1) for commit in self.commit_ids], dtype=np.int64)
         added = np.array([numbers[commit] for commit in new_ids], dtype=np.int64)

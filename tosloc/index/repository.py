@@ -23,7 +23,7 @@ from tosloc.index.corpus import Corpus, blobs_of, corpus_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PREPARED_VERSION, PreparedVersion
 from tosloc.index.user_cache import default_store, hold, keep_to_size
-from tosloc.mapped_arrays import read_mapped, write_mapped
+from tosloc.mapped_arrays import Scratch, read_mapped, write_mapped
 from tosloc.records import Case, Progress, Snapshot, silent
 
 if TYPE_CHECKING:
@@ -224,6 +224,7 @@ class IndexedRepository:
             self.build_history(history, None, max_files),
             self.repo.path_names.names,
             new_ids,
+            Scratch(self.store_path.parent),
         )
         return made
 

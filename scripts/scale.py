@@ -1,0 +1,180 @@
+"""What size costs: ``scale.py GIT_DIR... --work FOLDER [--json]``, a row for each repository and each part of the work.
+
+Each part runs in a process of its own, on one core; what it took is its processor time, git's included, and the peak of
+its memory, that of all its processes together, looked at every 20 ms. ``own`` is what only memory can hold; ``with
+files`` counts the pages of files that are mapped too, which the system takes back when it needs room.
+
+facts
+    ``tosloc index`` of the parent of HEAD, as far as the store in FOLDER lacks its facts: none there, the first index.
+version
+    The parent of HEAD made ready for queries from its facts and its commits, and kept.
+commit
+    HEAD from it and from what is new, facts included, and kept.
+opening
+    HEAD read as it is kept, as a second question does; ``wall`` is then a user's time, if the file is in memory.
+
+A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER keeps the stores, so that facts are
+made once; kept versions are made anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tosloc.cli.guard import guarded
+from tosloc.data.git import Repository
+from tosloc.errors import ToslocError
+from tosloc.index.repository import IndexedRepository
+from tosloc.localizer import MAX_FILES
+
+PARTS: Final = ("facts", "version", "commit", "opening")
+PAUSE: Final = 0.02
+
+
+def work(part: str, path: Path, store: Path) -> None:
+    """One part, in this process."""
+    max_files = MAX_FILES
+    with Repository(path) as repo:
+        indexed = IndexedRepository(repo, store, jobs=1)
+        try:
+            if part == "facts":
+                indexed.index([indexed.sources("HEAD~1")], check=False)
+            else:
+                indexed.prepared("HEAD~1" if part == "version" else "HEAD", max_files)
+        finally:
+            indexed.close()
+
+
+class Memory(threading.Thread):
+    """Peak memory in bytes of a process and all that it starts: ``own``, and ``whole`` with pages of files."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.own = self.whole = 0
+        self._process, self._ended = process, threading.Event()
+
+    def run(self) -> None:
+        """Look until ``end``."""
+        while not self._ended.wait(PAUSE):
+            own = whole = 0
+            for process in _tree(self._process):
+                try:
+                    status = Path(f"/proc/{process}/status").read_text()
+                except OSError:
+                    continue  # it has ended
+                sizes = {line.split(":")[0]: line.split() for line in status.splitlines() if line.startswith("Rss")}
+                kilobytes = {name: int(fields[1]) for name, fields in sizes.items()}
+                own += kilobytes.get("RssAnon", 0) << 10
+                whole += sum(kilobytes.values()) << 10
+            self.own, self.whole = max(self.own, own), max(self.whole, whole)
+
+    def end(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        self.join()
+
+
+def _tree(process: int) -> list[int]:
+    found, waiting = [], [process]
+    while waiting:
+        found.append(waiting.pop())
+        for tasks in Path(f"/proc/{found[-1]}/task").glob("*/children"):
+            try:
+                waiting += map(int, tasks.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def measured(part: str, path: Path, store: Path) -> dict[str, Any]:
+    """Seconds and bytes of one part, in a process of its own. Raises ToslocError when it fails."""
+    command = [sys.executable, "-m", "scripts.scale", "--only", part, "--work", str(store.parent), str(path)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    begun = time.monotonic()
+    process = subprocess.Popen(command, env=environment)
+    memory = Memory(process.pid)
+    memory.start()
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        memory.end()
+    if process.returncode:
+        raise ToslocError(f"{path}: '{part}' failed; its words stand above")
+    return {
+        "part": part,
+        "processor_s": used.ru_utime + used.ru_stime,
+        "wall_s": time.monotonic() - begun,
+        "own_bytes": memory.own,
+        "whole_bytes": memory.whole,
+    }
+
+
+def measure(path: Path, folder: Path, parts: Sequence[str], shown: bool = True) -> dict[str, Any]:
+    """All parts of one repository, and sizes."""
+    store = folder / f"{path.name}.sqlite"
+    versions = folder / f"{path.name}.versions"
+    with Repository(path) as repo:
+        files = len(IndexedRepository(repo, store).sources("HEAD"))
+        head = repo.resolve("HEAD")
+    found: dict[str, Any] = {"repository": path.name, "files": files, "parts": []}
+    if "version" in parts:
+        shutil.rmtree(versions, ignore_errors=True)
+    for part in parts:
+        row = measured(part, path, store)
+        found["parts"].append(row)
+        if shown:
+            times = f"{row['processor_s']:9.2f} s processor {row['wall_s']:9.2f} s wall"
+            memory = f"own {row['own_bytes'] / 2**20:8.0f} MiB  with files {row['whole_bytes'] / 2**20:8.0f} MiB"
+            print(f"{path.name:<12} {files:>9,} files  {part:<8} {times}  {memory}", flush=True)
+    packs = sum(file.stat().st_size for file in path.glob("objects/pack/*.pack"))
+    kept = sum(file.stat().st_size for file in versions.glob(f"*-{head}.arrays"))
+    found |= {"pack_bytes": packs, "store_bytes": store.stat().st_size, "kept_bytes": kept}
+    if shown:
+        sizes = ", ".join(f"{name} {found[f'{name}_bytes'] / 2**20:,.0f} MiB" for name in ("pack", "store", "kept"))
+        print(f"{path.name:<12} {files:>9,} files  {sizes}", flush=True)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="where stores are kept")
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of them alone, with commas between them")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    parts = options.parts.split(",")
+    if unknown := sorted(set(parts) - set(PARTS)):
+        raise ToslocError(f"--parts has {unknown[0]!r}, which is none of {', '.join(PARTS)}")
+    if not options.work.is_dir():
+        raise ToslocError(f"{options.work}: no such folder; make it first")
+    if options.only:
+        [path] = options.repositories
+        work(options.only, path, options.work / f"{path.name}.sqlite")
+        return 0
+    found = [
+        measure(path.absolute(), options.work.absolute(), parts, not options.json) for path in options.repositories
+    ]
+    if options.json:
+        print(json.dumps(found, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(guarded(main))
