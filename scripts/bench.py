@@ -3,6 +3,11 @@
 Each row is {name, value, reference, ratio}: seconds or bytes, and ratio = value / reference. What is compared is timed
 in turns, so that a busy machine slows both sides.
 
+``bench.py --quick`` measures on a synthetic repository that it makes, in less than two minutes on two quiet cores, and
+compares with ``accepted_ratios.json``: a sentence and exit code 1 for each ratio that is more than 1.5 times the
+accepted one. A part that looks so is measured once more before it is believed, and the lower ratio counts.
+``--quick --accept`` writes the file anew, medians of several runs.
+
 stage one / bm25s, stage one (paper) / bm25s
     Mean over 20 reports of the median processor time (no side reads a file or has a second thread, and what else runs
     on the machine counts less) to rank all files of the version for one report; facts, history and indexes are in
@@ -66,33 +71,44 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchmark import evaluation, indexing, questions, stage_two
-from benchmark.timing import GIB, Row
-from benchmark.version import Bench
+import synthetic
+from benchmark import accepted, evaluation, indexing, questions, stage_two
+from benchmark.accepted import Measured
+from benchmark.timing import GIB, Row, say
+from benchmark.version import SEED, Bench
 
 from tosloc.cli.printing import print_table
 from tosloc.config import load_config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
+from tosloc.records import silent
 
 EVALUATION = "evaluation"
 PARTS = ("stage one", "questions", "first index", "add one commit", "growth", "memory", "stage two", EVALUATION)
+NOT_QUICK = ("growth", "stage two")
+QUICK_FILES, QUICK_COMMITS, QUICK_RANKINGS = 2_000, 200, 60
+ACCEPTED_RUNS = 5
+"""Runs whose medians are accepted."""
 RANKINGS, FILES = 628, 10_000
 TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 2.5, "add": 0.005, "growth": 1, "memory": 1}
 TARGETS |= {"second": 10, "question": 60, "one commit": 0.3}
 TARGETS |= {"two stages": 1.5, "encoding": 0.9}
 
 
-def cells_of(row: Row) -> list[str]:
+def target_of(row: Row) -> float | None:
+    """What the ratio should be at most."""
+    return next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
+
+
+def cells_of(row: Row, target: float | None) -> list[str]:
     """A row for people."""
-    target = next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
     amounts = [amount_of(row.name, x) for x in (row.value, row.reference)]
     return [row.name, *amounts, f"{row.ratio:.3g}", "" if target is None else f"{target:g}"]
 
@@ -133,18 +149,22 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
     made.add_argument("--rankings", type=int, default=RANKINGS, help=f"rankings to evaluate; default: {RANKINGS}")
     made.add_argument("--files", type=int, default=FILES, help=f"files of each of them; default: {FILES}")
+    made.add_argument("--quick", action="store_true", help="compare with accepted ratios, on a repository made for it")
+    made.add_argument("--accept", action="store_true", help="with --quick: accept what is measured now")
+    made.add_argument("--accepted", type=Path, default=accepted.FILE, help="file of accepted ratios")
     made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
 
-def measure(arguments: argparse.Namespace) -> list[Row]:
+def measure(arguments: argparse.Namespace, only: Sequence[str] | None = None) -> Measured:
     """The rows of the wanted parts."""
     config = load_config(arguments.config) if arguments.config else None
     if arguments.reports is not None and not arguments.reports.is_file():
         raise ToslocError(f"{arguments.reports}: no such file of reports")
     if arguments.rankings < 1 or arguments.files < 1:
         raise ToslocError("--rankings and --files: 1 or more of each")
-    wanted = [part for part in PARTS if not arguments.only or part in arguments.only]
+    chosen = only or arguments.only
+    wanted = [part for part in PARTS if not chosen or part in chosen]
     if arguments.repo is None and wanted != [EVALUATION]:
         raise ToslocError(f"name a git repository with --repo; only the part {EVALUATION} needs none")
     with ExitStack() as stack:
@@ -165,25 +185,65 @@ def measure(arguments: argparse.Namespace) -> list[Row]:
                 "memory": partial(questions.memory, bench, arguments.reports, arguments.config),
                 "stage two": partial(stage_two.stage_two, bench, arguments.encoder, arguments.checkpoint),
             }
-        return [row for part in wanted for row in parts[part]()]
+        return {part: parts[part]() for part in wanted}
+
+
+def quick(arguments: argparse.Namespace) -> int:
+    """Measure on a synthetic repository and compare with what is accepted, or accept it: 1 if something got worse."""
+    if arguments.repo is not None:
+        raise ToslocError("--quick: makes a repository itself; leave --repo out")
+    parts = [part for part in PARTS if part not in NOT_QUICK and (not arguments.only or part in arguments.only)]
+    if not parts:
+        raise ToslocError(f"--quick: measures none of {', '.join(NOT_QUICK)}; name another part with --only")
+    known = {} if arguments.accept else accepted.read_accepted(arguments.accepted)
+    with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
+        arguments.repo = Path(folder, "synthetic.git")
+        say(f"making a repository of {QUICK_FILES:,} files")
+        synthetic.write_repository(arguments.repo, synthetic.Plan(QUICK_FILES, SEED), QUICK_COMMITS, silent)
+        arguments.rankings = min(arguments.rankings, QUICK_RANKINGS)
+        measured = measure(arguments, parts)
+        if arguments.accept:
+            runs = [measured, *(measure(arguments, parts) for _ in range(ACCEPTED_RUNS - 1))]
+            accepted.write_accepted(arguments.accepted, runs)
+            known = accepted.read_accepted(arguments.accepted)
+        for part in [part for part, rows in measured.items() if accepted.worse(rows, known)]:
+            say(f"measuring once more: {part}")
+            measured[part] = accepted.better_of(measured[part], measure(arguments, [part])[part])
+    show(measured, arguments.json, {name: one.ratio for name, one in known.items()})
+    complaints = accepted.complaints(measured, known)
+    for sentence in complaints:
+        print(f"bench: {sentence}", file=sys.stderr)
+    return 1 if complaints else 0
+
+
+def show(measured: Measured, as_json: bool, known: Mapping[str, float] | None = None) -> None:
+    """Print the rows, beside the accepted ratios, or else the targets."""
+    rows = [row for some in measured.values() for row in some]
+    if as_json:
+        records: list[dict[str, Any]] = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        if known is not None:
+            records = [record | {"accepted": known.get(record["name"])} for record in records]
+        print(json.dumps(records, indent=2))
+    else:
+        heads = ["", "value", "reference", "ratio", "target" if known is None else "accepted"]
+        print_table(heads, [cells_of(row, target_of(row) if known is None else known.get(row.name)) for row in rows])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0; 2 for input that is at fault."""
+    """0; 1 when a ratio got worse by half; 2 for input that is at fault."""
     arguments = parser().parse_args(argv)
     try:
-        rows = measure(arguments)
+        if arguments.quick:
+            return quick(arguments)
+        if arguments.accept:
+            raise ToslocError("--accept: goes with --quick")
+        show(measure(arguments), arguments.json)
     except (ToslocError, OSError) as error:
         print("bench: " + " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("bench: interrupted", file=sys.stderr)
         return 130
-    if arguments.json:
-        records: list[dict[str, Any]] = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        print(json.dumps(records, indent=2))
-    else:
-        print_table(["", "value", "reference", "ratio", "target"], [cells_of(row) for row in rows])
     return 0
 
 
