@@ -14,7 +14,7 @@ import pytest
 
 from tosloc import mapped_arrays
 from tosloc.errors import CheckpointError
-from tosloc.mapped_arrays import Scratch, read_mapped, write_mapped
+from tosloc.mapped_arrays import Scratch, read_mapped, unlooked, write_mapped
 
 ARRAYS = {
     "numbers": np.arange(-3, 700, dtype=np.int64),
@@ -165,3 +165,22 @@ class Full:
 
     def __exit__(self, *error: object) -> None:
         self.file.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="the system does not tell")
+def test_what_was_looked_at_once_does_not_stay(tmp_path: Path) -> None:
+    write_mapped(tmp_path / "x", {}, {"large": np.arange(8 << 20, dtype=np.int64)})
+
+    def resident() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssFile"))
+
+    before = resident()
+    large: Any = read_mapped(tmp_path / "x")[1]["large"]
+    assert resident() - before < 40 << 20
+    assert large.max() == len(large) - 1
+    assert resident() - before > 50 << 20
+    unlooked(large[5:])
+    assert resident() - before < 10 << 20
+    assert large[-1] == len(large) - 1
+    unlooked(np.zeros(3))  # of no file: nothing happens

@@ -155,13 +155,34 @@ def read_mapped(path: Path) -> tuple[dict[str, Any], Arrays]:
             if size != os.fstat(file.fileno()).st_size or _BEGIN + length > size:
                 raise ValueError("it is cut off")
             mapped = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
-        if zlib.crc32(mapped[_BEGIN:], zlib.crc32(_LENGTHS.pack(size, length))) != checksum:
+        if _checksum(mapped[_BEGIN:], zlib.crc32(_LENGTHS.pack(size, length))) != checksum:
             raise ValueError("its content is not what was written")
         text = parse_json(bytes(mapped[_BEGIN : _BEGIN + length]))
         arrays = {name: _array(mapped[_BEGIN + length :], *place) for name, place in text["arrays"].items()}
         return dict(text["record"]), arrays
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, struct.error) as error:
         raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error
+
+
+def _checksum(content: memoryview, begun: int) -> int:
+    """CRC-32 of mapped bytes, of which only a few stay in the process's memory meanwhile."""
+    for start in range(0, len(content), IN_MEMORY):
+        begun = zlib.crc32(content[start : start + IN_MEMORY], begun)
+        unlooked(content)
+    return begun
+
+
+def unlooked(array: Array | memoryview) -> None:
+    """Take the pages of a mapped file, all of them, out of the process's memory again; whoever looks has them back.
+
+    What was once gone through counts as long as nobody else wants the room: gigabytes, of a large version.
+    """
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    mapped = base.obj if isinstance(base, memoryview) else base
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _array(content: memoryview, kind: str, shape: list[int], start: int) -> Array:

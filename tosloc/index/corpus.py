@@ -18,7 +18,7 @@ from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, starts_of, stretches, summed
-from tosloc.mapped_arrays import Scratch
+from tosloc.mapped_arrays import Scratch, unlooked
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class Corpus:
             starts: npt.NDArray[np.int64] = checked(arrays, f"{name}.starts", np.int64, V + 1)  # type: ignore[assignment]
             check_starts(starts, len(rows), name)
             check_numbers(rows, below, name)
+            unlooked(rows)
             setattr(made, name, Postings(starts, rows))
         made._frequency = checked(arrays, "frequency", np.int64, V)  # type: ignore[assignment]
         made._multiplicity = checked(arrays, "multiplicity", np.int64, B)  # type: ignore[assignment]
@@ -282,8 +283,9 @@ def _merged(
         part_rows, part = row_of[own.rows[start:end]], counts[start:end]
         bounds = own.starts[first : last + 1] - start
         if left_out:
-            kept = part_rows >= 0
-            bounds, part_rows, part = starts_of(kept)[bounds], part_rows[kept], part[kept]
+            gone = np.flatnonzero(part_rows < 0)  # few, most of the time
+            bounds = bounds - np.searchsorted(gone, bounds)
+            part_rows, part = np.delete(part_rows, gone), np.delete(part, gone, axis=0)
         chosen = slice(int(added[first]), int(added[last]))
         places = bounds[of_term[chosen] - first + 1]
         size = len(part_rows) + len(places)
