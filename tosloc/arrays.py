@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -97,10 +97,13 @@ def under(name: str, arrays: Mapping[str, Array]) -> Arrays:
 
 def save_arrays(path: Path, arrays: Mapping[str, Array], level: int = 6) -> None:
     """Write arrays as a compressed .npz, whole or not at all; the same arrays give the same bytes."""
-    with (
-        written_whole(path) as temporary,
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive,
-    ):
+    with written_whole(path) as temporary:
+        write_arrays(temporary, arrays, level)
+
+
+def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: int = 6) -> None:
+    """The same into a file that is open, or is nobody else's."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for name in sorted(arrays):
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False)

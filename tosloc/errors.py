@@ -36,6 +36,14 @@ class DamagedFacts(StoreError):
         """(blob, language) of each."""
 
 
+class ClusterError(ToslocError):
+    """A cluster that does not answer, has gone, or cannot do the work."""
+
+
+class ClusterWarning(UserWarning):
+    """What is not as it should be in a cluster and does not stop the work, in one sentence."""
+
+
 class StoreWarning(UserWarning):
     """What was mended in a store by itself, in one sentence."""
 

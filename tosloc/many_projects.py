@@ -65,7 +65,8 @@ def for_each(
     found: dict[str, Outcome] = {}
     progress(what, 0, len(projects))
     try:
-        with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as outcomes:
+        options = {"return_as": "generator_unordered", "pre_dispatch": workers}
+        with parallel(calls, workers, broken=_killed, **options) as outcomes:
             for outcome in outcomes:
                 found[outcome.project] = outcome
                 progress(what, len(found), len(projects))
@@ -110,6 +111,11 @@ def _outcome(work: Callable[[Project], tuple[bool, Any]], project: Project) -> O
     except Exception as error:  # the others are worth having all the same
         return Outcome(project.name, "failed", why=f"a fault of TosLoc's own, {type(error).__name__}: {error}")
     return Outcome(project.name, "made" if made else "kept", value)
+
+
+def _killed(_: object, work: object, project: Project) -> Outcome:
+    """What becomes of a project whose process died twice in a cluster."""
+    return Outcome(project.name, "failed", why="its process was killed twice, most likely for its memory")
 
 
 # What is done for each
@@ -206,7 +212,7 @@ def _searching(config: Config, suffixes: Sequence[str]) -> Config:
 
 def _alone(config: Config) -> Config:
     """One process: others run beside it."""
-    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1})})
+    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1, "cluster": ""})})
 
 
 def _key(command: str, project: Project, config: Config, more: Any) -> str:

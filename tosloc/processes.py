@@ -17,12 +17,42 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.connection import Connection
+
+
+Broken: TypeAlias = Callable[..., Any]
+"""What stands for a call of (function, *arguments) whose process dies of it."""
+
+
+class Elsewhere(Protocol):
+    """Where calls are done that do not stay on this machine."""
+
+    def results(self, calls: Iterable[Any], ordered: bool, broken: Broken | None) -> Generator[Any, None, None]:
+        """Results of calls that ``joblib.delayed`` made, in their order or as they come."""
+
+
+_ELSEWHERE: Final[ContextVar[Elsewhere | None]] = ContextVar("elsewhere", default=None)
+
+
+def elsewhere() -> Elsewhere | None:
+    """Where ``parallel`` has its calls done; None: by processes of this machine."""
+    return _ELSEWHERE.get()
+
+
+@contextmanager
+def working(place: Elsewhere) -> Iterator[None]:
+    """Within, ``parallel`` has its calls done there, however many ``jobs`` are asked for."""
+    before = _ELSEWHERE.set(place)
+    try:
+        yield
+    finally:
+        _ELSEWHERE.reset(before)
 
 
 def start(
@@ -52,13 +82,22 @@ def start(
 
 
 @contextmanager
-def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterator[Any]]:
+def parallel(
+    calls: Iterable[Any], jobs: int, *, broken: Broken | None = None, **options: Any
+) -> Iterator[Iterator[Any]]:
     """Results of calls that ``joblib.delayed`` made, as ``joblib.Parallel(jobs, **options)`` gives them.
 
     ``options`` has a ``return_as`` that is a generator. Calls that are unfinished at the end of the block are given up,
     and their processes killed. Where joblib is told to use another backend than its own processes, such as Dask, the
     life of its workers is that backend's.
+
+    A process of this machine's that dies is an error of joblib's, for all calls; one ``elsewhere`` costs its own call:
+    what ``broken`` makes of it, on this machine, takes the result's place. Raises ToslocError where there is none.
     """
+    if (place := elsewhere()) is not None:
+        with closing(place.results(calls, options["return_as"] == "generator", broken)) as found:
+            yield found
+        return
     from joblib import Parallel
     from joblib.parallel import BACKENDS, get_active_backend
 

@@ -19,7 +19,7 @@ from tosloc.analysis.facts import analyse, analyse_all
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
-from tosloc.processes import Worker, parallel
+from tosloc.processes import Worker, elsewhere, parallel
 from tosloc.records import Progress, silent
 
 BATCH_BLOBS: Final = 64
@@ -131,10 +131,13 @@ def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
 
 def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. What was in flight when a worker died is done again, blob by blob."""
-    if jobs == 1 or len(batches) < 2:
+    away = elsewhere() is not None
+    if len(batches) < 2 or (jobs == 1 and not away):
         for batch in batches:
             yield _analyse_batch(path, batch, lizard)
         return
+    if away:
+        path = os.path.abspath(path)
     left = dict(enumerate(batches))
     while left:
         started: list[int] = []
@@ -146,9 +149,12 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
 
         try:
             # joblib balances long batches by itself: at most two wait for each worker
-            with parallel(calls(), jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs") as results:
+            options = {"return_as": "generator_unordered", "pre_dispatch": "2*n_jobs"}
+            with parallel(calls(), jobs, broken=_numbered_one_by_one, **options) as results:
                 for number, result in results:
-                    del left[number]
+                    batch = left.pop(number)
+                    if away and any(one.facts is None for one in result):  # of a worker's repository: see in our own
+                        result = _analyse_batch(path, batch, lizard)
                     yield result
             return
         except (BrokenLoky, BrokenProcessPool):
@@ -159,6 +165,10 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
 
 def _analyse_numbered(path: str, number: int, batch: _Batch, lizard: bool) -> tuple[int, _Result]:
     return number, _analyse_batch(path, batch, lizard)
+
+
+def _numbered_one_by_one(_: object, path: str, number: int, batch: _Batch, lizard: bool) -> tuple[int, _Result]:
+    return number, _one_by_one(path, batch, lizard)
 
 
 @lru_cache(maxsize=1)

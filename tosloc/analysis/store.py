@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 import time
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -31,6 +32,7 @@ from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum,
 from tosloc.analysis.fact_table import ROWS_AT_ONCE, FactTable
 from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of, pack_functions, unpack_functions
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning
+from tosloc.files import written_whole
 from tosloc.mapped_arrays import Scratch
 
 if TYPE_CHECKING:
@@ -82,10 +84,12 @@ class FactStore:
     store, is damaged, or was written by a newer TosLoc, and when the disk is full; the file stays consistent.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, lizard: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, lizard: bool = False, unchanging: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
         self.lizard: Final = lizard
         """Whether complexity is lizard's number: other facts, which one file may hold beside those without."""
+        self.scratch_folder: Final = Path(tempfile.gettempdir()) if unchanging else self.path.parent
+        """Where large arrays may lie for a while: not beside a copy, which others share."""
         self._terms: dict[int, str] = {}
         self._last_term = 0  # highest number in _terms
         self._numbers: dict[str, int] = {}
@@ -103,6 +107,11 @@ class FactStore:
                 ) from error
             if self.path.is_dir():
                 raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
+            if unchanging:  # a copy that nobody writes: no locks, which a network disk may lack
+                self._database = sqlite3.connect(
+                    f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
+                )
+                return
             self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._open()
@@ -121,6 +130,13 @@ class FactStore:
     def close(self) -> None:
         """End the connection; the store cannot be used afterwards."""
         self._database.close()
+
+    def copy_to(self, path: Path) -> None:
+        """Write a copy of what is in the store now, one file whole, to be read as ``unchanging``."""
+        with written_whole(path) as temporary, self._explained():
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+                self._database.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
 
     def missing(self, blobs: Iterable[str], language: str) -> list[str]:
         """Those of ``blobs`` without facts of ``language`` by the present analyser, each once, in the order given."""
@@ -172,7 +188,7 @@ class FactStore:
             raise ValueError(f"{len(blobs)} blobs but {len(names)} languages")
         rows = self._rows_in_order(blobs, names, allow_missing)
         try:
-            table = FactTable.from_rows(blobs, rows, self._terms, Scratch(self.path.parent))
+            table = FactTable.from_rows(blobs, rows, self._terms, Scratch(self.scratch_folder))
         except (ValueError, IndexError, KeyError, zlib.error) as error:
             raise self._damaged(f"its content does not fit: {error}") from error
         if len(set(table.vocabulary)) < len(table.vocabulary):

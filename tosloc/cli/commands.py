@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.judging import print_split
-from tosloc.cli.many import not_with_projects, not_without
+from tosloc.cli.many import not_with_projects, not_without, on_cluster
 from tosloc.cli.options import (
+    ClusterOption,
     CommitOption,
     JsonOption,
     NamedReportsOption,
@@ -86,6 +88,7 @@ def train(
     projects: ProjectsOption = None,
     repos: ReposOption = None,
     stores: StoresOption = None,
+    cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -116,9 +119,18 @@ def train(
             stage_two=stage_two,
         )
         with results_folder(out):
-            _of_many(projects, repos, work, settings.run.jobs, f"now run: tosloc evaluate {out}", progress)
+            _of_many(
+                projects,
+                repos,
+                work,
+                settings.run.jobs,
+                f"now run: tosloc evaluate {out}",
+                progress,
+                place=partial(on_cluster, cluster, settings, folder=out, written=True),
+            )
         return
     repo, reports = not_without(repo, reports, repos=repos, stores=stores)
+    asked = settings
     if suffix:
         settings = Config.of(settings.as_dict() | {"data": settings.data.model_dump() | _suffixes(suffix)}, "--suffix")
     if not stage_two:
@@ -127,7 +139,7 @@ def train(
         raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
     if stage_one is not None and suffix:
         raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
-    with shown(progress) as callback:
+    with on_cluster(cluster, asked, {repo: ""}, out), shown(progress) as callback:
         if stage_one is not None:
             learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
         else:
@@ -172,6 +184,7 @@ def rank(
     projects: ProjectsOption = None,
     repos: ReposOption = None,
     stores: StoresOption = None,
+    cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports without training.
@@ -207,28 +220,30 @@ def rank(
                 f"now run: tosloc evaluate {out}",
                 progress,
                 _note_teachers if checkpoint is None else None,
+                partial(on_cluster, cluster, settings, folder=out, written=True),
             )
         return
     repo, reports = not_without(repo, reports, repos=repos, stores=stores)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    for part in parts:
-        try:
-            with shown(progress) as callback:
-                experiment.rank_reports(
-                    checkpoint=checkpoint,
-                    repo_path=repo,
-                    reports_path=reports,
-                    out=out,
-                    split=part.value,
-                    store_path=store,
-                    progress=callback,
-                    config=settings,
-                    functions=functions,
-                )
-        except LearnedError as error:
-            if split is not None:  # asked for by name
-                raise
-            print(f"tosloc: {part.value} is left out: {error}", file=sys.stderr)
+    with on_cluster(cluster, settings, {repo: ""}, out):
+        for part in parts:
+            try:
+                with shown(progress) as callback:
+                    experiment.rank_reports(
+                        checkpoint=checkpoint,
+                        repo_path=repo,
+                        reports_path=reports,
+                        out=out,
+                        split=part.value,
+                        store_path=store,
+                        progress=callback,
+                        config=settings,
+                        functions=functions,
+                    )
+            except LearnedError as error:
+                if split is not None:  # asked for by name
+                    raise
+                print(f"tosloc: {part.value} is left out: {error}", file=sys.stderr)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 
@@ -238,6 +253,7 @@ def index(
     config: ConfigOption = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
+    cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Analyse a version ahead of time."""
@@ -247,7 +263,7 @@ def index(
     from tosloc.config import load_config
 
     settings = None if config is None else load_config(config)
-    with shown(progress) as callback:
+    with on_cluster(cluster, settings, {repo: commit}), shown(progress) as callback:
         built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
     counts = dataclasses.asdict(built)
     if as_json:
@@ -311,6 +327,7 @@ def _of_many(
     then: str,
     progress: bool | None,
     show: Callable[[Sequence[Outcome]], None] | None = None,
+    place: Callable[[Mapping[Path, str]], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> None:
     """Do the work for each project of a list, and say what became of it. Exits with 1 if one failed."""
     from tosloc.cli.many import show_outcomes
@@ -319,7 +336,7 @@ def _of_many(
     from tosloc.many_projects import for_each
 
     found = read_projects(projects, repos)
-    with shown(progress) as callback:
+    with place({project.repo: "" for project in found.projects}), shown(progress) as callback:
         outcomes = for_each(found.projects, work, jobs=jobs, progress=callback)
     if show is not None:
         show(outcomes)

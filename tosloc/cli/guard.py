@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tosloc.errors import StoreWarning, ToslocError
+from tosloc.errors import ClusterWarning, StoreWarning, ToslocError
 from tosloc.files import printable
 from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
@@ -59,13 +59,15 @@ def _answered(run: Callable[[], int]) -> int:
 
 @contextmanager
 def _warnings_said() -> Iterator[None]:
-    """What a store mended by itself becomes a sentence; other warnings are shown as ever."""
+    """Our own warnings, such as what a store mended by itself, become sentences; others are shown as ever."""
+    ours = (ClusterWarning, StoreWarning)
     with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=StoreWarning)
+        for category in ours:
+            warnings.filterwarnings("always", category=category)
         shown = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, StoreWarning):
+            if issubclass(category, ours):
                 _say(f"tosloc: {message}", 0)
             else:
                 shown(message, category, *where, **more)

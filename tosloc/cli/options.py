@@ -54,6 +54,15 @@ StoresOption = Annotated[
     Path | None,
     typer.Option("--stores", help="Folder of facts, a file a project.", show_default="in the user's cache"),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Dask scheduler, such as tcp://10.0.0.5:8786, whose workers share the work.",
+        show_default="the configuration's; else this machine alone",
+    ),
+]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureOption = Annotated[

@@ -387,4 +387,4 @@ def corpus_of(store: FactStore, snapshots: Sequence[Snapshot], suffixes: frozens
     """Inverted lists of the versions' files; a file whose blob could not be read has no terms."""
     blobs = blobs_of(snapshots, suffixes)
     table = store.load(list(blobs), [language_of(suffix) for suffix in blobs.values()], allow_missing=True)
-    return Corpus(table, Scratch(store.path.parent))
+    return Corpus(table, Scratch(store.scratch_folder))

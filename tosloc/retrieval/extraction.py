@@ -6,9 +6,11 @@ on after the last one.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +23,7 @@ from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.files import remove_unfinished
+from tosloc.files import remove_unfinished, written_whole
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
@@ -29,7 +31,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
-from tosloc.processes import parallel
+from tosloc.processes import elsewhere, parallel
 from tosloc.records import (
     BoolArray,
     BugReport,
@@ -42,7 +44,7 @@ from tosloc.records import (
     Snapshot,
     silent,
 )
-from tosloc.retrieval.feature_tables import FeatureTable, read_block, save_block
+from tosloc.retrieval.feature_tables import FeatureTable, block_bytes, read_block, save_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 
 BLOCK_REPORTS = 48
@@ -79,6 +81,8 @@ class Extraction:
     ) -> None:
         self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
         self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
+        self.shared = False
+        """Whether its files are read over a network: of the store a copy, which nobody writes."""
         self.term_bounds: TermBounds = NO_BOUNDS
         self.history_digest = ""
 
@@ -115,10 +119,8 @@ class Extraction:
         done = len(tasks) - sum(len(block) for block, _ in missing)
         progress(what, done, len(tasks))
         if missing:
-            calls = [joblib.delayed(_extract)(self, block, path) for block, path in missing]
-            workers = min(joblib.effective_n_jobs(jobs), len(calls))
             try:
-                with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                with self._made(missing, jobs) as results:
                     for finished in results:
                         done += finished
                         progress(what, done, len(tasks))
@@ -126,6 +128,36 @@ class Extraction:
                 remove_unfinished(self.folder)  # the workers were killed at their writing
                 raise
         return paths
+
+    @contextmanager
+    def _made(self, blocks: Sequence[tuple[Sequence[Task], Path]], jobs: int) -> Iterator[Iterable[int]]:
+        """Reports of each block that is written."""
+        if elsewhere() is None:
+            calls = [joblib.delayed(_extract)(self, block, path) for block, path in blocks]
+            workers = min(joblib.effective_n_jobs(jobs), len(calls))
+            with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                yield results
+            return
+        with self._copied() as extraction:
+            calls = [joblib.delayed(_extracted)(extraction, block, path) for block, path in blocks]
+            with parallel(calls, jobs, return_as="generator_unordered") as results:
+                yield (_write_block(*result) for result in results)
+
+    @contextmanager
+    def _copied(self) -> Iterator[Extraction]:
+        """The same for workers of other machines, who only read: with a copy of the facts that nobody writes.
+
+        SQLite's files are not safe over a network while anyone does.
+        """
+        made = copy.copy(self)
+        made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
+        made.store_path = made.folder / "facts.sqlite"
+        try:
+            with FactStore(self.store_path, lizard=self.lizard) as store:
+                store.copy_to(made.store_path)
+            yield made
+        finally:
+            made.store_path.unlink(missing_ok=True)
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
         """The tables of finished blocks, in order."""
@@ -144,26 +176,39 @@ class _Worker:
 
 
 @lru_cache(maxsize=1)
-def _worker(repo_path: Path, store_path: Path, lizard: bool, history_path: Path, digest: str) -> _Worker:
+def _worker(repo_path: Path, store_path: Path, lizard: bool, shared: bool, history_path: Path, digest: str) -> _Worker:
     history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
-    return _Worker(repo, FactStore(store_path, lizard=lizard), history, PathTable(paths))
+    return _Worker(repo, FactStore(store_path, lizard=lizard, unchanging=shared), history, PathTable(paths))
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
-    places = (extraction.repo_path, extraction.store_path, extraction.lizard, extraction.history_path)
-    worker = _worker(*places, extraction.history_digest)
+    save_block(path, _tables(extraction, tasks))
+    return len(tasks)
+
+
+def _extracted(extraction: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
+    return path, block_bytes(_tables(extraction, tasks)), len(tasks)
+
+
+def _write_block(path: Path, block: bytes, reports: int) -> int:
+    with written_whole(path) as temporary:
+        temporary.write_bytes(block)
+    return reports
+
+
+def _tables(extraction: Extraction, tasks: Sequence[Task]) -> list[FeatureTable]:
+    places = (extraction.repo_path, extraction.store_path, extraction.lizard, extraction.shared)
+    worker = _worker(*places, extraction.history_path, extraction.history_digest)
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
     corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
-    tables = [
+    return [
         _table(extraction, task, snapshot, worker, corpus, structured)
         for task, snapshot in zip(tasks, snapshots, strict=True)
     ]
-    save_block(path, tables)
-    return len(tasks)
 
 
 def _table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,16 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import all_finite, check_numbers, check_starts, checked, load_arrays, save_arrays
+from tosloc.arrays import (
+    Array,
+    all_finite,
+    check_numbers,
+    check_starts,
+    checked,
+    load_arrays,
+    save_arrays,
+    write_arrays,
+)
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError
 from tosloc.files import parse_json
@@ -86,10 +96,20 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
 
 def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
     """Write tables as one file."""
+    save_arrays(path, _arrays_of(tables), level=1)
+
+
+def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
+    """What ``save_block`` writes."""
+    buffer = io.BytesIO()
+    write_arrays(buffer, _arrays_of(tables), level=1)
+    return buffer.getvalue()
+
+
+def _arrays_of(tables: Sequence[FeatureTable]) -> dict[str, Array]:
     ids = json.dumps([table.report for table in tables]).encode()
-    arrays = {
+    return {
         **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
         "starts": starts_of([len(table.rows) for table in tables]),
         "reports": np.frombuffer(ids, dtype=np.uint8),
     }
-    save_arrays(path, arrays, level=1)

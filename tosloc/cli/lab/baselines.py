@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import OutOption, ProgressOption, ReportsOption, RepositoryOption, Split, StoreOption
+from tosloc.cli.many import on_cluster
+from tosloc.cli.options import (
+    ClusterOption,
+    OutOption,
+    ProgressOption,
+    ReportsOption,
+    RepositoryOption,
+    Split,
+    StoreOption,
+)
 from tosloc.errors import RunError, ToslocError
 
 
@@ -49,6 +58,7 @@ def baselines(
         typer.Option("--split", help="Reports to rank.", show_default="validation, then test"),
     ] = None,
     store: StoreOption = None,
+    cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports with published techniques.
@@ -67,10 +77,9 @@ def baselines(
         names or (), "clean" if profile is Profiles.clean else "upstream", settings
     )
     splits = baseline_runs.SPLITS if split is None else (split.value,)
-    with shown(progress) as callback:
-        folders = baseline_runs.rank_with(
-            chosen, Config() if config is None else load_config(config), repo, reports, out, store, splits, callback
-        )
+    loaded = Config() if config is None else load_config(config)
+    with on_cluster(cluster, loaded, {repo: ""}), shown(progress) as callback:
+        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, store, splits, callback)
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.options import JsonOption, ProgressOption, ReposOption, StoresOption
+from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReposOption, StoresOption
 from tosloc.errors import RunError, ToslocError
 
 PoolConfigOption = Annotated[
@@ -33,6 +33,7 @@ def pool(
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.txt to.")] = None,
     folds: FoldsOption = 5,
     stores: StoresOption = None,
+    cluster: ClusterOption = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
     progress: ProgressOption = None,
@@ -41,7 +42,7 @@ def pool(
 
     And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
     """
-    from tosloc.cli.many import show_outcomes
+    from tosloc.cli.many import on_cluster, show_outcomes
     from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
     from tosloc.cli.tables import print_project_means
@@ -57,7 +58,12 @@ def pool(
         raise ToslocError(f"{out} is a file; name a folder")
     found = read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
-    with results_folder(work), shown(progress) as callback:
+    reached = {project.repo: "" for project in found.projects}
+    with (
+        results_folder(work),
+        on_cluster(cluster, settings, reached, work, written=True),
+        shown(progress) as callback,
+    ):
         made = make_pool(Pool(work, settings, stores), found.projects, folds, out, callback)
     means = ProjectMeans.of(made.evaluations)
     if as_json:

@@ -1,0 +1,200 @@
+"""A Dask cluster of separate processes on this machine, and what it does to a first index: ``local_cluster.py GIT``.
+
+Indexes a repository alone and by 1 and 2 workers, and once more with one of two workers killed on the way; prints
+processor seconds of all processes of each, and whether the facts are the same. With ``--reports`` and ``--config`` it
+also trains alone and by 2 workers, and compares what was written, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import resource
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[1]
+START_SECONDS = 60.0
+
+
+class LocalCluster:
+    """A scheduler and workers, each a process of its own; use it in a ``with`` block, which ends them all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in (*self.workers, *([self.scheduler] if self.scheduler else [])):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # also what is stopped
+            process.wait()
+
+    def start(self, workers: int) -> None:
+        """Start the scheduler and so many workers, and wait until all of them are registered."""
+        self.start_scheduler()
+        for _ in range(workers):
+            self.start_worker()
+        _until(lambda: self.said().count("Registered to") >= workers, "the workers have not started")
+
+    def start_scheduler(self) -> None:
+        """Start the scheduler, on the same address as before."""
+        words = ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--no-show"]
+        self.scheduler = self._start(words, ROOT)
+        _until(lambda: _answers(self.port), "the scheduler has not started")
+
+    def start_worker(self, *more: str, at_start: str = "") -> subprocess.Popen[bytes]:
+        """Start a worker of one thread; ``at_start`` is Python that it runs before anything else."""
+        words = ["worker", self.address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)]
+        place = self.folder / f"python-{len(self.workers)}"
+        place.mkdir()
+        (place / "sitecustomize.py").write_text(at_start)
+        self.workers.append(self._start([*words, *(more or ("--no-nanny",))], place, ROOT))
+        return self.workers[-1]
+
+    def said(self) -> str:
+        """What the workers have logged."""
+        path = self.folder / "worker.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def _start(self, words: list[str], *path: Path) -> subprocess.Popen[bytes]:
+        environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(map(str, path))}
+        with (self.folder / f"{words[0]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *words],
+                env=environment,
+                cwd=self.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+
+
+def _until(seen: Any, otherwise: str) -> None:
+    end = time.monotonic() + START_SECONDS
+    while not seen():
+        if time.monotonic() > end:
+            raise TimeoutError(otherwise)
+        time.sleep(0.05)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+def session_seconds(cluster: LocalCluster) -> float:
+    """Processor seconds of a cluster's living processes, with those of the children that they have waited for."""
+    sessions = {process.pid for process in (*cluster.workers, cluster.scheduler) if process is not None}
+    ticks = 0
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            values = (place / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(values[3]) in sessions:
+            ticks += sum(map(int, values[11:15]))
+    return ticks / float(os.sysconf("SC_CLK_TCK"))
+
+
+@contextmanager
+def started(workers: int) -> Iterator[LocalCluster]:
+    """A cluster of so many workers."""
+    with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder)) as cluster:
+        cluster.start(workers)
+        yield cluster
+
+
+def tosloc(*words: object, cluster: LocalCluster | None = None, kill: float = 0.0) -> float:
+    """Run a command, with a worker killed after some seconds; processor seconds of all that took part."""
+    before = _own_seconds() + (session_seconds(cluster) if cluster else 0.0)
+    more = ["--cluster", cluster.address] if cluster else []
+    process = subprocess.Popen([sys.executable, "-m", "tosloc", *map(str, words), *more], stdout=subprocess.DEVNULL)
+    if cluster and kill:
+        time.sleep(kill)
+        before -= session_seconds(cluster)
+        cluster.workers[0].kill()
+        cluster.workers[0].wait()
+        before += session_seconds(cluster)
+    if process.wait():
+        raise SystemExit(f"tosloc {words[0]} ended with exit code {process.returncode}")
+    return _own_seconds() + (session_seconds(cluster) if cluster else 0.0) - before
+
+
+def _own_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def facts(store: Path) -> list[tuple[Any, ...]]:
+    """What a store holds, whatever the order in which it was written: numbers of terms are its own."""
+    with closing(sqlite3.connect(store)) as database:
+        columns = "blob, complexity, functions, lines, length, package, types, term_count, chunk_count, pair_count"
+        return sorted(database.execute(f"SELECT {columns} FROM facts"))
+
+
+def differing(one: Path, other: Path) -> list[str]:
+    """Names of files that differ or stand on one side alone, but for seconds.json."""
+    names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*") if path.is_file()}
+    names = {name for name in names if name.name != "seconds.json"}
+    return [
+        str(name)
+        for name in sorted(names)
+        if not ((one / name).exists() and (other / name).exists() and filecmp.cmp(one / name, other / name, False))
+    ]
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("repo", type=Path)
+    parser.add_argument("--reports", type=Path)
+    parser.add_argument("--config", default="default")
+    parser.add_argument("--kill", type=float, default=6.0, help="seconds after which a worker is killed")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        indexed = ("index", "--repo", asked.repo, "--json", "--store")
+        alone = tosloc(*indexed, folder / "alone")
+        print(f"index alone: {alone:.1f} s of processor")
+        for workers, kill in ((1, 0.0), (2, 0.0), (2, asked.kill)):
+            with started(workers) as cluster:
+                store = folder / f"{workers}-{kill}"
+                seconds = tosloc(*indexed, store, cluster=cluster, kill=kill)
+                what = f"{workers} workers, one killed after {kill:.0f} s" if kill else f"{workers} workers"
+                same = "the same" if facts(folder / "alone") == facts(store) else "DIFFERENT"
+                print(f"index, {what}: {seconds:.1f} s, {seconds / alone:.2f} times; facts {same}")
+        if asked.reports:
+            trained = ("train", asked.config, "--repo", asked.repo, "--reports", asked.reports)
+            alone = tosloc(*trained, "--store", folder / "first", "--out", folder / "one")
+            with started(2) as cluster:
+                seconds = tosloc(*trained, "--store", folder / "other", "--out", folder / "two", cluster=cluster)
+            same = ", ".join(differing(folder / "one", folder / "two")) or "none"
+            print(
+                f"train alone: {alone:.1f} s; 2 workers: {seconds:.1f} s, {seconds / alone:.2f} times; differ: {same}"
+            )
+
+
+if __name__ == "__main__":
+    main()
