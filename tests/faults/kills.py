@@ -39,7 +39,18 @@ CALLS = (
     "openat write pwrite64 rename unlink unlinkat rmdir mkdir fsync fdatasync ftruncate chmod vfork clone3 kill dup3"
 ).split()
 """System calls that count."""
-TRACED = frozenset({"index", "localize", "evaluate, reports", "export-run", "import-run", "data", "lab restrict"})
+TRACED = frozenset(
+    {
+        "index",
+        "localize",
+        "localize, user's cache",
+        "evaluate, reports",
+        "export-run",
+        "import-run",
+        "data",
+        "lab restrict",
+    }
+)
 """Commands that are killed at system calls, too: short ones, since tracing makes them many times slower."""
 TIMES = frozenset({"seconds.json"})
 """Files that hold seconds, the only ones that differ from run to run."""
@@ -79,6 +90,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "localize": Command(
         lambda w, p: ["localize", "--json", "--report", str(w.bug), "--repo", str(w.repo), *_project(w, p)[4:]], 12
+    ),
+    "localize, user's cache": Command(
+        lambda w, p: ["localize", "--json", "--report", str(w.bug), "--repo", str(w.repo)], 6
     ),
     "localize, two stages": Command(
         lambda w, p: [
