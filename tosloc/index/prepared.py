@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -194,9 +195,7 @@ class PreparedVersion:
         F = len(rows)
         if F > len(paths):
             raise ValueError("files are counted wrongly")
-        path_names, blob_names = Names(list(paths.paths)), Names(list(corpus.blobs))
-        path_names.ids.update(zip(path_names.names, range(len(path_names)), strict=True))
-        blob_names.ids.update(zip(blob_names.names, range(len(blob_names)), strict=True))
+        path_names, blob_names = _KnownNames(list(paths.paths)), _KnownNames(list(corpus.blobs))
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(F, dtype=np.int32), rows)
         commits, reports = (_documents_from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         history = HistoryIndex(commits[0], reports[0])
@@ -212,6 +211,18 @@ class PreparedVersion:
             check_numbers(documents.commits, len(ids), "commits")
         unlooked(rows)  # all lists were looked at, a question wants few of them
         return cls._assembled(snapshot, corpus, paths, history, ids, rows)
+
+
+class _KnownNames(Names):
+    """Different names, numbered in their order; a table of the numbers is made when one is first asked for."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    @cached_property
+    def ids(self) -> dict[str, int]:  # type: ignore[override]
+        """Number of each name."""
+        return dict(zip(self.names, range(len(self.names)), strict=True))
 
 
 def _compact(snapshot: Snapshot) -> Snapshot:
