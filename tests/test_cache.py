@@ -180,7 +180,9 @@ def test_facts_of_former_files_go(kept: Kept, repository: GitRepository) -> None
 
 def test_a_damaged_store_is_passed_over(kept: Kept) -> None:
     (kept.folder / "facts.sqlite").write_bytes(b"x" * 5000)
-    assert cache.remove_rows([kept], former_analysers=True, former_files=True) == []
+    [left] = cache.remove_rows([kept], former_analysers=True, former_files=True)
+    assert (left.done, left.bytes) == (False, 0)
+    assert "facts store is damaged (file is not a database); delete it" in left.left
     with pytest.raises(ToslocError, match="cannot be vacuumed"):
         cache.vacuum([kept])
 
@@ -268,12 +270,12 @@ def test_pruning_while_another_process_indexes(repository: GitRepository, tmp_pa
         ended(started("cache", "prune", "--max-size", "0"))
     finally:
         indexing.send_signal(signal.SIGCONT)
-    assert one["in_use"]
+    assert one["left"] == "a process uses it, so it stays"
     assert json.loads(ended(indexing))["added"] == 400
     [folder] = (tmp_path / "cache").iterdir()
     assert len(rows_of(Kept(folder))) == 400
     [removed] = json.loads(ended(started("cache", "prune", "--all", "--json")))
-    assert not removed["in_use"]
+    assert removed["left"] is None
     assert list((tmp_path / "cache").iterdir()) == []
 
 

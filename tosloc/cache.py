@@ -27,6 +27,7 @@ from tosloc.records import Progress, silent
 _AGE: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([hdwy])", re.IGNORECASE)
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
 _AGAIN: Final = "the next command that asks for them makes them again"
+_IN_USE: Final = "a process uses it, so it stays"
 _VACUUM_SECONDS: Final = 120.0
 """How long a vacuum waits for whoever writes."""
 
@@ -40,8 +41,13 @@ class Removed:
     """Everything, its facts and versions, or rows and versions, in words."""
     bytes: int
     """Room that it made; of rows, without a removal, what they hold is not known: 0."""
-    done: bool = True
-    """False where a process uses it, so that it stays."""
+    left: str = ""
+    """Why nothing was removed: a process uses it, or it is damaged; empty where it was."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it was removed, or would be."""
+        return not self.left
 
 
 @dataclass(slots=True)
@@ -104,7 +110,7 @@ def remove(found: Iterable[Kept], *, dry_run: bool = False) -> list[Removed]:
     for kept in found:
         size = kept.total
         done = not kept.in_use if dry_run else kept.remove()
-        removed.append(Removed(kept, "everything", size if done else 0, done))
+        removed.append(Removed(kept, "everything", size if done else 0, "" if done else _IN_USE))
     return removed
 
 
@@ -120,20 +126,21 @@ def remove_rows(
 
     With ``former_analysers`` facts that another version of TosLoc made, and kept versions that this one does not read;
     with ``former_files`` facts of files that stand in none of the versions that are kept ready, where there are any.
-    A store that is damaged as a whole is passed over: ``check`` tells of it.
+    A store that is damaged is passed over.
     """
     removed = []
     for kept in found:
         with alone(kept.folder) as mine:
             if not mine:
-                removed.append(Removed(kept, "rows", 0, False))
+                removed.append(Removed(kept, "rows", 0, _IN_USE))
                 continue
             before = Kept(kept.folder).total
             former = [path for path, version in _versions(kept) if version is None] if former_analysers else []
             try:
                 rows = _remove_rows(kept, former_analysers, former_files, dry_run)
-            except StoreError:
-                rows = 0
+            except StoreError as error:
+                removed.append(Removed(kept, "rows", 0, str(error)))
+                continue
             room = sum(path.stat().st_size for path in former)
             if not dry_run:
                 for path in former:

@@ -90,7 +90,7 @@ def test_pruned(folder: Path, run: Run, repository: GitRepository) -> None:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     code, out, _ = run("cache", "prune", "--older-than", "9d", "--json")
     assert (code, folder.exists()) == (0, False)
-    assert json.loads(out) == [{"folder": str(folder), "what": "everything", "freed": size, "in_use": False}]
+    assert json.loads(out) == [{"folder": str(folder), "what": "everything", "freed": size, "left": None}]
 
 
 def test_pruned_of_what_is_gone(folder: Path, run: Run, repository: GitRepository) -> None:

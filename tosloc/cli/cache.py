@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tosloc.index.user_cache import Kept
 
 DAMAGED: Final = 1
-"""Exit code of a check that found damage, and of a removal that was asked for by name of what is in use."""
+"""Exit code of a check that found damage, and of a removal by name where something is left."""
 
 RepositoriesOption = Annotated[
     list[str] | None,
@@ -193,7 +193,7 @@ def _kept(kept: Kept) -> dict[str, Any]:
 
 
 def _removed(one: Removed) -> dict[str, Any]:
-    return {"folder": str(one.kept.folder), "what": one.what, "freed": one.bytes, "in_use": not one.done}
+    return {"folder": str(one.kept.folder), "what": one.what, "freed": one.bytes, "left": one.left or None}
 
 
 def _finding(one: Findings) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _print_removed(removed: list[Removed], dry_run: bool) -> None:
             room = f": {_size(one.bytes)}" if one.bytes else ""
             print(f"{one.kept.folder.name}: {one.what} {would}removed{room}")
         else:
-            print(f"{one.kept.folder.name}: a process uses it, so it stays", file=sys.stderr)
+            print(f"{one.kept.folder.name}: {one.left}", file=sys.stderr)
     if not any(one.done for one in removed):
         print("nothing to remove")
     elif freed := sum(one.bytes for one in removed):
