@@ -147,6 +147,11 @@ def compression(store: Path) -> list[dict[str, Any]]:
     ]
 
 
+def cell(value: Any) -> str:
+    """A value for people."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def say(text: str) -> None:
     """Progress, on standard error."""
     print(f"store_size: {text}", file=sys.stderr, flush=True)
@@ -167,6 +172,8 @@ def parser() -> argparse.ArgumentParser:
 def run(argv: Sequence[str] | None = None) -> int:
     """0; the guard turns errors into exit code 2."""
     arguments = parser().parse_args(argv)
+    if arguments.step < 1 or (arguments.commits is not None and arguments.commits < 1):
+        raise ToslocError("--commits and --step: 1 or more of each")
     rows: list[dict[str, Any]] = []
     for git in arguments.repositories:
         with ExitStack() as stack:
@@ -189,8 +196,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         if arguments.commits is None
     ]
     for table in (per_file or rows, *tables):
-        cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()] for row in table]
-        print_table(list(table[0]), cells)
+        print_table(list(table[0]), [[cell(value) for value in row.values()] for row in table])
     return 0
 
 
