@@ -78,6 +78,13 @@ def test_the_scores_are_lightgbms_to_the_last_bit(settings: dict[str, float] | N
         assert trees.scores(finite).tolist() == booster.predict(finite, num_threads=1).tolist()
 
 
+def test_a_row_alone_has_the_score_that_it_has_among_others() -> None:
+    shipped = (Path(__file__).parents[2] / "tosloc/defaults/ranker.txt").read_text()
+    trees = read_trees(shipped)
+    rows = np.random.default_rng(3).random((20, trees.features), dtype=np.float32)
+    assert [float(trees.scores(rows[[place]])[0]) for place in range(20)] == trees.scores(rows).tolist()
+
+
 def _all(decision: str) -> Callable[[re.Match[str]], str]:
     return lambda found: " ".join([decision] * len(found[1].split()))
 

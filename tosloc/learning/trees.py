@@ -93,8 +93,9 @@ class Trees:
             values = self.value.take(self._leaves(rows))
         else:
             values = self._tables.values(rows)
-        # NumPy adds whole rows: one tree after the other
-        total: FloatArray = np.add.reduce(values, axis=0, initial=0.0)
+        if len(rows) == 1:  # of a single column NumPy would add pairs
+            return np.cumsum(np.append(0.0, values))[-1:]
+        total: FloatArray = np.add.reduce(values, axis=0, initial=0.0)  # row by row: one tree after the other
         return total
 
     @cached_property
