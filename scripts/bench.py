@@ -33,6 +33,10 @@ question in one process / bm25s
     Mean over the reports of the median processor time, git's included, of ``Localizer.localize`` of a repository that
     ``Localizer.open`` has opened: finding the commit, ranking, reasons and functions of ten files; against bm25s as
     above.
+throughput: rankings / bm25s, throughput: answers / bm25s
+    Processor time a report, git's included, of 200 reports made as above: to rank all files for each, as ``stage one``
+    does, and for all their answers from one call of ``Localizer.localize_many``, the functions of the first files
+    known; against one call of ``retrieve`` for all of them.
 one commit more / version
     Processor time to make the version ready, facts known, from that of its parent and what is new, against from facts
     and commits alone. Both write it to disk.
@@ -79,7 +83,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import synthetic
-from benchmark import accepted, evaluation, indexing, questions, stage_two
+from benchmark import accepted, evaluation, indexing, questions, stage_two, throughput
 from benchmark.accepted import Measured
 from benchmark.timing import GIB, Row, say
 from benchmark.version import SEED, Bench
@@ -91,14 +95,16 @@ from tosloc.errors import ToslocError
 from tosloc.records import silent
 
 EVALUATION = "evaluation"
-PARTS = ("stage one", "questions", "first index", "add one commit", "growth", "memory", "stage two", EVALUATION)
-NOT_QUICK = ("growth", "stage two")
+PARTS = ("stage one", "questions", "throughput", "first index", "add one commit", "growth", "memory", "stage two")
+PARTS += (EVALUATION,)
+NOT_QUICK = ("throughput", "growth", "stage two")
 QUICK_FILES, QUICK_COMMITS, QUICK_RANKINGS = 2_000, 200, 60
 ACCEPTED_RUNS = 5
 """Runs whose medians are accepted."""
 RANKINGS, FILES = 628, 10_000
 TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 2.5, "add": 0.005, "growth": 1, "memory": 1}
 TARGETS |= {"second": 10, "question": 60, "one commit": 0.3}
+TARGETS |= {"throughput": 4}
 TARGETS |= {"two stages": 1.5, "encoding": 0.9}
 
 
@@ -181,6 +187,7 @@ def measure(arguments: argparse.Namespace, only: Sequence[str] | None = None) ->
                 "add one commit": partial(indexing.add_one_commit, bench),
                 "stage one": partial(questions.stage_one, bench),
                 "questions": partial(questions.questions, bench),
+                "throughput": partial(throughput.throughput, bench),
                 "growth": partial(questions.growth, bench),
                 "memory": partial(questions.memory, bench, arguments.reports, arguments.config),
                 "stage two": partial(stage_two.stage_two, bench, arguments.encoder, arguments.checkpoint),

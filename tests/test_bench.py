@@ -36,6 +36,8 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
         "second localize, shell / numpy",
         "question in one process / bm25s",
         "one commit more / version",
+        "throughput: rankings / bm25s",
+        "throughput: answers / bm25s",
         "first index / tree-sitter",
         "add one commit / build",
         *(["memory: localize"] if MEMORY else []),

@@ -40,8 +40,8 @@ def stage_one(bench: Bench) -> list[Row]:
             in_turns(
                 [
                     lambda terms=query: reference(terms),  # type: ignore[misc]
-                    lambda report=report: bench.default.localization(report, version),  # type: ignore[misc]
-                    lambda report=report: paper.localization(report, version),  # type: ignore[misc]
+                    lambda report=report: bench.default.localization(report, version).ranking,  # type: ignore[misc]
+                    lambda report=report: paper.localization(report, version).ranking,  # type: ignore[misc]
                 ]
             )
             for report, query in zip(bench.reports, questions, strict=True)
@@ -140,7 +140,7 @@ def growth(bench: Bench) -> list[Row]:
     times = np.array(
         [
             in_turns(
-                [lambda r=report, g=version: bench.default.localization(r, g) for version in versions]  # type: ignore[misc]
+                [lambda r=report, g=version: bench.default.localization(r, g).ranking for version in versions]  # type: ignore[misc]
             )
             for report in bench.reports
         ]

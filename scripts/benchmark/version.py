@@ -125,20 +125,24 @@ class Bench:
     @cached_property
     def reports(self) -> list[BugReport]:
         """Reports made from the repository itself, always the same for a version."""
+        return self.made_reports(REPORTS)
+
+    def made_reports(self, number: int) -> list[BugReport]:
+        """So many of them."""
         rng = np.random.default_rng(SEED)
         blobs = dict(zip(self.snapshot.path_ids.tolist(), self.snapshot.blobs, strict=True))
         history = self.history
         fixes = [n for n in fix_commits(history).tolist() if any(f in blobs for f in history.files(n).tolist())]
-        chosen = sorted(rng.permutation(fixes)[:REPORTS].tolist())
+        chosen = sorted(rng.permutation(fixes)[:number].tolist())
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))), UTC) + timedelta(seconds=1)
         made = []
-        for number in chosen:
-            files = [file for file in history.files(number).tolist() if file in blobs]
-            said = without_trailers(history.messages[number])
+        for commit in chosen:
+            files = [file for file in history.files(commit).tolist() if file in blobs]
+            said = without_trailers(history.messages[commit])
             made.append(
-                self._report(history.ids[number], said, blobs[files[int(rng.integers(len(files)))]], opened, rng)
+                self._report(history.ids[commit], said, blobs[files[int(rng.integers(len(files)))]], opened, rng)
             )
-        while len(made) < REPORTS:
+        while len(made) < number:
             blob = self.snapshot.blobs[int(rng.integers(len(self.snapshot)))]
             made.append(self._report(f"{blob}-{len(made)}", "Something is wrong", blob, opened, rng))
         return made
@@ -156,8 +160,11 @@ class Bench:
             report = BugReport(name, summary, body, opened)
         return report
 
-    def bm25s_retrieval(self, retriever: Any) -> tuple[Callable[[list[str]], object], list[list[str]]]:
-        """How bm25s ranks all files for a report, and the known terms of each report."""
+    def bm25s_retrieval(
+        self, retriever: Any, reports: Sequence[BugReport] = ()
+    ) -> tuple[Callable[..., object], list[list[str]]]:
+        """How bm25s ranks all files for one report or many, and the known terms of each of the ``reports``."""
+        reports = reports or self.reports
         say(f"indexing {len(self.snapshot):,} files with bm25s")
         table, rows = self.whole.index.text.corpus.table, self.whole.index.text.rows
         lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
@@ -167,13 +174,13 @@ class Bench:
             ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
         vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
         retriever.index((ids, vocabulary), show_progress=False)
-        questions = [[term for term in Query(report).weights if term in vocabulary] for report in self.reports]
+        questions = [[term for term in Query(report).weights if term in vocabulary] for report in reports]
         terms = float(np.mean([len(query) for query in questions]))
-        say(f"ranking {len(self.reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
+        say(f"ranking {len(reports)} reports of {terms:.0f} known terms on average, {ROUNDS} times")
         files = len(self.snapshot)
 
-        def retrieve(terms: list[str]) -> object:
-            return retriever.retrieve([terms], k=files, show_progress=False, n_threads=0)
+        def retrieve(*terms: list[str]) -> object:
+            return retriever.retrieve(list(terms), k=files, show_progress=False, n_threads=0)
 
         return retrieve, questions
 

@@ -20,6 +20,8 @@ FieldCounts = npt.NDArray[np.uint16]
 Saturation = Callable[[VersionView, FieldCounts, IntArray], Float32Array]
 """(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
 
+LARGEST_KEPT = 1 << 24
+"""Postings of which all saturations are kept, 64 MB for each formula; of more those of a query's terms are computed."""
 QUERIES_BEFORE_ALL = 3
 """Which query of a resident version has the saturations of all postings computed: a command asks one alone."""
 FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
@@ -78,6 +80,11 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     return value
 
 
+def worth_keeping(view: VersionView, postings: int) -> bool:
+    """Whether what is the same for every query is to be computed for all of so many postings of a version."""
+    return view.resident and view.queries >= QUERIES_BEFORE_ALL and postings <= LARGEST_KEPT
+
+
 class TextHits:
     """The postings of one set of query terms in one version, selected once and scored in several ways."""
 
@@ -104,7 +111,7 @@ class TextHits:
     def saturation(self, formula: Saturation) -> Float32Array:
         """(P,) saturated frequencies of the selected postings."""
         corpus, kept = self.view.corpus, self.view.saturations
-        if not self.view.resident or (formula not in kept and self.view.queries < QUERIES_BEFORE_ALL):
+        if not worth_keeping(self.view, len(corpus.postings.rows)):
             return formula(self.view, self.counts, self.rows)
         if formula not in kept:
             kept[formula] = formula(self.view, corpus.counts, corpus.postings.rows).astype(np.float32)

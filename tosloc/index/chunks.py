@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tosloc.index.bm25 import worth_keeping
 from tosloc.index.corpus import VersionView
 from tosloc.index.postings import K1, summed
 from tosloc.records import FloatArray, LongArray
@@ -20,7 +21,12 @@ class ChunkHits:
         self.view = view
         self._selection = lists.select(terms)
         self._rows = self._selection.take(lists.rows).astype(np.int64)
-        self._values = SATURATION[self._selection.take(view.corpus.chunk_counts)]
+        if worth_keeping(view, len(lists.rows)):
+            if view.chunk_saturations is None:
+                view.chunk_saturations = SATURATION[view.corpus.chunk_counts]
+            self._values = self._selection.take(view.chunk_saturations)
+        else:
+            self._values = SATURATION[self._selection.take(view.corpus.chunk_counts)]
 
     def best(self, weights: FloatArray) -> FloatArray:
         """(F,) largest sum over terms of weight x tf (k1+1) / (tf+k1) among a file's chunks; weights have the IDF."""

@@ -307,7 +307,7 @@ class VersionView:
     corpus: Corpus
     snapshot: Snapshot
     resident: bool = False
-    """Many reports will be asked of this version: term saturations of all postings are worth computing once."""
+    """Many reports will be asked of this version: what does not depend on them is worth computing once."""
     known_rows: InitVar[IntArray | None] = None
     """(F,) ``rows``, where they are known."""
 
@@ -322,6 +322,8 @@ class VersionView:
         self.frequency = self.corpus.document_frequency(self.multiplicity)
         self.saturations: dict[Hashable, Float32Array] = {}
         """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
+        self.chunk_saturations: FloatArray | None = None
+        """(Q,) the same of all chunk postings."""
         self.queries = 0
         """How many were asked."""
 
