@@ -26,8 +26,8 @@ def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
     return Candidates(
         answer.context.query.report,
         snapshot.commit,
-        tuple(snapshot.paths[row] for row in chosen),
-        tuple(snapshot.blobs[row] for row in chosen),
+        tuple(map(snapshot.path, chosen)),
+        tuple(map(snapshot.blob, chosen)),
         version.paths.path_ids[rows],
         answer.scores[rows],
         features_of_rows(answer.table, answer.stage.linear(answer.table), rows),

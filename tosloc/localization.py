@@ -99,13 +99,13 @@ class Localization:
 
     def _hits(self, number: int, kept: BoolArray, functions: int, only: str | None) -> Iterator[Hit]:
         named = np.where(kept, self.scores, -np.inf)
-        paths = self.stage_one.context.version.text.snapshot.paths
+        snapshot = self.stage_one.context.version.text.snapshot
         if only is None:
             shown = self._first(number, kept)
             ranks = range(1, number + 1)
         else:
             order = np.argsort(-named, kind="stable")[: int(kept.sum())].tolist()
-            rank = next((rank for rank, file in enumerate(order, start=1) if paths[file] == only), 0)
+            rank = next((rank for rank, file in enumerate(order, start=1) if snapshot.path(file) == only), 0)
             shown, ranks = order[max(rank, 1) - 1 : rank], range(rank, rank + 1)
         shares = self._shares(named)
         said = self._said_by_reranker(shown)
@@ -115,7 +115,7 @@ class Localization:
         scored = self._functions(shown, facts, functions)
         for rank, file, why, found in zip(ranks, shown, reasons, scored, strict=False):
             score, share = round(float(self.scores[file]), 6), round(shares.get(file, 0.0), 6)
-            yield Hit(rank, paths[file], score, share, found, why)
+            yield Hit(rank, snapshot.path(file), score, share, found, why)
 
     def _shares(self, named: FloatArray) -> dict[int, float]:
         """The shares of the first files; those of all others are 0."""

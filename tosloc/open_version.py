@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 from tosloc import checkpoint
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.data.git import Repository, decode
-from tosloc.data.path_filter import Chosen, PathFilter
+from tosloc.data.path_filter import Chosen, PathFacts, PathFilter
 from tosloc.data.web import WebPages
 from tosloc.errors import StoreError
 from tosloc.index.context import VersionIndex
@@ -70,7 +70,9 @@ class OpenVersion:
         """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
         found = self._chosen.get(wanted)
         if found is None:
-            found = wanted.choose(self.snapshot.paths)
+            facts, own = self.index.paths.table.facts, self.index.paths.path_ids
+            of_files = PathFacts(facts.tests[own], facts.suffix[own], facts.suffixes)
+            found = wanted.choose_known(of_files, lambda: self.snapshot.paths)
             self._chosen = {wanted: found}
         return found
 
@@ -79,7 +81,7 @@ class OpenVersion:
         if self.functions is None or not files:
             return {}
         snapshot, wanted = self.snapshot, list(dict.fromkeys(files))
-        found = self.functions([(snapshot.paths[file], snapshot.blobs[file]) for file in wanted])
+        found = self.functions([(snapshot.path(file), snapshot.blob(file)) for file in wanted])
         return dict(zip(wanted, found, strict=True))
 
     def for_reranking(self, texts: TextSource | None = None, vectors: Path | None = None) -> RerankingContext:

@@ -127,6 +127,14 @@ class Snapshot:
         if self.path_ids.shape != self.blob_ids.shape or self.path_ids.ndim != 1:
             raise ValueError(f"version {self.commit}: paths and blobs differ in number")
 
+    def path(self, file: int) -> str:
+        """The path of one file; ``paths`` makes those of all."""
+        return self.path_names.names[int(self.path_ids[file])]
+
+    def blob(self, file: int) -> str:
+        """The blob id of one file; ``blobs`` makes those of all."""
+        return self.blob_names.names[int(self.blob_ids[file])]
+
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """(F,) paths, in path order."""

@@ -251,3 +251,16 @@ def test_groups_of_files():
     every = {file for group in set(groups.of_file.tolist()) for file in groups.files(group)}
     assert every == set(range(len(PATHS)))
     assert view_of((), ()).counterparts.of_file.tolist() == []
+
+
+def test_a_kept_table_knows_all_that_was_made_of_each_path():
+    paths = ("docs/a.py", "src/test_a.py", "third_party/setup.py", "x/a.b.TS", "x/.rc")
+    table = PathTable(paths)
+    kept = PathTable.from_arrays(table.to_arrays())
+    for name in ("examples", "vendored", "setup", "name_group", "language", "test", "compound_stem"):
+        assert getattr(kept, name).tolist() == getattr(table, name).tolist(), name
+        assert name in vars(kept), name  # nothing is looked at path by path
+    assert kept.facts.tests.tolist() == [False, True, False, False, False]
+    assert [kept.facts.suffixes[number] for number in kept.facts.suffix] == [".py", ".py", ".py", ".ts", ""]
+    assert list(kept.paths) == list(paths)
+    assert not isinstance(kept.paths, list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tosloc.data.test_files import which_are_tests
 from tosloc.errors import ToslocError
-from tosloc.records import BoolArray
+from tosloc.records import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -32,6 +32,24 @@ class Chosen:
     """What of this a reader should know."""
 
 
+@dataclass(frozen=True, eq=False)
+class PathFacts:
+    """What choosing needs to know of each of F paths."""
+
+    tests: BoolArray
+    """(F,) whether it is a test."""
+    suffix: IntArray
+    """(F,) number of its suffix among ``suffixes``."""
+    suffixes: Sequence[str]
+
+    @classmethod
+    def of(cls, paths: Sequence[str]) -> PathFacts:
+        """What the paths say."""
+        numbers: dict[str, int] = {}
+        suffix = [numbers.setdefault(path_suffix(path), len(numbers)) for path in paths]
+        return cls(which_are_tests(paths), np.array(suffix, dtype=np.int32), tuple(numbers))
+
+
 @dataclass(frozen=True, slots=True)
 class PathFilter:
     """Globs as ``.gitignore`` has them, from the root of the repository: ``*.py``, ``docs/``, ``/src/**/parser.c``.
@@ -49,19 +67,23 @@ class PathFilter:
 
         Where all that is kept are tests, they are wanted.
         """
-        kept = np.ones(len(paths), dtype=np.bool_)
+        return self.choose_known(PathFacts.of(paths), lambda: paths)
+
+    def choose_known(self, facts: PathFacts, paths: Callable[[], Sequence[str]]) -> Chosen:
+        """The same of files that are known by numbers; ``paths`` are asked for where there are globs to match."""
+        kept = np.ones(len(facts.tests), dtype=np.bool_)
         if self.include:
-            kept &= _matched("include", self.include, paths)
+            kept &= _matched("include", self.include, paths())
         if self.exclude:
-            kept &= ~_matched("exclude", self.exclude, paths)
-        if not kept.any() and len(paths):
-            raise ToslocError(f"none of the {len(paths):,} source files is left by --include and --exclude; widen them")
-        tests = kept & which_are_tests(paths)
+            kept &= ~_matched("exclude", self.exclude, paths())
+        if not kept.any() and len(kept):
+            raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
+        tests = kept & facts.tests
         if self.tests or not tests.any():
             return Chosen(kept, 0)
         if (tests == kept).all():
             return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
-        return Chosen(kept & ~tests, int(tests.sum()), tuple(_languages_of_tests(paths, kept, tests)))
+        return Chosen(kept & ~tests, int(tests.sum()), tuple(_languages_of_tests(facts, kept, tests)))
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
@@ -92,10 +114,20 @@ def _spec(option: str, glob: str) -> GitIgnoreSpec:
     return spec
 
 
-def _languages_of_tests(paths: Sequence[str], kept: BoolArray, tests: BoolArray) -> Iterator[str]:
+def _languages_of_tests(facts: PathFacts, kept: BoolArray, tests: BoolArray) -> Iterator[str]:
     """A sentence for each suffix whose files are all hidden."""
-    suffixes = [path[path.rfind(".") :].lower() if path.rfind(".") > path.rfind("/") + 1 else "" for path in paths]
-    shown = {suffix for suffix, is_kept, is_test in zip(suffixes, kept, tests, strict=True) if is_kept and not is_test}
-    hidden = {suffix for suffix, is_test in zip(suffixes, tests, strict=True) if is_test}
+    shown, hidden = (
+        {facts.suffixes[number] for number in np.unique(facts.suffix[some]).tolist()} for some in (kept & ~tests, tests)
+    )
     if only := sorted(hidden - shown - {""}):
         yield f"all {', '.join(only)} files are test files and hidden; {SHOWN_BY}"
+
+
+def path_suffix(path: str) -> str:
+    """The suffix of a file's name, in lower case with its dot; "" where it has none.
+
+    >>> [path_suffix(path) for path in ("a/B.Java", "a.b/c", ".profile")]
+    ['.java', '', '']
+    """
+    dot = path.rfind(".")
+    return path[dot:].lower() if dot > path.rfind("/") + 1 else ""

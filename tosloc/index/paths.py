@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tosloc.analysis import text
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
+from tosloc.data.path_filter import PathFacts
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import (
     K1,
@@ -133,6 +134,9 @@ class PathTable:
         return {
             **arrays,
             **PackedNames.of(self.paths).to_arrays("paths"),
+            "test_file": self.facts.tests,
+            "suffix": self.facts.suffix,
+            **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
             **NameNumbers.of(list(self.vocabulary)).to_arrays("term_ids"),
             **NameNumbers.of(list(stems)).to_arrays("stems"),
             "stems.starts": lists.starts,
@@ -145,7 +149,7 @@ class PathTable:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
         """A table from ``to_arrays``. Raises KeyError or ValueError when the arrays are no table."""
         made = cls.__new__(cls)
-        made.paths = list(PackedNames.read(arrays, "paths"))
+        made.paths = PackedNames.read(arrays, "paths")
         N = len(made.paths)
         names = NameNumbers.read(arrays, "term_ids")
         made.term_ids, U = names, len(names)
@@ -166,7 +170,13 @@ class PathTable:
             raise ValueError("terms of paths are counted wrongly")
         for array, below in ((made.terms, U), (names.numbers, U), (stems.numbers, len(stems)), (made.directory, N)):
             check_numbers(array, below, "paths")
-        check_numbers(made.counterpart_group, N, "counterparts")
+        for name in ("counterpart_group", "name_group", "language"):
+            check_numbers(vars(made)[name], N, name)
+        suffixes = PackedNames.read(arrays, "suffixes")[:]
+        tests: npt.NDArray[np.bool_] = checked(arrays, "test_file", np.bool_, N)  # type: ignore[assignment]
+        suffix: npt.NDArray[np.int32] = checked(arrays, "suffix", np.int32, N)  # type: ignore[assignment]
+        check_numbers(suffix, len(suffixes), "suffixes")
+        made.facts = PathFacts(tests, suffix, suffixes)
         return made
 
     _stem_lists: tuple[NameNumbers, Postings] | None = None
@@ -231,27 +241,32 @@ class PathTable:
         return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
 
     @cached_property
-    def examples(self) -> FloatArray:
-        """(N,) 1 for a path among examples, documentation or benchmarks."""
+    def examples(self) -> BoolArray:
+        """(N,) whether a path stands among examples, documentation or benchmarks."""
         return self._in_folders(_EXAMPLE)
 
     @cached_property
-    def vendored(self) -> FloatArray:
-        """(N,) 1 for a path below a folder of what was taken over from other projects."""
+    def vendored(self) -> BoolArray:
+        """(N,) whether a path stands below a folder of what was taken over from other projects."""
         return self._in_folders(_VENDORED)
 
     @cached_property
-    def setup(self) -> FloatArray:
-        """(N,) 1 for the name of a file that installs, builds or configures."""
+    def setup(self) -> BoolArray:
+        """(N,) whether it is the name of a file that installs, builds or configures."""
         names = (path.rpartition("/")[2] for path in self.paths)
-        return np.fromiter((name in _SETUP or ".config." in name for name in names), dtype=np.float64, count=len(self))
+        return np.fromiter((name in _SETUP or ".config." in name for name in names), dtype=np.bool_, count=len(self))
 
-    def _in_folders(self, pattern: re.Pattern[str]) -> FloatArray:
-        """(N,) 1 for the paths of folders that, with a slash at the end, hold the pattern."""
+    def _in_folders(self, pattern: re.Pattern[str]) -> BoolArray:
+        """(N,) whether the folder of a path, with a slash at the end, holds the pattern."""
         _, first, folder = np.unique(self.directory, return_index=True, return_inverse=True)
         folders = (self.paths[row].rpartition("/")[0] + "/" for row in first.tolist())
-        found = np.array([pattern.search(name) is not None for name in folders], dtype=np.float64)
+        found = np.array([pattern.search(name) is not None for name in folders], dtype=np.bool_)
         return found[folder]
+
+    @cached_property
+    def facts(self) -> PathFacts:
+        """What choosing files for an answer needs to know of each of the N paths."""
+        return PathFacts.of(self.paths)
 
     @cached_property
     def name_group(self) -> IntArray:
@@ -309,6 +324,11 @@ _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
     "test": (np.bool_, ...),
     "counterpart_group": (np.int32, ...),
     "compound_stem": (np.bool_, ...),
+    "examples": (np.bool_, ...),
+    "vendored": (np.bool_, ...),
+    "setup": (np.bool_, ...),
+    "name_group": (np.int32, ...),
+    "language": (np.int32, ...),
 }
 """Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions, N where it is ``...``."""
 

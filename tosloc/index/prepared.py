@@ -25,7 +25,7 @@ from tosloc.index.postings import Postings
 from tosloc.mapped_arrays import Scratch, unlooked
 from tosloc.records import IntArray, Names, Snapshot
 
-PREPARED_VERSION: Final = 2
+PREPARED_VERSION: Final = 3
 """Of the arrays below: raise it with whatever changes them."""
 
 
@@ -137,14 +137,15 @@ class PreparedVersion:
         for mine, theirs in ((self.history.commits, new.commits), (self.history.reports, new.reports)):
             mine = mine.take(np.flatnonzero(kept[mine.commits] >= 0))
             joined.append((mine, theirs, np.concatenate((kept[mine.commits], added[theirs.commits]))))
+        before = list(self.paths)
         names = [
-            {self.paths[number] for mine, _, _ in joined for number in np.unique(mine.files).tolist()},
+            {before[number] for mine, _, _ in joined for number in np.unique(mine.files).tolist()},
             {paths[number] for _, theirs, _ in joined for number in np.unique(theirs.files).tolist()},
         ]
         own = compact.path_names.ids
         for path in sorted((path for path in names[0] | names[1] if path not in own), key=_bytes):
             compact.path_names.id(path)
-        of_mine = np.array([own.get(path, -1) for path in self.paths], dtype=np.int32)
+        of_mine = np.array([own.get(path, -1) for path in before], dtype=np.int32)
         of_theirs = np.array([own.get(path, -1) for path in paths], dtype=np.int32)
         commits, reports = (
             mine.joined(
@@ -195,7 +196,7 @@ class PreparedVersion:
         F = len(rows)
         if F > len(paths):
             raise ValueError("files are counted wrongly")
-        path_names, blob_names = _KnownNames(list(paths.paths)), _KnownNames(list(corpus.blobs))
+        path_names, blob_names = _KnownNames(paths.paths), _KnownNames(corpus.blobs)
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(F, dtype=np.int32), rows)
         commits, reports = (_documents_from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         history = HistoryIndex(commits[0], reports[0])
@@ -214,10 +215,10 @@ class PreparedVersion:
 
 
 class _KnownNames(Names):
-    """Different names, numbered in their order; a table of the numbers is made when one is first asked for."""
+    """Different names, numbered in their order, that stay packed; a table of the numbers is made when it is asked for."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names  # type: ignore[assignment]  # no list: no other names are added
 
     @cached_property
     def ids(self) -> dict[str, int]:  # type: ignore[override]

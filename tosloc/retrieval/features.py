@@ -260,7 +260,7 @@ def popularity(context: QueryContext) -> FloatArray:
 
 def test(context: QueryContext) -> FloatArray:
     """1 for a test, by folder or name."""
-    return context.to_files(context.version.paths.table.test.astype(np.float64))
+    return context.version.paths.table.test[context.version.paths.path_ids].astype(np.float64)
 
 
 def length(context: QueryContext) -> FloatArray:

@@ -64,17 +64,17 @@ def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
 
 def example(context: QueryContext) -> FloatArray:
     """1 for a file among examples, documentation or benchmarks."""
-    return context.to_files(context.version.paths.table.examples)
+    return context.version.paths.table.examples[context.version.paths.path_ids].astype(np.float64)
 
 
 def vendored(context: QueryContext) -> FloatArray:
     """1 for a file that was taken over from another project, by its folder."""
-    return context.to_files(context.version.paths.table.vendored)
+    return context.version.paths.table.vendored[context.version.paths.path_ids].astype(np.float64)
 
 
 def setup(context: QueryContext) -> FloatArray:
     """1 for a file that installs, builds or configures: ``setup.py``, ``conftest.py``, ``webpack.config.js``."""
-    return context.to_files(context.version.paths.table.setup)
+    return context.version.paths.table.setup[context.version.paths.path_ids].astype(np.float64)
 
 
 # Related files

@@ -330,14 +330,14 @@ class ReasonsOf:
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
         """A file among the ``leading`` ones that is a test by this one's name, or whose name this one tests."""
         table = self.context.version.paths.table
-        paths = self.context.version.text.snapshot.paths
+        snapshot = self.context.version.text.snapshot
         row = self._path(file)
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
             same = table.counterpart_group[there] == table.counterpart_group[row]
             if same and table.stems[there] != table.stems[row] and table.test[there] != table.test[row]:
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
-                return Reason("test", f"{what} {paths[other]}, is number {place} of all files")
+                return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
         return None
 
 
