@@ -215,7 +215,7 @@ class PreparedVersion:
 
 
 class _KnownNames(Names):
-    """Different names, numbered in their order, that stay packed; a table of the numbers is made when it is asked for."""
+    """Different names, numbered in their order, that stay packed; a table of numbers is made when it is asked for."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names  # type: ignore[assignment]  # no list: no other names are added
