@@ -150,6 +150,17 @@ def test_vacuumed(folder: Path, run: Run) -> None:
     assert "cannot be vacuumed (file is not a database); see: tosloc cache check" in err
 
 
+def test_names_that_would_change_a_terminal(folder: Path, run: Run) -> None:
+    odd = folder.with_name("door\x1b[31m\n-01234567")
+    folder.rename(odd)
+    (odd / "place.json").unlink()
+    for arguments in (["list"], ["check"], ["vacuum"], ["prune", "--all"]):
+        code, out, err = run("cache", *arguments)
+        assert code == 0
+        assert "\x1b" not in out + err
+    assert not odd.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

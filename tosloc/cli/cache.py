@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
@@ -147,7 +147,7 @@ def vacuum(repo: RepositoriesOption = None, as_json: JsonOption = False, progres
         return
     for kept, size in made:
         if size:
-            print(f"{kept.folder.name}: {_size(size)} freed")
+            _print(f"{kept.folder.name}: {_size(size)} freed")
     print(f"{_size(sum(size for _, size in made))} freed in all")
 
 
@@ -161,7 +161,7 @@ def _list(repositories: list[str], as_json: bool) -> None:
         print_json([_kept(kept) for kept in found])
         return
     if not found:
-        print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
+        _print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
         return
     kinds = [kind for kind in (*KINDS, "other") if any(kept.bytes[kind] >= 1000 for kept in found)]
     rows = [
@@ -205,9 +205,9 @@ def _print_removed(removed: list[Removed], dry_run: bool) -> None:
     for one in removed:
         if one.done:
             room = f": {_size(one.bytes)}" if one.bytes else ""
-            print(f"{one.kept.folder.name}: {one.what} {would}removed{room}")
+            _print(f"{one.kept.folder.name}: {one.what} {would}removed{room}")
         else:
-            print(f"{one.kept.folder.name}: {one.left}", file=sys.stderr)
+            _print(f"{one.kept.folder.name}: {one.left}", file=sys.stderr)
     if not any(one.done for one in removed):
         print("nothing to remove")
     elif freed := sum(one.bytes for one in removed):
@@ -217,11 +217,18 @@ def _print_removed(removed: list[Removed], dry_run: bool) -> None:
 def _print_findings(findings: list[Findings]) -> None:
     for one in findings:
         counted = "".join(f", {kind} {number:,}" for kind, number in one.counted.items() if number)
-        print(f"{one.kept.folder.name}: {'DAMAGED' if one.damaged else 'well'}{counted}")
+        _print(f"{one.kept.folder.name}: {'DAMAGED' if one.damaged else 'well'}{counted}")
         for sentence in one.damaged:
-            print(f"  {sentence}")
+            _print(f"  {sentence}")
     if not findings:
         print("nothing is kept")
+
+
+def _print(line: str, file: TextIO | None = None) -> None:
+    """Print a line with names of folders in it, which may hold anything."""
+    from tosloc.files import printable
+
+    print(printable(line), file=file)
 
 
 def _place(kept: Kept) -> str:
