@@ -17,7 +17,7 @@ from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
-from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, starts_of, stretches, summed
+from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, splice, starts_of, stretches, summed
 from tosloc.mapped_arrays import Scratch, unlooked
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
@@ -270,34 +270,28 @@ def _merged(
     order = order[np.argsort(term[order], kind="stable")]
     of_term = term[order]
     added = starts_of(np.bincount(of_term, minlength=terms))
-    parts = list(stretches(own.starts))
-    left_out = (row_of < 0).any()
-    kept_number = len(own.rows)
-    if left_out:
-        kept_number = sum(int((row_of[own.rows[start:end]] >= 0).sum()) for _, _, start, end in parts)
-    rows = scratch.zeros(kept_number + len(order), np.int32)
-    made = scratch.zeros((kept_number + len(order), *counts.shape[1:]), counts.dtype)
+    rows = scratch.zeros(len(own.rows) + len(order), np.int32)
+    made = scratch.zeros((len(rows), *counts.shape[1:]), counts.dtype)
     starts = np.zeros(terms + 1, dtype=np.int64)
     done = 0
-    for first, last, start, end in parts:
-        part_rows, part = row_of[own.rows[start:end]], counts[start:end]
+    for first, last, start, end in stretches(own.starts):
+        part = row_of[own.rows[start:end]]
+        gone = np.flatnonzero(part < 0)  # few, most of the time
         bounds = own.starts[first : last + 1] - start
-        if left_out:
-            gone = np.flatnonzero(part_rows < 0)  # few, most of the time
-            bounds = bounds - np.searchsorted(gone, bounds)
-            part_rows, part = np.delete(part_rows, gone), np.delete(part, gone, axis=0)
-        chosen = slice(int(added[first]), int(added[last]))
-        places = bounds[of_term[chosen] - first + 1]
-        size = len(part_rows) + len(places)
-        rows[done : done + size] = np.insert(part_rows, places, new_rows[order[chosen]])
-        made[done : done + size] = np.insert(part, places, new_counts[order[chosen]], axis=0)
-        starts[first + 1 : last + 1] = done + bounds[1:] + added[first + 1 : last + 1] - added[first]
+        chosen = order[int(added[first]) : int(added[last])]
+        places = bounds[of_term[int(added[first]) : int(added[last])] - first + 1]
+        size = end - start - len(gone) + len(chosen)
+        splice(rows[done : done + size], part, gone, places, new_rows[chosen])
+        splice(made[done : done + size], counts[start:end], gone, places, new_counts[chosen])
+        bounds = bounds[1:] - np.searchsorted(gone, bounds[1:])
+        starts[first + 1 : last + 1] = done + bounds + added[first + 1 : last + 1] - added[first]
         done += size
     known = len(own.starts) - 1
     rest = order[int(added[known]) :]
-    rows[done:], made[done:] = new_rows[rest], new_counts[rest]
+    end = done + len(rest)
+    rows[done:end], made[done:end] = new_rows[rest], new_counts[rest]
     starts[known + 1 :] = done + added[known + 1 :] - added[known]
-    return Postings(starts, rows), made
+    return Postings(starts, rows[:end]), made[:end]
 
 
 @dataclass(eq=False)

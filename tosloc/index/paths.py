@@ -128,17 +128,22 @@ class PathTable:
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
         arrays: Arrays = {name: getattr(self, name) for name in _ARRAYS}
-        stems: dict[str, int] = {}
-        stem_of_row = np.array([stems.setdefault(stem, len(stems)) for stem in self.stems], dtype=np.int32)
-        lists = Postings.invert(np.arange(len(self) + 1, dtype=np.int64), stem_of_row, len(stems))
+        numbers, paths = self.term_ids, self.paths
+        if self._stem_lists is None:
+            stems: dict[str, int] = {}
+            stem_of_row = np.array([stems.setdefault(stem, len(stems)) for stem in self.stems], dtype=np.int32)
+            lists = Postings.invert(np.arange(len(self) + 1, dtype=np.int64), stem_of_row, len(stems))
+            stem_numbers = NameNumbers.of(list(stems))
+        else:
+            stem_numbers, lists = self._stem_lists
         return {
             **arrays,
-            **PackedNames.of(self.paths).to_arrays("paths"),
+            **(paths if isinstance(paths, PackedNames) else PackedNames.of(paths)).to_arrays("paths"),
             "test_file": self.facts.tests,
             "suffix": self.facts.suffix,
             **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
-            **NameNumbers.of(list(self.vocabulary)).to_arrays("term_ids"),
-            **NameNumbers.of(list(stems)).to_arrays("stems"),
+            **(numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(list(numbers))).to_arrays("term_ids"),
+            **stem_numbers.to_arrays("stems"),
             "stems.starts": lists.starts,
             "stems.rows": lists.rows,
             "postings.starts": self.postings.starts,

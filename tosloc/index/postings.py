@@ -20,6 +20,8 @@ K1, B = 1.2, 0.5
 """Of BM25, saturation and length normalisation, where a formula names no others."""
 STRETCHES = 512
 """Up to so many stretches are copied one by one; of more each element is."""
+FEW_CHANGES: Final = 100
+"""Changes by so many values or more are few: copying stretch by stretch is then the sooner way."""
 AT_ONCE: Final = 1 << 22
 """Postings that are looked at together where all of them are gone through: some hundred megabytes."""
 
@@ -118,6 +120,32 @@ def stretches(starts: LongArray) -> Iterator[tuple[int, int, int, int]]:
     bounds = np.searchsorted(starts, np.arange(AT_ONCE, int(starts[-1]), AT_ONCE), side="right") - 1
     for first, end in pairwise(np.unique([0, *bounds.tolist(), len(starts) - 1]).tolist()):
         yield first, end, int(starts[first]), int(starts[end])
+
+
+def splice(
+    out: npt.NDArray[Any], values: npt.NDArray[Any], gone: LongArray, places: LongArray, new: npt.NDArray[Any]
+) -> None:
+    """Fill ``out`` with the values without those at ``gone``, and with ``new`` ones before the values at ``places``.
+
+    Both are places among all values, ascending. What lies between them is copied by whole stretches, if these are long.
+
+    >>> out = np.zeros(4, dtype=int)
+    >>> splice(out, np.array([5, 6, 7]), np.array([1]), np.array([1, 3]), np.array([8, 9]))
+    >>> out.tolist()
+    [5, 8, 7, 9]
+    """
+    if FEW_CHANGES * (len(gone) + len(places)) > len(values):
+        left = places - np.searchsorted(gone, places)
+        out[:] = np.insert(np.delete(values, gone, axis=0), left, new, axis=0)
+        return
+    cuts = np.unique(np.concatenate(([0], gone, gone + 1, places, [len(values)])))
+    begins, ends = cuts[:-1], cuts[1:]
+    stays = ~np.isin(begins, gone)
+    begins, ends = begins[stays], ends[stays]
+    to = begins - np.searchsorted(gone, begins) + np.searchsorted(places, begins, side="right")
+    for begin, end, place in zip(begins.tolist(), ends.tolist(), to.tolist(), strict=True):
+        out[place : place + end - begin] = values[begin:end]
+    out[places - np.searchsorted(gone, places) + np.arange(len(places))] = new
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:

@@ -156,7 +156,8 @@ class PreparedVersion:
         return self._assembled(
             compact,
             corpus,
-            PathTable(compact.path_names.names),
+            # most commits change no path: what was made of these very paths stands
+            self.index.paths.table if before == compact.path_names.names else PathTable(compact.path_names.names),
             HistoryIndex(commits, reports),
             order,
         )
