@@ -97,7 +97,7 @@ from tosloc.records import silent
 EVALUATION = "evaluation"
 INDEXING = ("first index", "add one commit")
 PARTS = ("stage one", "questions", "throughput", *INDEXING, "growth", "memory", "stage two", EVALUATION)
-NOT_QUICK = ("throughput", "growth", "stage two")
+NOT_QUICK = ("growth", "stage two")
 QUICK_FILES, QUICK_COMMITS, QUICK_RANKINGS = 2_000, 200, 60
 ACCEPTED_RUNS = 5
 """Runs whose medians are accepted."""
