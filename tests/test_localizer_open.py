@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -267,3 +269,15 @@ def test_a_kept_version_is_asked_without_a_list_of_its_paths(grown: GitRepositor
             assert not isinstance(names.names, list)
             assert "ids" not in vars(names)
         assert list(kept.files()) == list(snapshot.paths)
+
+
+def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
+    gc.disable()  # else a circle would be found sooner or later, after many tables
+    try:
+        found = opened.localization(LATER)
+        assert found.answer(3).hits[0].why
+        held = weakref.ref(found.stage_one)
+        del found
+        assert held() is None
+    finally:
+        gc.enable()

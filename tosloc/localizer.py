@@ -234,6 +234,7 @@ class Localizer:
                 # which are remembered
                 version.functions_of([file for one in found for file in one.first(top, chosen)])
             answers = [one.answer(top, chosen, path, functions=functions) for one in found]
+            del found  # tables of all files
             seconds = (time.perf_counter() - started) / len(answers)
             yield from (replace(answer, seconds=seconds) for answer in answers)
             started = time.perf_counter()

@@ -8,29 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, VersionView
-from tosloc.index.postings import summed
+from tosloc.index.postings import LARGEST_KEPT, QUERIES_BEFORE_ALL, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
 FieldCounts = npt.NDArray[np.uint16]
 Saturation = Callable[[VersionView, FieldCounts, IntArray], Float32Array]
 """(counts (P, 6), rows (P,)) -> saturated frequency (P,)."""
 
-LARGEST_KEPT = 1 << 24
-"""Postings of which all saturations are kept, 64 MB for each formula; of more those of a query's terms are computed."""
-QUERIES_BEFORE_ALL = 3
-"""Which query of a resident version has the saturations of all postings computed: a command asks one alone."""
 FIELD_WEIGHTS = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
 
 
 def _saturate(
     frequency: Float32Array, view: VersionView, rows: IntArray, column: int, k1: float, b: float
 ) -> Float32Array:
-    length = (k1 * (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])).astype(np.float32)
+    length: npt.NDArray[Any] | None = view.norms.get((column, k1, b))
+    if length is None:
+        relative = view.corpus.lengths[:, column] / view.averages[column]
+        length = (k1 * (1 - b + b * relative)).astype(np.float32)
+        view.norms[column, k1, b] = length
     value: Float32Array = frequency * np.float32(k1 + 1) / (frequency + length[rows])
     return value
 
@@ -74,8 +75,11 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     k1, b = 4.0, 0.4
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
-        scale = weight / (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])
-        total += counts[:, column] * scale.astype(np.float32)[rows]
+        scale = view.norms.get((column, weight))
+        if scale is None:
+            scale = (weight / (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])).astype(np.float32)
+            view.norms[column, weight] = scale
+        total += counts[:, column] * scale[rows]
     value: Float32Array = total * np.float32(k1 + 1) / (total + np.float32(k1))
     return value
 
@@ -108,22 +112,36 @@ class TextHits:
         """(P, 6) counts by field of the selected postings."""
         return self.selection.take(self.view.corpus.counts)
 
-    def saturation(self, formula: Saturation) -> Float32Array:
-        """(P,) saturated frequencies of the selected postings."""
+    def _kept(self, formula: Saturation) -> Float32Array | None:
+        """Saturated frequencies of all postings of the version, where they are worth keeping."""
         corpus, kept = self.view.corpus, self.view.saturations
         if not worth_keeping(self.view, len(corpus.postings.rows)):
-            return formula(self.view, self.counts, self.rows)
+            return None
         if formula not in kept:
             kept[formula] = formula(self.view, corpus.counts, corpus.postings.rows).astype(np.float32)
-        return self.selection.take(kept[formula])
+        return kept[formula]
 
     def scores(self, formula: Saturation, weights: FloatArray) -> FloatArray:
         """(F,) sum over terms of weight x IDF x saturated frequency."""
         used = np.flatnonzero(weights)
         if len(used) < len(weights):
             return self._of_some(used).scores(formula, weights[used])
-        values = self.saturation(formula) * self.selection.spread(weights * self.idf)
+        kept, by_term = self._kept(formula), weights * self.idf
+        if self.selection.many:
+            return self.view.to_files(self._term_by_term(formula, kept, by_term))
+        saturation = formula(self.view, self.counts, self.rows) if kept is None else self.selection.take(kept)
+        values = saturation * self.selection.spread(by_term)
         return self.view.to_files(summed(self._groups, values, len(self.view.corpus)))
+
+    def _term_by_term(self, formula: Saturation, kept: Float32Array | None, by_term: FloatArray) -> FloatArray:
+        """(B,) the sums, added in the same order: a term stands once in a row."""
+        corpus = self.view.corpus
+        total = np.zeros(len(corpus))
+        for stretch, weight in zip(self.selection.stretches, by_term, strict=True):
+            rows = corpus.postings.rows[stretch]
+            values = formula(self.view, corpus.counts[stretch], rows) if kept is None else kept[stretch]
+            total[rows] += values * weight
+        return total
 
     def _of_some(self, places: LongArray) -> TextHits:
         """The hits of some of the terms: those of the summary are asked for several times."""

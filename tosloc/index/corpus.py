@@ -318,6 +318,8 @@ class VersionView:
         """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
         self.chunk_saturations: FloatArray | None = None
         """(Q,) the same of all chunk postings."""
+        self.norms: dict[tuple[float, ...], Float32Array] = {}
+        """Of formulas: (B,) what the length of a blob does to its frequencies."""
         self.queries = 0
         """How many were asked."""
 

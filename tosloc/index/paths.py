@@ -21,6 +21,8 @@ from tosloc.data.path_filter import PathFacts
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import (
     K1,
+    LARGEST_KEPT,
+    QUERIES_BEFORE_ALL,
     B,
     Postings,
     Selection,
@@ -295,7 +297,10 @@ class PathTable:
     @cached_property
     def lengths(self) -> FloatArray:
         """(2, N) terms in folder and in file name."""
-        return np.stack([row_sums(counts, self.starts) for counts in self.row_counts])
+        found, filled = np.zeros((2, len(self))), np.flatnonzero(np.diff(self.starts))
+        if len(filled):
+            found[:, filled] = np.add.reduceat(self.row_counts, self.starts[filled], axis=1)
+        return found
 
 
 class _Stems(Sequence[str]):
@@ -362,6 +367,8 @@ class PathView:
         self.resident = resident
         """Many queries will be asked of this version: what does not depend on the query is kept."""
         self._saturations: dict[bool, tuple[FloatArray, LongArray]] = {}
+        self._averages: dict[bool, float] = {}
+        self._queries = 0
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         self.present[path_ids] = True
 
@@ -439,7 +446,11 @@ class PathView:
         terms, weight = known_terms(self.table.term_ids, weights)
         lists = self.table.postings
         chosen = lists.select(terms)
-        if self.resident:
+        self._queries += 1
+        often = self.resident and self._queries > 2 * QUERIES_BEFORE_ALL  # each asks with and without names
+        if chosen.many:
+            return self._term_by_term(terms, weight, names)
+        if often and len(lists.rows) <= LARGEST_KEPT:
             if names not in self._saturations:
                 everything = lists.select(np.arange(len(self.table.term_ids), dtype=np.int64))
                 self._saturations[names] = self._saturate(everything, names)
@@ -450,15 +461,31 @@ class PathView:
         value = saturation * chosen.spread(weight * idf(self.files, frequency))
         return summed(chosen.take(lists.rows), value, len(self.table))[self.path_ids]
 
+    def _term_by_term(self, terms: LongArray, weight: FloatArray, names: bool) -> FloatArray:
+        """(F,) the same of very many postings, added in the same order: a term stands once in a path's list."""
+        lists = self.table.postings
+        alone = [lists.select(term) for term in terms[:, None]]
+        frequency = np.array([self._saturate(one, names)[1][0] for one in alone])
+        total = np.zeros(len(self.table))
+        for one, by_term in zip(alone, weight * idf(self.files, frequency), strict=True):
+            total[one.take(lists.rows)] += self._saturate(one, names)[0] * by_term
+        return total[self.path_ids]
+
+    def _average(self, names: bool) -> float:
+        """Mean length of the version's paths, or of their folders alone."""
+        if names not in self._averages:
+            length = self.table.lengths.sum(axis=0) if names else self.table.lengths[0]
+            self._averages[names] = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
+        return self._averages[names]
+
     def _saturate(self, chosen: Selection, names: bool) -> tuple[FloatArray, LongArray]:
         """(P,) saturated frequency of each posting, 0 outside this version, and (T,) files of each term."""
         rows = chosen.take(self.table.postings.rows)
-        frequency, length = chosen.take(self.table.counts[0]), self.table.lengths[0]
+        frequency, length = chosen.take(self.table.counts[0]), self.table.lengths[0][rows]
         if names:
-            frequency, length = frequency + chosen.take(self.table.counts[1]), length + self.table.lengths[1]
-        average = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
+            frequency, length = frequency + chosen.take(self.table.counts[1]), length + self.table.lengths[1][rows]
         seen = self.present[rows] & (frequency > 0)
-        value = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length[rows] / average))
+        value = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / self._average(names)))
         return value * seen, row_sums(seen, starts_of(chosen.sizes)).astype(np.int64)
 
     @cached_property

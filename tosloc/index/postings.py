@@ -18,6 +18,12 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 K1, B = 1.2, 0.5
 """Of BM25, saturation and length normalisation, where a formula names no others."""
+QUERIES_BEFORE_ALL = 3
+"""Which query of a resident version has the saturations of all postings computed: a command asks one alone."""
+LARGEST_KEPT = 1 << 23
+"""Postings of which what no query changes is kept, such as all saturations; of more it is computed for each query."""
+LARGEST_AT_ONCE = 1 << 21
+"""Postings of one query that are scored at once; more are scored term by term, in memory that follows the files."""
 STRETCHES = 512
 """Up to so many stretches are copied one by one; of more each element is."""
 FEW_CHANGES: Final = 100
@@ -46,10 +52,16 @@ class Selection:
         """(P, ...) ``values[positions]``: by whole stretches, where they are few and long."""
         if not len(self.sizes) or len(self.sizes) > STRETCHES:
             return values[self.positions]
-        return np.concatenate([values[stretch] for stretch in self._stretches])
+        return np.concatenate([values[stretch] for stretch in self.stretches])
 
     @cached_property
-    def _stretches(self) -> list[slice]:
+    def many(self) -> bool:
+        """Whether there are more than are scored at once."""
+        return int(self.sizes.sum()) > LARGEST_AT_ONCE
+
+    @cached_property
+    def stretches(self) -> list[slice]:
+        """(T,) where the postings of each term lie."""
         return list(map(slice, self.starts.tolist(), (self.starts + self.sizes).tolist()))
 
     def spread(self, of_terms: FloatArray) -> FloatArray:

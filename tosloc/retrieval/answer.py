@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from tosloc.records import Float32Array, FloatArray, LongArray
 from tosloc.retrieval import features
 from tosloc.retrieval.explainer import LEADING, Explainer
 from tosloc.retrieval.stage_one import StageOne
+
+BLOCK: Final = 8192
+"""Files whose features are put side by side together: so many rows stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,10 @@ class StageOneAnswer:
         """Stage one's answer to a query."""
         columns = features.columns(context, stage.features)
         table = np.empty((context.files, len(stage.features)), dtype=np.float32)
-        for number, name in enumerate(stage.features):
-            table[:, number] = columns[name]
+        for start in range(0, context.files, BLOCK):
+            part = slice(start, start + BLOCK)
+            for number, name in enumerate(stage.features):
+                table[part, number] = columns[name][part]
         return cls(context, stage, columns, table, stage.scores(table))
 
     @cached_property
@@ -49,4 +54,5 @@ class StageOneAnswer:
     def explainer(self) -> Explainer:
         """Reasons for the files."""
         weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
-        return Explainer(self.context, self.columns, weights, lambda: leaders(self.scores, LEADING).tolist())
+        scores = self.scores  # and not this answer, which would keep itself in memory
+        return Explainer(self.context, self.columns, weights, lambda: leaders(scores, LEADING).tolist())

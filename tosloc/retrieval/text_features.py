@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import TextHits
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
-from tosloc.index.postings import idf, known_terms, starts_of
+from tosloc.index.postings import idf, known_terms
 from tosloc.records import FloatArray, IntArray
 
 MOST_MESSAGES = 40
@@ -31,12 +30,12 @@ class Holders:
     """Who holds each of some terms in some fields: blobs of the corpus, of those that stand in the version."""
 
     def __init__(self, view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> None:
-        hits = TextHits(view, np.array(terms, dtype=np.int64))
-        held = (hits.counts[:, fields].any(axis=1)) & (view.multiplicity[hits.rows] > 0)
-        bounds = starts_of(hits.selection.sizes).tolist()
-        self.view = view
-        self.rows: list[IntArray] = [hits.rows[start:end][held[start:end]] for start, end in pairwise(bounds)]
+        self.view, lists = view, view.corpus.postings
+        self.rows: list[IntArray] = []
         """(T,) for each term the numbers of its blobs."""
+        for stretch in lists.select(np.array(terms, dtype=np.int64)).stretches:
+            rows, counts = lists.rows[stretch], view.corpus.counts[stretch]
+            self.rows.append(rows[counts[:, fields].any(axis=1) & (view.multiplicity[rows] > 0)])
         self.files = np.array([int(view.multiplicity[rows].sum()) for rows in self.rows], dtype=np.int64)
         """(T,) for each term how many files of the version those are."""
 
