@@ -143,6 +143,17 @@ def test_a_scheduler_that_goes_and_comes_back(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_scheduler_that_says_nothing(
+    two: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "LOST_SECONDS", 2.0)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 1.0)
+    assert two.scheduler is not None
+    with pytest.raises(ClusterError, match=r"the Dask scheduler at .* has gone"):
+        first_then(two, slow(tmp_path, 12), two.scheduler, by=signal.SIGSTOP)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_worker_that_is_started_again(cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.start_scheduler()
     nanny = cluster.start_worker("--nanny")  # as dask worker starts one by itself
@@ -159,13 +170,16 @@ def slow(folder: Path, number: int) -> list[Any]:
     return [delayed(calls.noted)(folder, one, 0.4) for one in range(number)]
 
 
-def first_then(cluster: LocalCluster, some: list[Any], *killed: subprocess.Popen[bytes]) -> list[Any]:
-    """Results of calls; after the first, processes are killed."""
+def first_then(
+    cluster: LocalCluster, some: list[Any], *killed: subprocess.Popen[bytes], by: int = signal.SIGKILL
+) -> list[Any]:
+    """Results of calls; after the first, processes get a signal."""
     with connected(cluster.address, {}), parallel(some, 1, return_as="generator_unordered") as results:
         first = next(results)
         for process in killed:
-            process.kill()
-            process.wait()
+            process.send_signal(by)
+            if by == signal.SIGKILL:
+                process.wait()
         return [first, *results]
 
 

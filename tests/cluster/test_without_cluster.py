@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -93,6 +94,18 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9 within"):
         connected("127.0.0.1:9", {}).__enter__()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_what_answers_and_is_no_scheduler(project: toy.Toy) -> None:
+    pytest.importorskip("distributed")
+    text = "from tosloc.cluster import client; client.ANSWER_SECONDS = 1; from tosloc.__main__ import main; main()"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        words = ["index", "--repo", str(project.git.path), "--cluster", f"127.0.0.1:{silent.getsockname()[1]}"]
+        done = subprocess.run([sys.executable, "-c", text, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("tosloc: --cluster: no Dask scheduler answers at 127.0.0.1:")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

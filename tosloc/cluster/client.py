@@ -12,6 +12,7 @@ import os
 import pickle
 import secrets
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
@@ -87,16 +88,29 @@ def _client(address: str, shown: str) -> Client:
     """A connection to the scheduler. Raises ClusterError when it does not answer."""
     from distributed import Client
 
+    made: SimpleQueue[Client | Exception] = SimpleQueue()
+
+    def make() -> None:
+        try:
+            made.put(Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc"))
+        except Exception as error:
+            made.put(error)
+
+    # what takes a connection and then says nothing is waited for without end: so in a thread that may be left
+    threading.Thread(target=make, daemon=True).start()
     try:
-        return Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
-        why = f" ({error})" if isinstance(error, TypeError | ValueError | RuntimeError) else ""
+        found = made.get(timeout=ANSWER_SECONDS + 2)
+    except Empty:
+        found = TimeoutError()
+    if isinstance(found, ImportError):  # of Dask's own check of versions
+        raise ClusterError(f"--cluster: {shown} has other versions of what Dask needs: {found}")
+    if isinstance(found, Exception):
+        why = "" if isinstance(found, OSError) else f" ({found})"
         raise ClusterError(
             f"--cluster: no Dask scheduler answers at {shown} within {ANSWER_SECONDS:.0f} s{why}; start one with: dask"
             " scheduler"
-        ) from None
-    except ImportError as error:  # of Dask's own check of versions
-        raise ClusterError(f"--cluster: {shown} has other versions of what Dask needs: {error}") from None
+        )
+    return found
 
 
 def _close(client: Client) -> None:
