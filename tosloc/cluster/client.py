@@ -361,7 +361,7 @@ class _Cluster:
         for some, seconds in [(names, ANSWER_SECONDS), *(([name], 2.0) for name in names if len(names) > 1)]:
             if asked.keys() >= set(some):
                 continue
-            with suppress(TimeoutError):  # one of them: they are asked one by one
+            try:
                 asked |= self._client.run(
                     worker.look,
                     self._wanted.repositories,
@@ -371,6 +371,10 @@ class _Cluster:
                     on_error="return",
                     callback_timeout=seconds,
                 )
+            except TimeoutError:  # one of them: they are asked one by one
+                self._still_there()
+            except Exception:  # whatever a closed connection makes of it
+                raise self._gone() from None
         return asked
 
     def _problem(self, who: str, found: Any, token: str) -> str:
