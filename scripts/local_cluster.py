@@ -1,14 +1,15 @@
 """A Dask cluster of separate processes on this machine, and what it does to a first index: ``local_cluster.py GIT``.
 
 Indexes a repository alone and by 1 and 2 workers, and once more with one of two workers killed on the way; prints
-processor seconds of all processes of each, and whether the facts are the same. With ``--reports`` and ``--config`` it
-also trains alone and by 2 workers, and compares what was written, byte for byte.
+processor seconds of all processes of each, and whether facts and an answer are the same. With ``--reports`` and
+``--config`` it also trains alone and by 2 workers, and compares what was written, byte for byte.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import json
 import os
 import resource
 import signal
@@ -26,6 +27,11 @@ from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
 START_SECONDS = 60.0
+GROWN_BYTES = 1_000_000
+REPORT = (
+    '{"id": "1", "summary": "Wrong size of the buffer after a connection is closed",'
+    ' "description": "Reading the next header fails with a null pointer.", "opened": "2030-01-01T00:00:00Z"}'
+)
 
 
 class LocalCluster:
@@ -126,13 +132,16 @@ def started(workers: int) -> Iterator[LocalCluster]:
         yield cluster
 
 
-def tosloc(*words: object, cluster: LocalCluster | None = None, kill: float = 0.0) -> float:
-    """Run a command, with a worker killed after some seconds; processor seconds of all that took part."""
+def tosloc(*words: object, cluster: LocalCluster | None = None, grown: Path | None = None) -> float:
+    """Run a command, and kill a worker once a file has ``grown``; processor seconds of all that took part."""
     before = _own_seconds() + (session_seconds(cluster) if cluster else 0.0)
     more = ["--cluster", cluster.address] if cluster else []
     process = subprocess.Popen([sys.executable, "-m", "tosloc", *map(str, words), *more], stdout=subprocess.DEVNULL)
-    if cluster and kill:
-        time.sleep(kill)
+    if cluster and grown:
+        while process.poll() is None and not (grown.exists() and grown.stat().st_size > GROWN_BYTES):
+            time.sleep(0.01)
+        if process.poll() is not None:
+            raise SystemExit("it had ended before a worker was killed; name a larger repository")
         before -= session_seconds(cluster)
         cluster.workers[0].kill()
         cluster.workers[0].wait()
@@ -154,6 +163,15 @@ def facts(store: Path) -> list[tuple[Any, ...]]:
         return sorted(database.execute(f"SELECT {columns} FROM facts"))
 
 
+def answer(repo: Path, store: Path) -> dict[str, Any]:
+    """What ``tosloc localize --json`` says by the facts of a store, but for the seconds that it took."""
+    command = [sys.executable, "-m", "tosloc", "localize", "-", "--repo", str(repo), "--store", str(store), "--json"]
+    said = subprocess.run(command, input=REPORT, capture_output=True, check=True, text=True)
+    found: dict[str, Any] = json.loads(said.stdout)
+    del found["seconds"]
+    return found
+
+
 def differing(one: Path, other: Path) -> list[str]:
     """Names of files that differ or stand on one side alone, but for seconds.json."""
     names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*") if path.is_file()}
@@ -171,20 +189,23 @@ def main() -> None:
     parser.add_argument("repo", type=Path)
     parser.add_argument("--reports", type=Path)
     parser.add_argument("--config", default="default")
-    parser.add_argument("--kill", type=float, default=6.0, help="seconds after which a worker is killed")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         indexed = ("index", "--repo", asked.repo, "--json", "--store")
         alone = tosloc(*indexed, folder / "alone")
-        print(f"index alone: {alone:.1f} s of processor")
-        for workers, kill in ((1, 0.0), (2, 0.0), (2, asked.kill)):
+        print(f"index alone: {alone:.1f} s of processor", flush=True)
+        wanted = answer(asked.repo, folder / "alone"), facts(folder / "alone")
+        for workers, kill in ((1, False), (2, False), (2, True)):
             with started(workers) as cluster:
                 store = folder / f"{workers}-{kill}"
-                seconds = tosloc(*indexed, store, cluster=cluster, kill=kill)
-                what = f"{workers} workers, one killed after {kill:.0f} s" if kill else f"{workers} workers"
-                same = "the same" if facts(folder / "alone") == facts(store) else "DIFFERENT"
-                print(f"index, {what}: {seconds:.1f} s, {seconds / alone:.2f} times; facts {same}")
+                grown = folder / f"{store.name}-wal" if kill else None
+                seconds = tosloc(*indexed, store, cluster=cluster, grown=grown)
+                what = f"{workers} workers, one killed on the way" if kill else f"{workers} workers"
+                same = "the same" if (answer(asked.repo, store), facts(store)) == wanted else "DIFFERENT"
+                print(
+                    f"index, {what}: {seconds:.1f} s, {seconds / alone:.2f} times; facts and answer {same}", flush=True
+                )
         if asked.reports:
             trained = ("train", asked.config, "--repo", asked.repo, "--reports", asked.reports)
             alone = tosloc(*trained, "--store", folder / "first", "--out", folder / "one")
