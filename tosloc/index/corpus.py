@@ -125,8 +125,9 @@ class Corpus:
             rows: npt.NDArray[np.int32] = checked(arrays, f"{name}.rows", np.int32, None)  # type: ignore[assignment]
             starts: npt.NDArray[np.int64] = checked(arrays, f"{name}.starts", np.int64, V + 1)  # type: ignore[assignment]
             check_starts(starts, len(rows), name)
-            check_numbers(rows, below, name)
-            unlooked(rows)
+            for start in range(0, len(rows), AT_ONCE):
+                check_numbers(rows[start : start + AT_ONCE], below, name)
+                unlooked(rows)
             setattr(made, name, Postings(starts, rows))
         made._frequency = checked(arrays, "frequency", np.int64, V)  # type: ignore[assignment]
         made._multiplicity = checked(arrays, "multiplicity", np.int64, B)  # type: ignore[assignment]
