@@ -219,7 +219,7 @@ NOT_SHARED = """
 import pathlib
 read_text = pathlib.Path.read_text
 def without(self, *more, **named):
-    if ".tosloc-cluster." in self.name:
+    if ".tosloc-unfinished." in self.name:
         raise FileNotFoundError(2, "No such file or directory", str(self))
     return read_text(self, *more, **named)
 pathlib.Path.read_text = without

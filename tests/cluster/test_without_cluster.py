@@ -244,11 +244,15 @@ def test_tables_that_are_made_elsewhere(
     ):
         tasks = tasks_of(experiment.dataset.cases, experiment.history, sampled)
         names = feature_names(toy.config())
+        for folder in ("here", "there"):  # as a process that was killed leaves it
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / "facts.sqlite").write_bytes(b"half a copy")
         here = experiment.extraction(tmp_path / "here", names).run(tasks, jobs=1)
         with processes.working(away):
             there = experiment.extraction(tmp_path / "there", names).run(tasks, jobs=1)
     assert away.done == len(there) == 4
     assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]
+    assert not (tmp_path / "here/facts.sqlite").exists()
     assert {path.name for path in (tmp_path / "there").iterdir()} == {
         path.name for path in (tmp_path / "here").iterdir()
     }

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tosloc.cluster import worker
 from tosloc.errors import ClusterError, ClusterWarning, require
+from tosloc.files import passing_file
 from tosloc.processes import Broken, working
 
 if TYPE_CHECKING:
@@ -419,9 +420,7 @@ class _Cluster:
         if self._wanted.folder is None:
             yield ""
             return
-        token = self._wanted.folder.absolute() / f".tosloc-cluster.{secrets.token_hex(8)}"
-        try:
+        with passing_file(self._wanted.folder.absolute()) as token:
+            token.chmod(0o644)  # workers may be another user's
             token.write_text(secrets.token_hex(16), encoding="ascii")
             yield str(token)
-        finally:
-            token.unlink(missing_ok=True)

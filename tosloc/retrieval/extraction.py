@@ -49,6 +49,8 @@ from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, 
 
 BLOCK_REPORTS = 48
 """Reports a block: enough to share the loading, few enough for memory."""
+_COPY = "facts.sqlite"
+"""The copy of the store that workers of other machines read."""
 HARD_SHARE = 0.75
 """Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
 
@@ -132,6 +134,7 @@ class Extraction:
     @contextmanager
     def _made(self, blocks: Sequence[tuple[Sequence[Task], Path]], jobs: int) -> Iterator[Iterable[int]]:
         """Reports of each block that is written."""
+        (self.folder / _COPY).unlink(missing_ok=True)  # of a process that was killed
         if elsewhere() is None:
             calls = [joblib.delayed(_extract)(self, block, path) for block, path in blocks]
             workers = min(joblib.effective_n_jobs(jobs), len(calls))
@@ -151,7 +154,7 @@ class Extraction:
         """
         made = copy.copy(self)
         made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
-        made.store_path = made.folder / "facts.sqlite"
+        made.store_path = made.folder / _COPY
         try:
             with FactStore(self.store_path, lizard=self.lizard) as store:
                 store.copy_to(made.store_path)
