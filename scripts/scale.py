@@ -12,6 +12,11 @@ commit
     HEAD from it and from what is new, facts included, and kept.
 opening
     HEAD read as it is kept, as a second question does; ``wall`` is then a user's time, if the file is in memory.
+question
+    HEAD opened by a process of its own, as the second ``tosloc localize`` does, and one report answered: ten files with
+    reasons and functions. The report is 56 words of one file of the version.
+questions
+    The same for 21 such reports of 21 files, one after the other: what one more costs is a twentieth of the difference.
 
 A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER keeps the stores, so that facts are
 made once; kept versions are made anew.
@@ -22,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -31,19 +37,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tosloc.analysis.text import words
 from tosloc.cli.guard import guarded
-from tosloc.data.git import Repository
+from tosloc.data.git import Repository, decode
 from tosloc.errors import ToslocError
 from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import MAX_FILES
+from tosloc.localizer import MAX_FILES, Localizer
 
-PARTS: Final = ("facts", "version", "commit", "opening")
+PARTS: Final = ("facts", "version", "commit", "opening", "question", "questions")
+REPORTS: Final = 21
+WORDS: Final = 56
 PAUSE: Final = 0.02
 
 
 def work(part: str, path: Path, store: Path) -> None:
     """One part, in this process."""
     max_files = MAX_FILES
+    if part.startswith("question"):
+        ask(path, store, REPORTS if part == "questions" else 1)
+        return
     with Repository(path) as repo:
         indexed = IndexedRepository(repo, store, jobs=1)
         try:
@@ -53,6 +65,20 @@ def work(part: str, path: Path, store: Path) -> None:
                 indexed.prepared("HEAD~1" if part == "version" else "HEAD", max_files)
         finally:
             indexed.close()
+
+
+def ask(path: Path, store: Path, number: int) -> None:
+    """Answer so many reports, which are drawn from files of HEAD."""
+    rng = random.Random(7)
+    with Localizer.open(path, store=store) as localizer:
+        assert localizer.version_ is not None
+        assert localizer.repository is not None
+        snapshot = localizer.version_.snapshot
+        blobs = [snapshot.blob(rng.randrange(len(snapshot))) for _ in range(REPORTS)][:number]
+        for _, data in localizer.repository.texts(blobs):
+            said = [word for word in words(decode(data or b"")) if len(word) > 3] or ["nothing"]
+            rng.shuffle(said)
+            localizer.localize(" ".join(said[:6]) + "\n\n" + " ".join(said[6:WORDS]))
 
 
 class Memory(threading.Thread):

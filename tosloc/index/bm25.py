@@ -32,7 +32,7 @@ def _saturate(
         relative = view.corpus.lengths[:, column] / view.averages[column]
         length = (k1 * (1 - b + b * relative)).astype(np.float32)
         view.norms[column, k1, b] = length
-    value: Float32Array = frequency * np.float32(k1 + 1) / (frequency + length[rows])
+    value: Float32Array = frequency * np.float32(k1 + 1) / (frequency + length.take(rows))
     return value
 
 
@@ -79,7 +79,7 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
         if scale is None:
             scale = (weight / (1 - b + b * view.corpus.lengths[:, column] / view.averages[column])).astype(np.float32)
             view.norms[column, weight] = scale
-        total += counts[:, column] * scale[rows]
+        total += counts[:, column] * scale.take(rows)
     value: Float32Array = total * np.float32(k1 + 1) / (total + np.float32(k1))
     return value
 
@@ -140,7 +140,7 @@ class TextHits:
         for stretch, weight in zip(self.selection.stretches, by_term, strict=True):
             rows = corpus.postings.rows[stretch]
             values = formula(self.view, corpus.counts[stretch], rows) if kept is None else kept[stretch]
-            total[rows] += values * weight
+            np.add.at(total, rows.astype(np.int64), values * weight)  # several times as fast as total[rows] +=
         return total
 
     def _of_some(self, places: LongArray) -> TextHits:

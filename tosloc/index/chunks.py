@@ -35,7 +35,7 @@ class ChunkHits:
     def _values(self) -> FloatArray:
         """(P,) its saturated frequency."""
         kept, take = self._kept, self._selection.take
-        return SATURATION[take(self.view.corpus.chunk_counts)] if kept is None else take(kept)
+        return SATURATION.take(take(self.view.corpus.chunk_counts)) if kept is None else take(kept)
 
     def best(self, weights: FloatArray) -> FloatArray:
         """(F,) largest sum over terms of weight x tf (k1+1) / (tf+k1) among a file's chunks; weights have the IDF."""
@@ -54,6 +54,6 @@ class ChunkHits:
         rows, counts = self.view.corpus.chunk_postings.rows, self.view.corpus.chunk_counts
         total = np.zeros(chunks)
         for stretch, weight in zip(self._selection.stretches, weights, strict=True):
-            values = SATURATION[counts[stretch]] if self._kept is None else self._kept[stretch]
-            total[rows[stretch]] += values * weight
+            values = SATURATION.take(counts[stretch]) if self._kept is None else self._kept[stretch]
+            np.add.at(total, rows[stretch].astype(np.int64), values * weight)
         return total
