@@ -209,6 +209,15 @@ def test_the_least_used_go_first_and_what_was_mined_stays(made: Callable[[str, i
     assert evict(kept_repositories(), 1500) == []
 
 
+def test_the_cache_may_be_a_link(made: Callable[[str, int, int], Kept], folder: Path, tmp_path: Path) -> None:
+    made("old", 1000, 50)
+    folder.rename(tmp_path / "large disk")
+    folder.symlink_to(tmp_path / "large disk")
+    [(kept, size)] = evict(kept_repositories(), 500)
+    assert (kept.name, size) == ("old", 1000)
+    assert list(folder.iterdir()) == []
+
+
 def test_who_writes_keeps_to_the_largest_size(
     made: Callable[[str, int, int], Kept], repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

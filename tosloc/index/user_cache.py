@@ -291,7 +291,7 @@ def evict(everything: Sequence[Kept], most: int, *, dry_run: bool = False) -> li
     What a process holds stays, and so does what ``tosloc mine`` has gathered. If another process is at it, nothing is
     removed. ``everything`` is last used first.
     """
-    folder = cache_folder()
+    folder = cache_folder().resolve()  # which may be a link to a larger disk
     evicted: list[tuple[Kept, int]] = []
     with alone(folder) as mine:
         if not mine:
