@@ -85,11 +85,11 @@ class LocalCluster:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def _start(self, words: list[str], *path: Path) -> subprocess.Popen[bytes]:
-        environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(map(str, path))}
+        own = {"PYTHONPATH": os.pathsep.join(map(str, path)), "DASK_TEMPORARY_DIRECTORY": str(self.folder)}
         with (self.folder / f"{words[0]}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", *words],
-                env=environment,
+                env=dict(os.environ) | own,
                 cwd=self.folder,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
