@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,12 +48,15 @@ class FakeLocalizer:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def localize(self, report: BugReport, *, top: int, progress: Any, **options: Any) -> Answer:
-        self.asked.append({"report": report, **options})
-        progress("ranking", 1, 1)
-        when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
-        asked = BugReport("bug", "Context does not start", "", None)
-        return Answer("there", "c" * 40, when, asked, Searched(2, 1), tuple(self.hits[:top]), self.notes)
+    def localize_many(
+        self, reports: Sequence[BugReport], *, top: int, progress: Any, **options: Any
+    ) -> Iterator[Answer]:
+        for report in reports:
+            self.asked.append({"report": report, **options})
+            progress("ranking", 1, 1)
+            when = datetime(2014, 1, 15, 7, 30, tzinfo=UTC)
+            asked = BugReport("bug", "Context does not start", "", None)
+            yield Answer("there", "c" * 40, when, asked, Searched(2, 1), tuple(self.hits[:top]), self.notes)
 
 
 HITS = [
