@@ -75,17 +75,6 @@ class Corpus:
         """(V,) terms by number."""
         return by_number(self.term_ids)
 
-    def counts_in(self, row: int, terms: LongArray) -> tuple[LongArray, npt.NDArray[np.uint16]]:
-        """Which of some terms a blob holds, as places among them (n,), and how often by ``FIELDS`` (n, 6)."""
-        places, found = [], []
-        for place, term in enumerate(terms.tolist()):
-            start, end = int(self.postings.starts[term]), int(self.postings.starts[term + 1])
-            position = start + int(np.searchsorted(self.postings.rows[start:end], row))
-            if position < end and self.postings.rows[position] == row:
-                places.append(place)
-                found.append(position)
-        return np.array(places, dtype=np.int64), self.counts[np.array(found, dtype=np.int64)]
-
     # ---- as arrays
 
     def to_arrays(self) -> Arrays:
