@@ -41,7 +41,7 @@ MADE_AGAIN: Final = ("facts", "versions", "vectors")
 """Kinds that the repository alone suffices to make again; the others are what ``tosloc mine`` has gathered."""
 SIZE_VARIABLE: Final = "TOSLOC_CACHE_SIZE"
 
-_NAME: Final = re.compile(r"(.+)-([0-9a-f]{8})", re.DOTALL)
+_DIGEST: Final = re.compile(r"[0-9a-f]{8}")
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 _LARGEST_PLACE: Final = 1 << 20
 _MOST_HELD: Final = 128
@@ -78,8 +78,8 @@ class Kept:
     @property
     def name(self) -> str:
         """The repository's."""
-        found = _NAME.fullmatch(self.folder.name)
-        return found.group(1) if found else self.folder.name
+        name, _, digest = self.folder.name.rpartition("-")
+        return name if name and _DIGEST.fullmatch(digest) else self.folder.name
 
     @cached_property
     def repository(self) -> Path | None:
@@ -153,7 +153,7 @@ def kept_repositories() -> list[Kept]:
 
 def _is_ours(path: Path) -> bool:
     """Whether a folder of the cache is a repository's: called so, not a link, with one of our files in it."""
-    if not _NAME.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+    if Kept(path).name == path.name or path.is_symlink() or not path.is_dir():
         return False
     return any((path / name).exists() for name in (PLACE, *(name for names in KINDS.values() for name in names)))
 
