@@ -14,7 +14,7 @@ import pytest
 
 from tosloc import mapped_arrays
 from tosloc.errors import CheckpointError
-from tosloc.mapped_arrays import Scratch, read_mapped, unlooked, write_mapped
+from tosloc.mapped_arrays import Scratch, read_mapped, release_pages, write_mapped
 
 ARRAYS = {
     "numbers": np.arange(-3, 700, dtype=np.int64),
@@ -180,7 +180,7 @@ def test_what_was_looked_at_once_does_not_stay(tmp_path: Path) -> None:
     assert resident() - before < 40 << 20
     assert large.max() == len(large) - 1
     assert resident() - before > 50 << 20
-    unlooked(large[5:])
+    release_pages(large[5:])
     assert resident() - before < 10 << 20
     assert large[-1] == len(large) - 1
-    unlooked(np.zeros(3))  # of no file: nothing happens
+    release_pages(np.zeros(3))  # of no file: nothing happens

@@ -33,7 +33,7 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.localization import UNDATED, Localization
-from tosloc.mapped_arrays import unlooked
+from tosloc.mapped_arrays import release_pages
 from tosloc.open_version import (
     OpenVersion,
     functions_source,
@@ -237,7 +237,7 @@ class Localizer:
             answers = [one.answer(top, chosen, path, functions=functions) for one in found]
             del found  # tables of all files
             if len(version.snapshot) > FILES_TOGETHER:
-                unlooked(version.index.text.rows)  # else each question's postings are added to those of all before
+                release_pages(version.index.text.rows)  # else each question's postings are added to those of all before
             seconds = (time.perf_counter() - started) / len(answers)
             yield from (replace(answer, seconds=seconds) for answer in answers)
             started = time.perf_counter()

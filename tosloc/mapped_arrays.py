@@ -168,11 +168,11 @@ def _checksum(content: memoryview, begun: int) -> int:
     """CRC-32 of mapped bytes, of which only a few stay in the process's memory meanwhile."""
     for start in range(0, len(content), IN_MEMORY):
         begun = zlib.crc32(content[start : start + IN_MEMORY], begun)
-        unlooked(content)
+        release_pages(content)
     return begun
 
 
-def unlooked(array: Array | memoryview) -> None:
+def release_pages(array: Array | memoryview) -> None:
     """Take the pages of a mapped file, all of them, out of the process's memory again; whoever looks has them back.
 
     What was once gone through counts as long as nobody else wants the room: gigabytes, of a large version.

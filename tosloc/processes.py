@@ -30,29 +30,29 @@ Broken: TypeAlias = Callable[..., Any]
 """What stands for a call of (function, *arguments) whose process dies of it."""
 
 
-class Elsewhere(Protocol):
-    """Where calls are done that do not stay on this machine."""
+class Executor(Protocol):
+    """What has calls done by other machines."""
 
     def results(self, calls: Iterable[Any], ordered: bool, broken: Broken | None) -> Generator[Any, None, None]:
         """Results of calls that ``joblib.delayed`` made, in their order or as they come."""
 
 
-_ELSEWHERE: Final[ContextVar[Elsewhere | None]] = ContextVar("elsewhere", default=None)
+_EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
 
 
-def elsewhere() -> Elsewhere | None:
-    """Where ``parallel`` has its calls done; None: by processes of this machine."""
-    return _ELSEWHERE.get()
+def executor() -> Executor | None:
+    """What ``parallel`` hands its calls to; None: processes of this machine do them."""
+    return _EXECUTOR.get()
 
 
 @contextmanager
-def working(place: Elsewhere) -> Iterator[None]:
-    """Within, ``parallel`` has its calls done there, however many ``jobs`` are asked for."""
-    before = _ELSEWHERE.set(place)
+def executed_by(other: Executor) -> Iterator[None]:
+    """Within, ``parallel`` hands its calls to another executor, however many ``jobs`` are asked for."""
+    before = _EXECUTOR.set(other)
     try:
         yield
     finally:
-        _ELSEWHERE.reset(before)
+        _EXECUTOR.reset(before)
 
 
 def start(
@@ -91,11 +91,12 @@ def parallel(
     and their processes killed. Where joblib is told to use another backend than its own processes, such as Dask, the
     life of its workers is that backend's.
 
-    A process of this machine's that dies is an error of joblib's, for all calls; one ``elsewhere`` costs its own call:
-    what ``broken`` makes of it, on this machine, takes the result's place. Raises ToslocError where there is none.
+    A process of this machine's that dies is an error of joblib's, for all calls; one of an ``executor`` costs its own
+    call: what ``broken`` makes of it, on this machine, takes the result's place. Raises ToslocError where there is
+    none.
     """
-    if (place := elsewhere()) is not None:
-        with closing(place.results(calls, options["return_as"] == "generator", broken)) as found:
+    if (other := executor()) is not None:
+        with closing(other.results(calls, options["return_as"] == "generator", broken)) as found:
             yield found
         return
     from joblib import Parallel

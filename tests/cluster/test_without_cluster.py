@@ -178,11 +178,14 @@ def test_errors_travel(kind: str, error: type[Exception], says: str) -> None:
         list(Away().results([joblib.delayed(calls.failing)(kind)], True, None))
 
 
-def test_what_is_elsewhere(tmp_path: Path) -> None:
-    with processes.working(Away()), processes.parallel([joblib.delayed(abs)(-1)], 1, return_as="generator") as results:
-        assert processes.elsewhere() is not None
+def test_whose_calls_are_done(tmp_path: Path) -> None:
+    with (
+        processes.executed_by(Away()),
+        processes.parallel([joblib.delayed(abs)(-1)], 1, return_as="generator") as results,
+    ):
+        assert processes.executor() is not None
         assert list(results) == [1]
-    assert processes.elsewhere() is None
+    assert processes.executor() is None
 
 
 def rows(store: FactStore, blobs: list[tuple[str, str]]) -> list[Any]:
@@ -198,7 +201,7 @@ def test_facts_that_are_made_elsewhere(project: toy.Toy, tmp_path: Path, monkeyp
     away = Away()
     with FactStore(tmp_path / "here") as here, FactStore(tmp_path / "there") as there:
         report = build(project.git.path, here, blobs, jobs=1)
-        with processes.working(away):
+        with processes.executed_by(away):
             assert build(project.git.path, there, blobs, jobs=1) == report
         assert away.done == (len(blobs) + 1) // 2
         assert rows(here, blobs) == rows(there, blobs)
@@ -218,7 +221,7 @@ def test_what_a_worker_cannot_read_is_read_here(
             for _, arguments, named in calls:
                 yield without(*arguments, **named)
 
-    with Repository(project.git.path) as repo, processes.working(Poor()), FactStore(tmp_path / "store") as store:
+    with Repository(project.git.path) as repo, processes.executed_by(Poor()), FactStore(tmp_path / "store") as store:
         blobs = [(blob, ".java") for blob in dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs)]
         assert build(project.git.path, store, blobs).added == len(blobs)
 
@@ -228,7 +231,7 @@ def test_a_batch_that_kills_is_done_here(project: toy.Toy, tmp_path: Path, monke
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo:
         blobs = [(blob, ".java") for blob in dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs)]
-    with processes.working(Away(dies=[1])), FactStore(tmp_path / "store") as store:
+    with processes.executed_by(Away(dies=[1])), FactStore(tmp_path / "store") as store:
         assert build(project.git.path, store, blobs).added == len(blobs)
 
 
@@ -248,7 +251,7 @@ def test_tables_that_are_made_elsewhere(
             (tmp_path / folder).mkdir()
             (tmp_path / folder / "facts.sqlite").write_bytes(b"half a copy")
         here = experiment.extraction(tmp_path / "here", names).run(tasks, jobs=1)
-        with processes.working(away):
+        with processes.executed_by(away):
             there = experiment.extraction(tmp_path / "there", names).run(tasks, jobs=1)
     assert away.done == len(there) == 4
     assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]

@@ -19,7 +19,7 @@ from tosloc.analysis.facts import analyse, analyse_all
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
-from tosloc.processes import Worker, elsewhere, parallel
+from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
 
 BATCH_BLOBS: Final = 64
@@ -131,7 +131,7 @@ def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
 
 def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. What was in flight when a worker died is done again, blob by blob."""
-    away = elsewhere() is not None
+    away = executor() is not None
     if len(batches) < 2 or (jobs == 1 and not away):
         for batch in batches:
             yield _analyse_batch(path, batch, lizard)

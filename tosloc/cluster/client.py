@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from tosloc.cluster import worker
 from tosloc.errors import ClusterError, ClusterWarning, require
 from tosloc.files import passing_file
-from tosloc.processes import Broken, working
+from tosloc.processes import Broken, executed_by
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -65,7 +65,7 @@ def connected(
         wanted = _Wanted({str(path.absolute()): commit for path, commit in repositories.items()}, folder, written)
         cluster = _Cluster(client, address, wanted)
         cluster.begin()
-        stack.enter_context(working(cluster))
+        stack.enter_context(executed_by(cluster))
         yield
 
 

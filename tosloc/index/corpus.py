@@ -18,7 +18,7 @@ from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, splice, starts_of, stretches, summed
-from tosloc.mapped_arrays import Scratch, unlooked
+from tosloc.mapped_arrays import Scratch, release_pages
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Corpus:
             check_starts(starts, len(rows), name)
             for start in range(0, len(rows), AT_ONCE):
                 check_numbers(rows[start : start + AT_ONCE], below, name)
-                unlooked(rows)
+                release_pages(rows)
             setattr(made, name, Postings(starts, rows))
         made._frequency = checked(arrays, "frequency", np.int64, V)  # type: ignore[assignment]
         made._multiplicity = checked(arrays, "multiplicity", np.int64, B)  # type: ignore[assignment]

@@ -22,7 +22,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.names import NameNumbers, PackedLists, PackedNames
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import Postings
-from tosloc.mapped_arrays import Scratch, unlooked
+from tosloc.mapped_arrays import Scratch, release_pages
 from tosloc.records import IntArray, Names, Snapshot
 
 PREPARED_VERSION: Final = 3
@@ -211,7 +211,7 @@ class PreparedVersion:
         for documents in (commits[0], reports[0]):
             check_numbers(documents.files, len(paths), "files")
             check_numbers(documents.commits, len(ids), "commits")
-        unlooked(rows)  # all lists were looked at, a question wants few of them
+        release_pages(rows)  # all lists were looked at, a question wants few of them
         return cls._assembled(snapshot, corpus, paths, history, ids, rows)
 
 

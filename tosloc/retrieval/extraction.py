@@ -31,7 +31,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
-from tosloc.processes import elsewhere, parallel
+from tosloc.processes import executor, parallel
 from tosloc.records import (
     BoolArray,
     BugReport,
@@ -135,7 +135,7 @@ class Extraction:
     def _made(self, blocks: Sequence[tuple[Sequence[Task], Path]], jobs: int) -> Iterator[Iterable[int]]:
         """Reports of each block that is written."""
         (self.folder / _COPY).unlink(missing_ok=True)  # of a process that was killed
-        if elsewhere() is None:
+        if executor() is None:
             calls = [joblib.delayed(_extract)(self, block, path) for block, path in blocks]
             workers = min(joblib.effective_n_jobs(jobs), len(calls))
             with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
