@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
+
+
+def pytest_configure() -> None:
+    """Let an interruption reach the tests: a shell that starts them in the background has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def git_environment(home: Path) -> dict[str, str]:
