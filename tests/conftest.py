@@ -133,6 +133,14 @@ def repository(make_repository: RepositoryFactory) -> GitRepository:
     return make_repository()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def users_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever tests ask to be kept between commands goes to a folder of theirs, not to that of who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOSLOC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The project on which all rankers are compared, and where those that learn have learned."""

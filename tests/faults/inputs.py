@@ -273,6 +273,7 @@ def _child(world: World, batch: Sequence[tuple[int, str]], folder: Path, shared:
             open(1, "w", encoding="utf-8", closefd=False),
             open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False),
         )
+        os.environ.pop("TOSLOC_CACHE", None)  # the harness's own, where pytest runs it
         os.environ.update(XDG_CACHE_HOME=str(place.cache), HOME=str(place.folder))
         os.chdir(place.here)
         code = 1
