@@ -373,6 +373,13 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([name, "--help"]) == 0
 
 
+def test_help_of_the_laboratory_is_plain_text_like_all_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "train-encoder", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "with [stage_two]" in " ".join(printed.split())  # no markup of a library's that is taken away
+    assert "│" not in printed
+
+
 LOADING = """
 import signal, sys
 class Interrupting:

@@ -16,7 +16,7 @@ from tosloc.cli.lab.pool import pool
 from tosloc.cli.lab.study import study
 from tosloc.cli.lab.truncation import truncation
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 for _command in (
     baselines,
     bm25,
