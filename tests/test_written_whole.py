@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -71,6 +74,24 @@ def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
         with folder_written_whole(tmp_path / "folder") as temporary:
             (temporary / content).write_text(content)
     assert listing(tmp_path) == ["folder", "folder/new"]
+
+
+@pytest.mark.parametrize("write", [written_whole, folder_written_whole])
+def test_what_cannot_be_written_is_named_and_not_the_temporary_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], AbstractContextManager[Path]]
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(files, "_make_file", refused)
+    monkeypatch.setattr(files, "_make_folder", refused)
+    with pytest.raises(PermissionError) as raised, write(tmp_path / "page.html"):
+        pass
+    assert raised.value.filename == str(tmp_path / "page.html")
+    monkeypatch.undo()
+    with pytest.raises(FileNotFoundError) as other, write(tmp_path / "page.html"):
+        open(tmp_path / "another")
+    assert other.value.filename == str(tmp_path / "another")
 
 
 def test_only_our_own_names_are_removed(tmp_path: Path) -> None:

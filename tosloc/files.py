@@ -81,7 +81,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     It is written to, not replaced. What a killed process leaves is removed when the next file of its folder is written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _unfinished(path.parent, _make_file) as temporary:
+    with _about(path), _unfinished(path.parent, _make_file) as temporary:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
@@ -92,7 +92,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 @contextmanager
 def folder_written_whole(path: Path) -> Iterator[Path]:
     """The same for a folder; it takes the place of a folder that is there. Its parent exists."""
-    with _unfinished(path.parent, _make_folder) as temporary:
+    with _about(path), _unfinished(path.parent, _make_folder) as temporary:
         yield temporary
         temporary.chmod(path.parent.stat().st_mode)
         if path.exists():
@@ -136,6 +136,17 @@ def remove_unfinished(folder: Path) -> None:
                 _remove(path)
             finally:
                 os.close(descriptor)
+
+
+@contextmanager
+def _about(path: Path) -> Iterator[None]:
+    """Let errors name what was to be written, which the user knows, and not the temporary path."""
+    try:
+        yield
+    except OSError as error:
+        if _UNFINISHED in str(error.filename):
+            error.filename, error.filename2 = str(path), None
+        raise
 
 
 @contextmanager
