@@ -159,6 +159,9 @@ def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: P
         said = fails(*localizing, place / name)
         assert str(place / name) in said
         assert words.lower() in said.lower()
+    said = fails(*localizing, "https://github.com/ann/one/issues/7")
+    assert "is an address, and nothing is asked of the web" in said
+    assert "gh issue view" in said
 
 
 def test_no_known_word_is_ranked_and_said(

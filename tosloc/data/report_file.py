@@ -27,6 +27,7 @@ Json: TypeAlias = dict[str, object]
 
 _NO_RANKS: Mapping[str, int] = MappingProxyType({})
 _MISSING = frozenset({"", "nan", "none", "null"})
+_ADDRESS = re.compile(r"https?:/")  # a path has lost the second slash
 _EPOCH = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 _RANK = re.compile(r"(?:^|(?<=\s))[0-9]{1,9}:")
 
@@ -257,6 +258,11 @@ def read_bytes(source: Path | BinaryIO, name: str, limit: int) -> bytes:
         else:
             data = source.read(limit)
     except FileNotFoundError as error:
+        if _ADDRESS.match(name):
+            raise ReportError(
+                f"{name}: is an address, and nothing is asked of the web; name a file of what stands there, for an"
+                " issue of GitHub what `gh issue view NUMBER --json number,title,body,createdAt` prints"
+            ) from error
         raise ReportError(f"{name}: no such file; check the path") from error
     except IsADirectoryError as error:
         raise ReportError(f"{name}: is a folder; give a file inside it") from error
