@@ -78,7 +78,7 @@ def test_json_and_a_file_of_ones_own(project, place, capsys, tmp_path):
         "reports": 1,
         "file": str(out),
     }
-    assert f"now run: tosloc train --reports {out} --out DIR" in printed.err
+    assert f"now run: tosloc train --repo {project.path} --reports {out} --out DIR" in printed.err
     assert not (tmp_path / "cache").exists()
 
 

@@ -123,8 +123,10 @@ def mine(
         _print(mined)
     if not mined.reports:
         raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
-    how = "tosloc train --out DIR" if out is None else f"tosloc train --reports {out} --out DIR"
-    print(f"tosloc: {len(mined.reports):,} reports are in {file}; now run: {how}", file=sys.stderr)
+    how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
+    print(
+        f"tosloc: {len(mined.reports):,} reports are in {file}; now run: tosloc train{how} --out DIR", file=sys.stderr
+    )
 
 
 def mined_reports(repository: Repository) -> Path:
