@@ -460,9 +460,10 @@ def test_out_that_cannot_be_written(fails: Fails, project: toy.Toy, checkpoint: 
 
 def test_a_folder_without_runs(fails: Fails, place: Path) -> None:
     (place / "empty").mkdir()
-    for name in ("empty", "nowhere"):
-        said = fails("evaluate", place / name)
-        assert said.startswith(f"{place / name}: no finished run of the split 'test'; make one with: tosloc train")
+    said = fails("evaluate", place / "empty")
+    assert said.startswith(f"{place / 'empty'}: no finished run of the split 'test'; make one with: tosloc train")
+    said = fails("evaluate", place / "nowhere")
+    assert said.startswith(f"{place / 'nowhere'}: no such file or folder; check the path")
 
 
 def test_damaged_runs(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:

@@ -333,7 +333,7 @@ def test_our_own_mistakes_are_not_hidden(experiment: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["evaluate", "nowhere", "--json"], "nowhere: no finished run of the split 'test'"),
+        (["evaluate", "nowhere", "--json"], "nowhere: no such file or folder; check the path of the run"),
         (["evaluate", "nowhere", "--split", "tset"], "tset"),
         (["localize", "--repo", "nowhere"], "no report is given"),
         (["localize", "--report", "nowhere.md"], "nowhere.md"),

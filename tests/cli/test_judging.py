@@ -347,7 +347,7 @@ def test_compare_refuses_what_is_not_comparable(
     assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")
     assert "name two runs or more" in refused(capsys, "compare", good)
     assert "named twice" in refused(capsys, "compare", good, worse, good)
-    assert "nowhere: no finished run" in refused(capsys, "compare", good, tmp_path / "nowhere")
+    assert "nowhere: no such file or folder" in refused(capsys, "compare", good, tmp_path / "nowhere")
     assert "choose one" in refused(capsys, "compare", good, worse, "--json", "--markdown")
 
 

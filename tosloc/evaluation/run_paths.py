@@ -56,6 +56,8 @@ def _find_run(path: str | Path, split: str) -> tuple[Path, str]:
     place = Path(path)
     if place.is_file():
         return place, place.name.partition(".")[0]
+    if not place.exists():
+        raise RunError(f"{path}: no such file or folder; check the path of the run")
     name = place.name or place.absolute().name
     if (place / RUN_FILE).is_file():
         return place / RUN_FILE, name
