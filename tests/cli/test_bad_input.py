@@ -268,7 +268,9 @@ def test_stores(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path, pla
     assert "delete it" in said(place / "text")
     (place / "folder").mkdir()
     assert "is a folder; name a file" in said(place / "folder")
-    assert "name another" in said(place / "text" / "facts.sqlite")
+    assert "name another file with --store, or another folder for the whole cache with $TOSLOC_CACHE" in said(
+        place / "text" / "facts.sqlite"
+    )
     with sqlite3.connect(place / "other") as other:
         other.execute("CREATE TABLE mine (x)")
     other.close()

@@ -75,6 +75,7 @@ CREATE TABLE IF NOT EXISTS functions (
 """Made when the first functions are written; earlier versions take no notice of it."""
 _LONGEST: Final = 1 << 28
 """Bytes of a row or value; a damaged length is not believed beyond it."""
+_ELSEWHERE: Final = "name another file with --store, or another folder for the whole cache with $TOSLOC_CACHE"
 
 
 class FactStore:
@@ -103,7 +104,7 @@ class FactStore:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise StoreError(
-                    f"{self.path.parent}: no folder for the facts store ({error.strerror}); name another path for it"
+                    f"{self.path.parent}: no folder for the facts store ({error.strerror}); {_ELSEWHERE}"
                 ) from error
             if self.path.is_dir():
                 raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
@@ -456,7 +457,7 @@ class FactStore:
                 ) from error
             if "readonly" in text or "unable to open" in text:
                 raise StoreError(
-                    f"{self.path}: the facts store cannot be opened for writing ({text}); name another path for it"
+                    f"{self.path}: the facts store cannot be opened for writing ({text}); {_ELSEWHERE}"
                 ) from error
             if "I/O" in text:  # of the device, or a limit on the size of files; says nothing of the content
                 raise StoreError(
