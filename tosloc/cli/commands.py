@@ -173,7 +173,9 @@ def rank(
     split: Annotated[
         Split | None,
         typer.Option(
-            "--split", help="Reports to rank; all of them as one.", show_default="validation, then test; of many: all"
+            "--split",
+            help="Part of the reports to rank, by the time of their fix; all: every report, in one run.",
+            show_default="validation, then test; of many projects: all",
         ),
     ] = None,
     functions: Annotated[

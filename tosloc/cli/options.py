@@ -12,7 +12,9 @@ import typer
 NamedRepositoryOption = Annotated[
     Path | None,
     typer.Option(
-        "--repo", help="Git repository: a work tree, a bare repository or a git directory.", show_default=False
+        "--repo",
+        help="Git repository: a work tree, a bare repository or a git directory.",
+        show_default="the one around the current folder",
     ),
 ]
 AroundRepositoryOption = Annotated[
@@ -26,7 +28,9 @@ AroundRepositoryOption = Annotated[
 NamedReportsOption = Annotated[
     Path | None,
     typer.Option(
-        "--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.", show_default=False
+        "--reports",
+        help="Labelled reports: xlsx, XML or JSON lines; recognised by content.",
+        show_default="those that tosloc mine has left for the repository",
     ),
 ]
 RepositoryOption = Annotated[
@@ -39,7 +43,9 @@ OutOption = Annotated[Path, typer.Option("--out", help="Folder to write.")]
 StoreOption = Annotated[
     Path | None,
     typer.Option(
-        "--store", help="File of facts about blobs, kept between commands.", show_default="in the user's cache"
+        "--store",
+        help="File that keeps what was found in each source file, for later commands.",
+        show_default="in the user's cache",
     ),
 ]
 ProjectsOption = Annotated[
@@ -52,7 +58,9 @@ ReposOption = Annotated[
 ]
 StoresOption = Annotated[
     Path | None,
-    typer.Option("--stores", help="Folder of facts, a file a project.", show_default="in the user's cache"),
+    typer.Option(
+        "--stores", help="Folder of such files as --store names, one a project.", show_default="in the user's cache"
+    ),
 ]
 ClusterOption = Annotated[
     str | None,
