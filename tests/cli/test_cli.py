@@ -19,7 +19,7 @@ import pytest
 import tosloc
 from tests.conftest import GitRepository
 from tosloc.answer import Answer, Searched
-from tosloc.cli import main
+from tosloc.cli import commands, main
 from tosloc.config import Config
 from tosloc.errors import StoreError
 from tosloc.evaluation import Judgement, write_judgements, write_run
@@ -289,6 +289,12 @@ def test_data_prints_counts_of_every_part(
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert printed[1] == ["part", "all", "train", "validation", "test"]
     assert ["listed", "2"] in [row[:2] for row in printed]
+    assert set(rows[0]) - {"part"} == set(commands._COUNTED)  # each count is explained
+    assert ["reports", "left", "without", "any"] == next(row for row in printed if row[:1] == ["empty"])[5:]
+    assert main(["index", "--repo", str(repository.path), "--store", str(tmp_path / "facts")]) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in printed] == list(commands._INDEXED)
+    assert printed[1] == ["known", "0", "were", "analysed", "before"]
 
 
 def raising(error: BaseException) -> Callable[..., None]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -57,6 +57,26 @@ SuffixOption = Annotated[
         show_default="the configuration's, or of the languages of the fixed files",
     ),
 ]
+
+_INDEXED: Final = {
+    "added": "contents of files that were analysed now",
+    "known": "were analysed before",
+    "missing": "are not in the repository, or damaged there",
+    "fallback": "of those added: no grammar could parse them; read word by word",
+}
+"""What ``index`` counts."""
+_COUNTED: Final = {
+    "reports": "with a fix, or a version to search, in the repository",
+    "listed": "source files that they list as fixed",
+    "existing": "... that the version before the fix has",
+    "empty": "reports left without any",
+    "no description": "reports without one",
+    "opened after fix": "reports dated after the fix",
+    "before train ended": "reports opened before the last fix of train",
+    "files a version": "source files, on average",
+    "unresolved": "reports without such a fix or version, left out",
+}
+"""What ``data`` counts."""
 
 
 def train(
@@ -271,7 +291,7 @@ def index(
     if as_json:
         print_json(counts)
     else:
-        print_counts(counts)
+        print_counts(counts, _INDEXED)
 
 
 def data(
@@ -318,7 +338,7 @@ def data(
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows)
+        print_rows(rows, _COUNTED)
 
 
 def _of_many(

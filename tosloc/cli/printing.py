@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from rich.box import SIMPLE_HEAD
@@ -78,20 +79,30 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([text[0], "|---" * len(heads) + "|", *text[1:]]) + "\n"
 
 
-def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
-    """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
+def print_rows(
+    rows: Sequence[Mapping[str, str | int | float]], meanings: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Print rows of the same columns as a table, a row below the other's head; nothing for no row.
+
+    What the columns mean stands behind them, where the terminal is wide enough.
+    """
     if rows:
         first, *others = rows[0]
         heads = [first, *(str(row[first]) for row in rows)]
-        print_table(heads, [[name, *(_number(row[name]) for row in rows)] for name in others])
+        cells: list[list[str | Text]] = [[name, *(_number(row[name]) for row in rows)] for name in others]
+        told = [[*line, Text(meanings.get(name, ""), style="dim")] for name, line in zip(others, cells, strict=True)]
+        if meanings and fits([*heads, ""], told):
+            print_table([*heads, ""], told, left=(0, len(heads)))
+        else:
+            print_table(heads, cells)
 
 
-def print_counts(counts: Mapping[str, Any]) -> None:
-    """Print names with their values."""
-    cells = {printable(name): _number(value) for name, value in counts.items()}
-    widest, longest = max(map(len, cells)), max(map(len, cells.values()))
-    for name, value in cells.items():
-        print(f"{name:<{widest}}  {value:>{longest}}")
+def print_counts(counts: Mapping[str, Any], meanings: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print names with their values, and what they mean."""
+    cells = {name: (printable(name), _number(value)) for name, value in counts.items()}
+    widest, longest = (max(len(cell[place]) for cell in cells.values()) for place in (0, 1))
+    for name, (said, value) in cells.items():
+        print(f"{said:<{widest}}  {value:>{longest}}  {meanings.get(name, '')}".rstrip())
 
 
 def _console() -> Console:
