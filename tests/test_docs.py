@@ -15,9 +15,12 @@ from tests.test_floors import BELOW
 from tosloc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "checkpoints/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = ("README.md", "CHANGELOG.md", "action/README.md", "checkpoints/README.md")
+PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+CONSOLE = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```$", re.M | re.S)
+INLINE = re.compile(r"`(?:\w+=\S+ )*(?:\S+ -m )?tosloc ([^`]+)`")
+CALL = re.compile(r"(?:^(?:\$ )?(?:\w+=\S+ )*|\) |&& |\| |-m )tosloc ((?:(?!&&|\||  #).)*)", re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
@@ -66,17 +69,21 @@ def test_files_that_pages_name_exist(page: Path) -> None:
 
 
 def commands_of(page: Path) -> list[str]:
-    """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command."""
-    blocks = "\n".join(CONSOLE.findall(page.read_text(encoding="utf-8")))
-    return re.findall(r"(?:^\$ |&& |\| |-m )tosloc ((?:(?!&&|\||  #).)*)", blocks, re.M)
+    """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command.
+
+    And those within its sentences.
+    """
+    text = page.read_text(encoding="utf-8")
+    blocks = "\n".join(CONSOLE.findall(text)).replace("\\\n", " ")
+    return [*CALL.findall(blocks), *INLINE.findall(FENCE.sub("", text))]
 
 
 def unknown_in(call: str) -> list[str]:
     """Words of a call that are no command, and options that its command does not have."""
     context = click.Context(get_command(app))
     command: Any = context.command
-    words = call.split()
-    while words and isinstance(command, TyperGroup):
+    words = [word for word in call.split() if word != "..."]
+    while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         name = words.pop(0)
         command = command.get_command(context, name)
         if command is None:
@@ -94,6 +101,26 @@ def test_a_wrong_command_is_seen() -> None:
     assert unknown_in("lab reproduce table-4 --out runs") == []
     assert unknown_in("lab produce table-4") == ["produce"]
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
+    assert unknown_in("data ... --ever-fixed x") == unknown_in("lab ...") == unknown_in("--version") == []
+
+
+def test_commands_are_found_in_blocks_and_in_sentences(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "`tosloc data ...\n--json` and `T=$(x) tosloc mine`, `tosloc.answer`\n"
+        "```console\n$ tosloc index && tosloc cache    # keeps\ntosloc: said\n"
+        "$ tosloc lab study a \\\n    --keep b\n```\n"
+        "```sh\nT=1 tosloc mine x | tosloc serve\n```\n"
+    )
+    assert [call.split() for call in commands_of(page)] == [
+        ["index"],
+        ["cache"],
+        ["lab", "study", "a", "--keep", "b"],
+        ["mine", "x"],
+        ["serve"],
+        ["data", "...", "--json"],
+        ["mine"],
+    ]
 
 
 def test_the_table_of_rooms_is_complete() -> None:
