@@ -1,4 +1,4 @@
-"""Rank the files of a version for one report, as ``tosloc localize`` does: ``localize.py --repo GIT --report FILE``."""
+"""Rank the files of a version for one report, as ``tosloc localize`` does: ``localize.py FILE --repo GIT``."""
 
 import sys
 
