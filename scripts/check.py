@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ STEPS = {
 
 def main() -> int:
     """0 when every step passes, else 1 after the output of the one that failed."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, (tool, *arguments) in STEPS.items():
         started = time.monotonic()
         done = subprocess.run(
