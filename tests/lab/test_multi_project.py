@@ -105,6 +105,13 @@ def test_the_command(trained: list[Path], capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "tosloc: name training folders, or many projects with --projects\n"
     assert main(["lab", "feature-ablation", folders[0], "--projects", "p.toml"]) == 2
     assert "leave out the training folders" in capsys.readouterr().err
+    for option in ("--features", "--config", "--repos", "--stores"):  # nothing is left unheard
+        assert main(["lab", "feature-ablation", folders[0], option, "path"]) == 2
+        assert capsys.readouterr().err.startswith(f"tosloc: {option}: goes with --projects")
+    assert main(["lab", "feature-ablation", folders[0], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["first"]) == ["all", "bm25f", "path", "test"]
+    assert list(found["first"]["path"]) == ["loss", "mrr", "map"]
     assert main(["lab", "feature-ablation", *folders]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| left out | first loss, MRR, MAP | second loss, MRR, MAP | mean MRR, MAP |"

@@ -34,7 +34,7 @@ def feature_ablation(
     ] = Path("pool"),
     folds: FoldsOption = 5,
     features: Annotated[
-        str, typer.Option("--features", metavar="NAMES", help="Features that are left out, each alone.")
+        str, typer.Option("--features", metavar="NAMES", help="With --projects: leave out only these, each alone.")
     ] = "",
     stores: StoresOption = None,
     as_json: JsonOption = False,
@@ -52,7 +52,10 @@ def feature_ablation(
         return
     if not folders:
         raise RunError("name training folders, or many projects with --projects")
-    from tosloc.cli.printing import markdown_table
+    for name, value in {"features": features, "config": config, "repos": repos, "stores": stores}.items():
+        if value:
+            raise RunError(f"--{name}: goes with --projects; of training folders every feature is left out in turn")
+    from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.lab.multi_project import feature_ablation
@@ -61,6 +64,9 @@ def feature_ablation(
     read = [StoredFeatureTables.read(folder) for folder in folders]
     with shown(progress) as callback:
         changes = {one.name: feature_ablation(Config().stage_one, one, callback) for one in read}
+    if as_json:
+        print_json({name: {one: worth._asdict() for one, worth in found.items()} for name, found in changes.items()})
+        return
     rows = []
     for feature in next(iter(changes.values())):
         found = [of_project[feature] for of_project in changes.values() if feature in of_project]
