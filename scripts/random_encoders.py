@@ -1,9 +1,9 @@
 """Encoders of CodeBERT's and RoBERTa's size with random weights, where the published ones are not at hand.
 
 ``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and ``report_encoder``
-may name: 12 layers of width 768, each with a vocabulary of its own, learned from a pack's files, and from its training
-reports and files. They know nothing: they are for seeing that training runs, what memory it takes and how long a step
-is.
+may name: 12 layers of width 768 (or what ``--layers`` and ``--width`` say), each with a vocabulary of its own, learned
+from a pack's files, and from its training reports and files. They know nothing: they are for seeing that training runs,
+what memory it takes and how long a step is.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from tokenizers.processors import RobertaProcessing
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
 from tosloc.cli.guard import guarded
+from tosloc.errors import ToslocError
 from tosloc.lab.bundle import read_bundle
 from tosloc.reranking.encoder.texts import report_text
 
+HEAD = 64
+"""Width of a head of attention."""
 MARKS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -62,13 +65,25 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write both encoders in the published models' size."""
+    """Write both encoders, by default in the published models' size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pack", type=Path, metavar="PACK", help="what tosloc lab pack wrote")
     parser.add_argument("out", type=Path, metavar="OUT", help="folder to write")
+    parser.add_argument("--layers", type=int, default=12, help="layers; default: 12")
+    parser.add_argument("--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768")
     options = parser.parse_args(arguments)
-    # 514 places, of which RoBERTa uses 512
-    size = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
+    if options.layers < 1 or options.width < 1 or (options.width > HEAD and options.width % HEAD):
+        raise ToslocError(f"--layers, --width: should be 1 or more, and a width above {HEAD} a multiple of it")
+    size = RobertaConfig(
+        vocab_size=50265,
+        num_hidden_layers=options.layers,
+        hidden_size=options.width,
+        num_attention_heads=max(1, options.width // HEAD),
+        intermediate_size=4 * options.width,
+        max_position_embeddings=514,  # of which RoBERTa uses 512
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+    )
     write_encoders(options.pack, options.out, size)
     return 0
 
