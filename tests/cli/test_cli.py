@@ -200,6 +200,26 @@ def test_without_repository_and_checkpoint_the_current_folder_is_searched(
     assert localizer.asked[0]["opened"] == repository.path
 
 
+def test_another_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
+    localizer: FakeLocalizer,
+    repository: GitRepository,
+    report: Path,
+    plain_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    localizer.version_ = "carried"
+    asking = ["localize", str(report), "--checkpoint", "c", "--commit", "v1"]
+    monkeypatch.chdir(repository.path)
+    assert main(asking) == 0
+    opened, asked = localizer.asked
+    assert (opened["opened"], asked["commit"]) == (repository.path, "v1")
+    capsys.readouterr()
+    monkeypatch.chdir(plain_folder)
+    assert main(asking) == 2
+    assert "not in a git repository; go to one, or name it with --repo" in capsys.readouterr().err
+
+
 def test_train_calls_the_experiment_and_prints_validation(
     experiment: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

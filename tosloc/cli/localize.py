@@ -35,7 +35,7 @@ def localize(
         typer.Option(
             "--repo",
             help="Git repository: a work tree, a bare repository or a git directory.",
-            show_default="the one around the current folder; the version that a checkpoint carries",
+            show_default="the version that the checkpoint carries; else the one around the current folder",
         ),
     ] = None,
     commit: CommitOption = "HEAD",
@@ -88,7 +88,7 @@ def localize(
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
     views = None if html is None else _begin_page(html, len(reports))
-    with shown(progress) as callback, _opened(repo, checkpoint, store) as localizer:
+    with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
         if include or exclude:  # before anything is made
             PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(commit))
         said: set[str] = set()
@@ -152,12 +152,15 @@ def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
     return [replace(one, opened=when) for one in reports]
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None) -> Localizer:
-    """The named repository, else the version that a checkpoint carries, else the repository around this folder."""
+def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str) -> Localizer:
+    """The named repository, else the version that a checkpoint carries, else the repository around this folder.
+
+    Another commit than HEAD is one of a repository: what a checkpoint carries is a single version.
+    """
     from tosloc.data import git_files
     from tosloc.localizer import Localizer
 
-    if repo is None and checkpoint is not None:
+    if repo is None and checkpoint is not None and commit == "HEAD":
         localizer = Localizer.load(checkpoint)
         if localizer.version_ is not None:
             return localizer
