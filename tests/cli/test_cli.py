@@ -289,6 +289,22 @@ def test_rank_and_index_call_the_experiment(
     assert json.loads("{" + last) == {"files": 1536, "seconds": 1.25}
 
 
+def test_index_takes_the_repository_around_the_folder(
+    experiment: Any, repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[Path] = []
+
+    def index(**options: Any) -> Built:
+        called.append(options["repo_path"])
+        return Built(1, 1.0)
+
+    experiment("index", index)
+    repository.commit({"src/A.java": "class A {}"})
+    monkeypatch.chdir(repository.path / "src")
+    assert main(["index", "--json"]) == 0
+    assert called == [repository.path]
+
+
 def test_data_prints_counts_of_every_part(
     repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

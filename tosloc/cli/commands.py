@@ -15,15 +15,14 @@ import typer
 from tosloc.cli.judging import print_split
 from tosloc.cli.many import not_with_projects, not_without, on_cluster
 from tosloc.cli.options import (
+    AroundRepositoryOption,
     ClusterOption,
     CommitOption,
     JsonOption,
     NamedReportsOption,
-    NamedRepositoryOption,
     OutOption,
     ProgressOption,
     ProjectsOption,
-    RepositoryOption,
     ReposOption,
     Split,
     StoreOption,
@@ -81,7 +80,7 @@ _COUNTED: Final = {
 
 def train(
     out: OutOption,
-    repo: NamedRepositoryOption = None,
+    repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
     store: StoreOption = None,
@@ -184,7 +183,7 @@ def train(
 
 def rank(
     out: OutOption,
-    repo: NamedRepositoryOption = None,
+    repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     checkpoint: Annotated[
         Path | None,
@@ -270,7 +269,7 @@ def rank(
 
 
 def index(
-    repo: RepositoryOption,
+    repo: AroundRepositoryOption = None,
     commit: CommitOption = "HEAD",
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -283,8 +282,10 @@ def index(
     from tosloc.cli.printing import print_counts, print_json
     from tosloc.cli.progress import shown
     from tosloc.config import load_config
+    from tosloc.data import git_files
 
     settings = None if config is None else load_config(config)
+    repo = repo or git_files.around(Path.cwd())
     with on_cluster(cluster, settings, {repo: commit}), shown(progress) as callback:
         built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
     counts = dataclasses.asdict(built)
@@ -295,7 +296,7 @@ def index(
 
 
 def data(
-    repo: NamedRepositoryOption = None,
+    repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
     suffix: SuffixOption = None,

@@ -9,14 +9,6 @@ from typing import Annotated
 
 import typer
 
-NamedRepositoryOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--repo",
-        help="Git repository: a work tree, a bare repository or a git directory.",
-        show_default="the one around the current folder",
-    ),
-]
 AroundRepositoryOption = Annotated[
     Path | None,
     typer.Option(
