@@ -249,7 +249,7 @@ def command(folder: Path, *words: object) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parents[2]), "XDG_CACHE_HOME": str(folder / "cache")},
+        env=dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parents[2]), "TOSLOC_CACHE": str(folder / "cache")},
     )
 
 
@@ -268,7 +268,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_the_same_bytes(
     two: LocalCluster, toy_project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     place, reports = toy_project.git.path, toy_project.reports()
     settings = tmp_path / "settings.toml"
     settings.write_text(f'{toy.SETTINGS}cluster = "{two.address}"\n')
@@ -307,7 +307,7 @@ def test_a_command_whose_scheduler_goes(two: LocalCluster, large: toy.Toy, tmp_p
     assert two.scheduler is not None
     index = partial(command, tmp_path, "index", "--repo", large.git.path, "--json", "--progress")
     process = index("--cluster", two.address)
-    store = tmp_path / "cache/tosloc"
+    store = tmp_path / "cache"
     until(lambda: list(store.rglob("facts.sqlite-wal")) and next(store.rglob("*-wal")).stat().st_size > 150_000)
     two.scheduler.kill()
     _, err = process.communicate(timeout=60)

@@ -135,7 +135,7 @@ def test_the_setting(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_wrong_address_is_a_sentence(
     project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     one = ("--repo", project.git.path, "--reports", project.reports())
     projects = tmp_path / "projects.toml"
     projects.write_text(f'[a]\nrepo = "{one[1]}"\nreports = "{one[3]}"\n')
