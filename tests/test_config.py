@@ -198,6 +198,19 @@ def test_keys_that_fit_only_together_are_checked_together(tmp_path: Path) -> Non
     assert load_config(tmp_path / "my.toml").data.validation == 0.05
 
 
+def test_a_file_may_extend_the_shipped_one_of_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "tomcat.toml").write_text("extends = 'tomcat'\n[run]\nseed = 9")
+    ours, shipped = load_config(tmp_path / "tomcat.toml"), load_config("tomcat")
+    assert ours.run.seed == 9 != shipped.run.seed
+    assert ours.stage_two == shipped.stage_two
+    (tmp_path / "mine.toml").write_text("extends = 'mine'")
+    with pytest.raises(ConfigError, match="the configurations that TosLoc ships are .*, tomcat"):
+        load_config(tmp_path / "mine.toml")
+    (tmp_path / "mine.toml").write_text("extends = 'mine.toml'")
+    with pytest.raises(ConfigError, match="in a circle"):
+        load_config(tmp_path / "mine.toml")
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("extends = 'b.toml'")
     (tmp_path / "b.toml").write_text("extends = 'a.toml'")

@@ -310,18 +310,20 @@ def shipped_configs() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def find_config(name: str | Path, folder: Path | None = None) -> Path:
+def find_config(name: str | Path, folder: Path | None = None, other_than: Path | None = None) -> Path:
     """The file that a path (from ``folder``, by default the current one) or a name means.
 
     A file at that path comes first, with or without ``.toml`` written; then a shipped configuration of that name. The
-    path itself where there is neither.
+    path itself where there is neither. ``other_than`` is the file that extends it, which may have the same name.
     """
     path = Path(name) if folder is None else folder / name
     alone = os.path.basename(name) == str(name)
     spelled = (name, f"{name}.toml") if alone and not str(name).endswith(".toml") else (name,)
     for place in (path.parent, shipped_configs()) if alone else (path.parent,):
         for candidate in (place / os.path.basename(one) for one in spelled):
-            if os.path.exists(candidate) and not os.path.isdir(candidate):
+            if not os.path.exists(candidate) or os.path.isdir(candidate):
+                continue
+            if other_than is None or not os.path.samefile(candidate, other_than):
                 return candidate
     return path
 
@@ -357,7 +359,7 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         if extends is not None and not isinstance(extends, str):
             raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
         yield current, values
-        current = None if extends is None else find_config(extends, current.parent)
+        current = None if extends is None else find_config(extends, current.parent, other_than=current)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tosloc.errors import LearnedError, ToslocError
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluation.runs import write_run
+from tosloc.evaluation.runs import TAUGHT, write_run
 from tosloc.files import write_text
 from tosloc.function_runs import write_function_runs
 from tosloc.index.history_index import HistoryIndex
@@ -176,6 +176,21 @@ class ExperimentContext:
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
 
+    def taught(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
+        """How many of these cases taught a checkpoint, by its provenance.
+
+        It is known where the checkpoint learned from the same file of reports, byte for byte; else 0.
+        """
+        reports, splits = provenance.get("reports"), provenance.get("splits")
+        if not isinstance(reports, Mapping) or reports.get("sha256") != fingerprint(self.reports):
+            return 0
+        second = provenance.get("stage two learned on") or ()
+        parts = ("train", "validation") if "validation" in second else ("train",)
+        counts = [splits.get(part) for part in parts] if isinstance(splits, Mapping) else []
+        number = sum(count for count in counts if isinstance(count, int))
+        oldest = {case.report.id for case in self.dataset.cases[:number]}
+        return sum(case.report.id in oldest for case in cases)
+
     def run_header(self, command: str) -> dict[str, Any]:
         """What a run's first line says: the same for the same command, so that runs can be compared byte for byte.
 
@@ -266,6 +281,9 @@ def rank_reports(
         rankings = candidates.rankings(split, reranker, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, **learned_on(reranker)}
         header |= {TEMPERATURE: localizer.temperature_}
+        taught = experiment.taught(localizer.provenance_, cases)
+        if taught:
+            header |= {TAUGHT: taught}
         experiment.write_part(folder / split, header, rankings, cases)
         watch.took("features, rankings")
         if functions:

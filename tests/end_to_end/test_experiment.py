@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ import pytest
 from tests import toy
 from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
+from tosloc.cli import main
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.evaluation.runs import TAUGHT
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
 from tosloc.retrieval import extraction as extraction_module
@@ -95,6 +98,20 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     expected, got = read_run(out / "test/run.jsonl.gz"), read_run(folder / "test/run.jsonl.gz")
     assert list(got.rankings()) == list(expected.rankings())
     assert evaluate_folder(folder, "test").summary() == evaluate_folder(out, "test").summary()
+    assert TAUGHT not in got.header
+
+
+def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
+    ranked = partial(experiment.rank_reports, repo_path=project.git.path, store_path=project.store)
+    ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
+    splits = json.loads((out / "provenance.json").read_text())["splits"]
+    assert read_run(tmp_path / "all/all/run.jsonl.gz").header[TAUGHT] == splits["train"]
+    assert main(["evaluate", str(tmp_path / "all"), "--split", "all", "--json"]) == 0
+    assert f"the checkpoint learned from {splits['train']} reports of these" in capsys.readouterr().err
+    ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "validation", split="validation")
+    ranked(None, reports_path=project.reports(), out=tmp_path / "shipped", split="all")
+    for run in ("validation/validation", "shipped/all"):
+        assert TAUGHT not in read_run(tmp_path / run / "run.jsonl.gz").header
 
 
 def test_localizing_with_and_without_the_repository(out, project):

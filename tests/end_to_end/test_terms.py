@@ -24,6 +24,7 @@ from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.evaluation.runs import TAUGHT
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
 from tosloc.reranking.terms import fitting
@@ -214,6 +215,9 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
     ranked = read_run(folder / "test/run.jsonl.gz")
     assert list(ranked.rankings()) == list(read_run(out / "test/run.jsonl.gz").rankings())
     assert ranked.header["stage two learned on"] == ["train", "validation"]
+    experiment.rank_reports(out, project.git.path, reports, folder, "all", project.store)
+    splits = ranked.header["splits"]
+    assert read_run(folder / "all/run.jsonl.gz").header[TAUGHT] == splits["train"] + splits["validation"]
     with pytest.raises(ToslocError, match="has learned from the validation reports"):
         experiment.rank_reports(out, project.git.path, reports, folder, "validation", project.store)
     reranker = Localizer.load(out).reranker_

@@ -10,7 +10,7 @@ from tosloc.evaluation import Evaluation, Judgement, Qrels, Run, evaluate
 from tosloc.evaluation.compare import compare, compare_all, comparison_values, first_difference, mean_gains
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
-from tosloc.evaluation.runs import Order
+from tosloc.evaluation.runs import TAUGHT, Order
 from tosloc.evaluation.statistics import holm
 from tosloc.evaluation.tables import Results, report_values, results_of, results_values
 from tosloc.records import Ranking, ReportAttributes
@@ -212,6 +212,21 @@ def test_results_as_plain_values() -> None:
         "P@1": 1.0,
         "traits": {"description": True, "stack_trace": False, "named": 1},
     }
+
+
+@pytest.mark.parametrize(
+    ("taught", "notes"),
+    [
+        (None, []),
+        ("many", []),
+        (1, ["base: the checkpoint learned from 1 report of these, so that the numbers flatter it"]),
+        (3320, ["base: the checkpoint learned from 3,320 reports of these, so that the numbers flatter it"]),
+    ],
+)
+def test_reports_that_taught_the_checkpoint_are_told(taught: object, notes: list[str]) -> None:
+    judgements = [Judgement(report, fixed, fixed, 4) for report, fixed in TRUTH.items()]
+    run = Run.of({TAUGHT: taught} if taught else {}, run_of(BASE).rankings())
+    assert results_of(ScoredRun("base", run, Qrels.of(judgements))).notes == notes
 
 
 def test_a_cut_or_unknown_length_is_told() -> None:

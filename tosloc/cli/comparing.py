@@ -16,8 +16,8 @@ from tosloc.cli.judging import (
     RunsArgument,
     SplitOption,
     check_one_form,
-    evaluation_of,
     parsed_measures,
+    scored_run,
     scored_runs,
 )
 from tosloc.cli.options import JsonOption, Split
@@ -137,7 +137,7 @@ def _compare_projects(
         )
     sides: list[dict[str, Evaluation]] = [{}, {}]
     for name in both:
-        pair = [evaluation_of(one.runs[name], one.split, no_tests) for one in many]
+        pair = [scored_run(one.runs[name], one.split, no_tests).evaluation() for one in many]
         # which refuses what is not comparable, and finds the reports that both judge
         moves = compare_pair((f"{paths[0]}/{name}", pair[0]), (f"{paths[1]}/{name}", pair[1]), common, ()).moves
         for side, scores in zip(sides, zip(*((move.a, move.b) for move in moves), strict=True), strict=True):

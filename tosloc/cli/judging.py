@@ -125,7 +125,7 @@ def evaluate(
         for one in results:
             if one.strata:
                 print_strata(one)
-    print_notes([note for one in results if (note := one.length_note)])
+    print_notes([note for one in results for note in one.notes])
 
 
 def _many_runs(
@@ -161,11 +161,17 @@ def _evaluate_projects(
     per_report: Path | None,
 ) -> None:
     """Print the means of each project and of all."""
-    from tosloc.cli.printing import print_json
+    from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import print_project_means
     from tosloc.evaluation.project_means import ProjectMeans
+    from tosloc.evaluation.tables import taught_note
 
-    evaluations = {name: evaluation_of(path, many.split, no_tests) for name, path in many.runs.items()}
+    evaluations: dict[str, Evaluation] = {}
+    notes: list[str | None] = []
+    for name, path in many.runs.items():
+        scored = scored_run(path, many.split, no_tests)
+        evaluations[name] = scored.evaluation()
+        notes.append(taught_note(scored, name))
     if per_report is not None:
         _write_lines(per_report, ((name, one.per_report) for name, one in evaluations.items()), measures)
     means = ProjectMeans.of(evaluations, measures)
@@ -173,14 +179,15 @@ def _evaluate_projects(
         print_json(means.values())
     else:
         print_project_means(means, as_markdown)
+    print_notes(note for note in notes if note is not None)
 
 
-def evaluation_of(path: Path, split: str, no_tests: bool) -> Evaluation:
-    """How good one run is."""
+def scored_run(path: Path, split: str, no_tests: bool) -> ScoredRun:
+    """One run, with or without test files."""
     from tosloc.evaluation.run_paths import read_scored
 
     scored = read_scored(path, split)
-    return (without_tests(scored) if no_tests else scored).evaluation()
+    return without_tests(scored) if no_tests else scored
 
 
 def _note_lacking(many: ProjectRuns) -> None:

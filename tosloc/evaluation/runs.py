@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from tosloc.records import FloatArray, IntArray, Names, Ranking
 # L files of a ranking
 
 RUN_FORMAT = "tosloc-run/2"
+TAUGHT: Final = "reports that taught the checkpoint"
+"""Header's key: how many of the ranked reports the checkpoint that ranked them had learned from."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
+from tosloc.evaluation.runs import TAUGHT
 from tosloc.evaluation.statistics import Interval, percentile_interval, ratios, resampled_sums
 from tosloc.evaluation.strata import FEW_REPORTS, Stratum, known_strata
 from tosloc.metrics import found_at
@@ -68,6 +69,11 @@ class Results:
     """Below the headline, in the order of a table; strata of which nothing is known are left out."""
 
     @property
+    def notes(self) -> list[str]:
+        """Sentences that belong beside the numbers."""
+        return [note for note in (taught_note(self.scored, self.name), self.length_note) if note is not None]
+
+    @property
     def length_note(self) -> str | None:
         """A sentence if the rankings do not hold, or are not known to hold, every searched file."""
         length = self.evaluation.length
@@ -83,6 +89,15 @@ class Results:
             f"{self.name}: rankings hold {length:.1%} of the files searched, {cut} of {len(lengths)} are cut off; "
             "a fixed file that is not ranked counts as not found"
         )
+
+
+def taught_note(scored: ScoredRun, name: str) -> str | None:
+    """A sentence if what ranked the reports had learned from some of them."""
+    taught = scored.run.header.get(TAUGHT)
+    if not isinstance(taught, int) or not taught:
+        return None
+    reports = "1 report" if taught == 1 else f"{taught:,} reports"
+    return f"{name}: the checkpoint learned from {reports} of these, so that the numbers flatter it"
 
 
 def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:

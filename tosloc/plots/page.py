@@ -124,7 +124,7 @@ def page(results: Results, other: Results | None = None, why: WhyAbove | None = 
     environment.filters |= filters | {"interval": _interval}
     return environment.get_template("evaluation.html").render(
         name=results.name,
-        note=results.length_note,
+        notes=results.notes,
         provenance=dict(_flat({key: value for key, value in results.scored.run.header.items() if key != "config"})),
         config=dict(_flat(results.scored.run.header.get("config") or {})),
         counts=[(name, results.summary[name], meaning) for name, meaning in PAGE_COUNTS.items()],
