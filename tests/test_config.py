@@ -204,7 +204,7 @@ def test_a_file_may_extend_the_shipped_one_of_its_own_name(tmp_path: Path) -> No
     assert ours.run.seed == 9 != shipped.run.seed
     assert ours.stage_two == shipped.stage_two
     (tmp_path / "mine.toml").write_text("extends = 'mine'")
-    with pytest.raises(ConfigError, match="the configurations that TosLoc ships are .*, tomcat"):
+    with pytest.raises(ConfigError, match=r"the configurations that TosLoc ships are .*, tomcat"):
         load_config(tmp_path / "mine.toml")
     (tmp_path / "mine.toml").write_text("extends = 'mine.toml'")
     with pytest.raises(ConfigError, match="in a circle"):

@@ -160,7 +160,7 @@ def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: P
         assert str(place / name) in said
         assert words.lower() in said.lower()
     said = fails(*localizing, "https://github.com/ann/one/issues/7")
-    assert "is an address, and nothing is asked of the web" in said
+    assert said.startswith("https://github.com/ann/one/issues/7: is an address, and nothing is asked of the web")
     assert "gh issue view" in said
 
 

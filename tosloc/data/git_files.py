@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tosloc.data.web import address
 from tosloc.errors import RepositoryError
 from tosloc.files import kind_of_file, read_plain
 
@@ -51,6 +52,10 @@ def find(path: Path) -> GitDirectory:
     Raises RepositoryError when there is none, or one whose files are no plain files of moderate size.
     """
     if not path.exists():
+        if (given := address(path)) is not None:
+            raise RepositoryError(
+                f"{given}: is an address, and nothing is fetched; run: git clone --bare {given}, and name its folder"
+            )
         raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
     if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
         raise RepositoryError(f"{path}: this folder may not be read; ask its owner, or copy it")

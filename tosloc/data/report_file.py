@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
+from tosloc.data.web import address
 from tosloc.errors import ConfigError, ReportError
 from tosloc.files import read_plain
 from tosloc.records import BugReport
@@ -27,7 +28,6 @@ Json: TypeAlias = dict[str, object]
 
 _NO_RANKS: Mapping[str, int] = MappingProxyType({})
 _MISSING = frozenset({"", "nan", "none", "null"})
-_ADDRESS = re.compile(r"https?:/")  # a path has lost the second slash
 _EPOCH = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 _RANK = re.compile(r"(?:^|(?<=\s))[0-9]{1,9}:")
 
@@ -258,9 +258,9 @@ def read_bytes(source: Path | BinaryIO, name: str, limit: int) -> bytes:
         else:
             data = source.read(limit)
     except FileNotFoundError as error:
-        if _ADDRESS.match(name):
+        if (given := address(name)) is not None:
             raise ReportError(
-                f"{name}: is an address, and nothing is asked of the web; name a file of what stands there, for an"
+                f"{given}: is an address, and nothing is asked of the web; name a file of what stands there, for an"
                 " issue of GitHub what `gh issue view NUMBER --json number,title,body,createdAt` prints"
             ) from error
         raise ReportError(f"{name}: no such file; check the path") from error

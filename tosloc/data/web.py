@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import Final
 from urllib.parse import quote
 
 _REMOTE: Final = re.compile(
     r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
     r"(?P<host>[A-Za-z0-9.\-]+)(?::\d+(?=/))?[/:](?P<path>[\w.\-~]+(?:/[\w.\-~]+)+)"
+)
+_ADDRESS: Final = re.compile(
+    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git):/+(?P<rest>[^/].*)|(?P<account>[\w.\-]+@[\w.\-]+:.+))"
 )
 _FOLDERS: Final = {
     "github": ("commit", "blob"),
@@ -18,6 +22,18 @@ _FOLDERS: Final = {
     "bitbucket": ("commits", "src"),
 }
 """Part of a host's name -> folders of its pages of commits and of files."""
+
+
+def address(path: str | PathLike[str]) -> str | None:
+    """The address that somebody gave where a path is wanted, with the slash that paths lose; None for other paths.
+
+    >>> address("/home/me/https:/github.com/a/b"), address("git@github.com:a/b.git"), address("/home/me/b.git")
+    ('https://github.com/a/b', 'git@github.com:a/b.git', None)
+    """
+    found = _ADDRESS.search(fspath(path))
+    if found is None:
+        return None
+    return found["account"] or f"{found['scheme']}://{found['rest']}"
 
 
 @dataclass(frozen=True, slots=True)
