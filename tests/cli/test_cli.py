@@ -200,7 +200,9 @@ def test_without_repository_and_checkpoint_the_current_folder_is_searched(
     assert localizer.asked[0]["opened"] == repository.path
 
 
-def test_another_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
+@pytest.mark.parametrize("commit", ["v1", "HEAD"])
+def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
+    commit: str,
     localizer: FakeLocalizer,
     repository: GitRepository,
     report: Path,
@@ -209,11 +211,11 @@ def test_another_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     localizer.version_ = "carried"
-    asking = ["localize", str(report), "--checkpoint", "c", "--commit", "v1"]
+    asking = ["localize", str(report), "--checkpoint", "c", "--commit", commit]
     monkeypatch.chdir(repository.path)
     assert main(asking) == 0
     opened, asked = localizer.asked
-    assert (opened["opened"], asked["commit"]) == (repository.path, "v1")
+    assert (opened["opened"], asked["commit"]) == (repository.path, commit)
     capsys.readouterr()
     monkeypatch.chdir(plain_folder)
     assert main(asking) == 2

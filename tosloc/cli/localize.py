@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import CommitOption, JsonOption, ProgressOption, StoreOption
+from tosloc.cli.options import JsonOption, ProgressOption, StoreOption
 from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ def localize(
             show_default="the version that the checkpoint carries; else the one around the current folder",
         ),
     ] = None,
-    commit: CommitOption = "HEAD",
+    commit: Annotated[
+        str | None,
+        typer.Option(
+            "--commit", help="Version to search.", show_default="HEAD, or the version that the checkpoint carries"
+        ),
+    ] = None,
     include: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,13 +93,14 @@ def localize(
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
     views = None if html is None else _begin_page(html, len(reports))
+    version = "HEAD" if commit is None else commit
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
         if include or exclude:  # before anything is made
-            PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(commit))
+            PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(version))
         said: set[str] = set()
         answers = localizer.localize_many(
             reports,
-            commit=commit,
+            commit=version,
             include=include or (),
             exclude=exclude or (),
             tests=tests,
@@ -152,15 +158,15 @@ def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
     return [replace(one, opened=when) for one in reports]
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str) -> Localizer:
+def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
     """The named repository, else the version that a checkpoint carries, else the repository around this folder.
 
-    Another commit than HEAD is one of a repository: what a checkpoint carries is a single version.
+    A commit that is asked for is one of a repository: what a checkpoint carries is a single version.
     """
     from tosloc.data import git_files
     from tosloc.localizer import Localizer
 
-    if repo is None and checkpoint is not None and commit == "HEAD":
+    if repo is None and checkpoint is not None and commit is None:
         localizer = Localizer.load(checkpoint)
         if localizer.version_ is not None:
             return localizer
