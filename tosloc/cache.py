@@ -17,7 +17,7 @@ from typing import Final
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.store import FactStore, present_analysers
 from tosloc.data.report_file import LARGEST_FILE
-from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError, counted
 from tosloc.files import parse_json, read_plain
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.user_cache import MADE_AGAIN, PLACE, STORE, Kept, alone, evict, kept_of, kept_repositories
@@ -311,4 +311,4 @@ def _vacuum(path: Path) -> None:
 
 def _counted(number: int, what: str) -> str:
     """A number of things in words, nothing for none."""
-    return "" if not number else f"{number:,} {what}" + ("" if number == 1 else "s")
+    return counted(number, what) if number else ""

@@ -3,6 +3,15 @@
 from importlib.util import find_spec
 
 
+def counted(number: int, what: str) -> str:
+    """A number and what it counts, for sentences.
+
+    >>> counted(1, "report"), counted(3320, "report"), counted(0, "file")
+    ('1 report', '3,320 reports', '0 files')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 class ToslocError(Exception):
     """Base of every error that is the input's fault; its text is shown to the user as it is."""
 

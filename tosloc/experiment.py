@@ -26,7 +26,7 @@ from tosloc.data.datasets import Dataset, load_dataset
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.data.splits import Splits, chronological
-from tosloc.errors import LearnedError, ToslocError
+from tosloc.errors import LearnedError, ToslocError, counted
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
@@ -265,8 +265,8 @@ def rank_reports(
             )
         if not cases:
             raise ToslocError(
-                f"{reports_path}: none of its {len(experiment.dataset.cases)} reports falls to {split}; rank them with"
-                " --split all"
+                f"{reports_path}: none of its {counted(len(experiment.dataset.cases), 'report')} falls to {split};"
+                " rank them with --split all"
             )
         if functions and not any(experiment.dataset.labelled[case.report.id].functions for case in cases):
             raise ToslocError(

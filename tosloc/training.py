@@ -16,7 +16,7 @@ from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import is_shipped, shipped_stage_one
 from tosloc.config import Config
 from tosloc.data.git import Repository
-from tosloc.errors import ConfigError, ToslocError
+from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
@@ -65,11 +65,9 @@ def train(
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
         if not experiment.splits.train:
-            number = len(experiment.dataset.cases)
-            counted = "1 report" if number == 1 else f"{number} reports"
             raise ToslocError(
-                f"{reports_path}: {counted} with a fix in the repository, of which the oldest"
-                f" {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
+                f"{reports_path}: {counted(len(experiment.dataset.cases), 'report')} with a fix in the repository, of"
+                f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         watch.took("facts and history")
         tables = _Tables(experiment, experiment.extraction(folder / "work", names), progress)

@@ -159,7 +159,7 @@ def test_reports_without_published_ranks_are_one_sentence(
 ) -> None:
     reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
-    assert "reports.xlsx: split test: none of the 1 reports has published ranks" in fails(*command)
+    assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)
     assert "labelled reports say themselves what is true" in fails(*command, "--qrels", reports)
     assert "reports.xlsx: not a run in TREC's form" in fails("import-run", reports, "--out", tmp_path / "ltr")
     assert not (tmp_path / "ltr").exists()

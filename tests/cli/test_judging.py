@@ -341,7 +341,7 @@ def test_compare_refuses_what_is_not_comparable(
     assert "--common" in refused(capsys, "compare", good, tmp_path / "short")
     out, err = said(capsys, "compare", good, tmp_path / "short", "--common")
     assert "short against good, 2 reports" in out
-    assert err == "tosloc: left out: 1 reports only of good, 0 only of short\n"
+    assert err == "tosloc: left out: 1 report only of good, 0 only of short\n"
     write_split(tmp_path / "other", WORSE, TRUTH | {"3": ("A.java",)})
     sentence = refused(capsys, "compare", good, tmp_path / "other")
     assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")

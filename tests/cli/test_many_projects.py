@@ -109,7 +109,7 @@ def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[st
     assert "2 projects together and 1 alone; compare" in refused(capsys, "compare", worse, good)
     out, err = said(capsys, "compare", worse, good, "--common")
     assert out.split()[:2] == ["2", "projects,"]
-    assert err == "tosloc: left out: 1 projects that only one of them has\n"
+    assert err == "tosloc: left out: 1 project that only one of them has\n"
     shutil.rmtree(good / "ann+one")
     shutil.rmtree(worse / "cid+three")
     assert refused(capsys, "compare", worse, good).endswith("have 0 projects together and 3 alone")

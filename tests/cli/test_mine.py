@@ -57,7 +57,7 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, capsys,
         ["all", "1"],
     ]
     [file] = tmp_path.glob("cache/*/reports.jsonl")
-    assert printed.err == f"tosloc: 1 reports are in {file}; now run: tosloc train --out DIR\n"
+    assert printed.err == f"tosloc: {file} holds 1 report; now run: tosloc train --out DIR\n"
     [report] = read_reports(file, suffixes=[".py"])
     assert (report.report.id, report.commit, report.listed) == ("7", project.made[1], ("src/parser.py",))
     line = json.loads(file.read_text())

@@ -137,7 +137,7 @@ def test_what_cannot_be_resolved_is_kept(history: Any, tmp_path: Path) -> None:
 
 
 def test_another_repository(history: Any, tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match=r"no fix of its 1 reports is in .*is it the right one"):
+    with pytest.raises(ReportError, match=r"no fix of its 1 report is in .*is it the right one"):
         load(history, lines(tmp_path, report("1", "f" * 40, ["B.java"])))
 
 
@@ -183,7 +183,7 @@ def test_ambiguous_abbreviation(tmp_path: Path) -> None:
     one = cast(Repository, Ambiguous(abcd1="fix 112", abcd2="fix #12."))
     assert load_dataset(one, path).cases[0].fix_commit == "abcd2"
     both = cast(Repository, Ambiguous(abcd1="Bug 12", abcd2="fix #12."))
-    with pytest.raises(ReportError, match="no fix of its 1 reports"):
+    with pytest.raises(ReportError, match="no fix of its 1 report is in"):
         load_dataset(both, path)
 
 
@@ -287,5 +287,5 @@ def test_reports_may_name_the_version_to_search(history: Any, tmp_path: Path) ->
 
 def test_no_version_in_the_repository_is_one_sentence(history: Any, tmp_path: Path) -> None:
     path = lines(tmp_path, report("1", None, ["B.java"], version="0" * 40))
-    with pytest.raises(ReportError, match=r"no version of its 1 reports is in .*; is it the right one"):
+    with pytest.raises(ReportError, match=r"no version of its 1 report is in .*; is it the right one"):
         load(history, path)

@@ -30,7 +30,7 @@ def test_a_part_of_the_cases(repository: GitRepository, tmp_path: Path) -> None:
     data = dataset(repository, tmp_path, RESULTS)
     published = published_ranks(data, data.parts()["test"])
     assert (list(published.ranks), published.left_out) == (["4"], 0)
-    with pytest.raises(ReportError, match=r"none of the 3 reports has published ranks \(the column result\)"):
+    with pytest.raises(ReportError, match=r"none of 3 reports has published ranks \(the column result\)"):
         published_ranks(dataset(repository, tmp_path, [None] * 3 + ["1:Other.java"]), data.parts()["train"][:3])
 
 

@@ -32,7 +32,7 @@ def test_tables_fit_a_narrow_terminal(folder: Path, capsys: pytest.CaptureFixtur
     assert main(["lab", "truncation", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "…" not in printed
-    assert printed.startswith("run: 2 reports, 2 fixed files, 1 listed files that do not exist, 1 reports left without")
+    assert printed.startswith("run: 2 reports, 2 fixed files, 1 listed file that their versions lack, 1 report ")
     last = next(line for line in printed.splitlines() if line.startswith("k = 10"))
     assert last.split()[3:] == "10 0.2500 0.5000 +100.00 +18.53 0.5000 1.0000 +300.00 +55.63".split()
     assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith(("k = 10", "   0.1")))

@@ -31,7 +31,7 @@ from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum, pack_facts, stored_values
 from tosloc.analysis.fact_table import ROWS_AT_ONCE, FactTable
 from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of, pack_functions, unpack_functions
-from tosloc.errors import DamagedFacts, StoreError, StoreWarning
+from tosloc.errors import DamagedFacts, StoreError, StoreWarning, counted
 from tosloc.files import written_whole
 from tosloc.mapped_arrays import Scratch
 
@@ -343,8 +343,8 @@ class FactStore:
     def _check_none(self, damaged: Sequence[tuple[str, str]]) -> None:
         if damaged:
             raise DamagedFacts(
-                f"{self.path}: facts of {_files(len(damaged))} are damaged; run the same command again to have them"
-                " made anew",
+                f"{self.path}: facts of {counted(len(damaged), 'file')} are damaged; run the same command again to have"
+                " them made anew",
                 tuple(damaged),
             )
 
@@ -577,7 +577,3 @@ def _crc(language: str, analyser: str) -> int:
 def _sum_of_functions(language: str, analyser: str, blob: str, payload: bytes) -> int:
     """Of a blob's functions, its name and what made them."""
     return zlib.crc32(payload, zlib.crc32(blob.encode(), _crc(language, analyser)))
-
-
-def _files(number: int) -> str:
-    return "1 file" if number == 1 else f"{number} files"

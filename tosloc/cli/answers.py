@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tosloc.answer import Answer
 from tosloc.data.web import WebPages
+from tosloc.errors import counted
 from tosloc.files import printable
 from tosloc.records import Function, Hit, Reason
 
@@ -73,9 +74,8 @@ def _heading(answer: Answer) -> Iterator[Text]:
     report = answer.report
     yield Text(printable(f"{report.id}: {report.summary}" if report.summary else report.id), style="bold")
     hidden = answer.searched.hidden_tests
-    tests = f"; {hidden:,} test {'file' if hidden == 1 else 'files'} hidden (--tests)" if hidden else ""
-    number = answer.searched.files
-    files = f"{number:,} {'file' if number == 1 else 'files'} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+    tests = f"; {counted(hidden, 'test file')} hidden (--tests)" if hidden else ""
+    files = f"{counted(answer.searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     yield Text(f"{files}{tests}", style="dim")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 import typer
 
 from tosloc.cli.options import JsonOption, ProgressOption
+from tosloc.errors import counted
 
 if TYPE_CHECKING:
     from tosloc.cache import Findings, Removed
@@ -254,6 +255,5 @@ def _ago(then: datetime) -> str:
     seconds = max(0, int((datetime.now(UTC) - then).total_seconds()))
     for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
-            number = seconds // size
-            return f"{number:,} {unit}{'' if number == 1 else 's'} ago"
+            return f"{counted(seconds // size, unit)} ago"
     return "just now"

@@ -21,7 +21,7 @@ from tosloc.cli.judging import (
     scored_runs,
 )
 from tosloc.cli.options import JsonOption, Split
-from tosloc.errors import RunError
+from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison
@@ -165,7 +165,7 @@ def _compare_projects(
             names = [str(path) for path in paths]
         print_project_differences(names, a, b, differences, top, as_markdown)
     if alone:
-        print_notes([f"left out: {alone} projects that only one of them has"])
+        print_notes([f"left out: {counted(alone, 'project')} that only one of them has"])
 
 
 def _print_mean_gain(scored: Sequence[ScoredRun], common: bool, as_json: bool, as_markdown: bool) -> None:
@@ -189,12 +189,12 @@ def _notes(comparison: Comparison) -> list[str]:
     a, b = comparison.a, comparison.b
     notes = []
     if comparison.only_a or comparison.only_b:
-        notes.append(f"left out: {comparison.only_a} reports only of {a}, {comparison.only_b} only of {b}")
+        notes.append(f"left out: {counted(comparison.only_a, 'report')} only of {a}, {comparison.only_b} only of {b}")
     if comparison.other_searched:
         reports = comparison.other_searched
         notes.append(
-            f"{a} and {b} searched different numbers of files for {len(reports)} reports, first {reports[0]}; "
-            "the larger search is the harder one"
+            f"{a} and {b} searched different numbers of files for {counted(len(reports), 'report')}, first"
+            f" {reports[0]}; the larger search is the harder one"
         )
     return notes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption, ProgressOption
-from tosloc.errors import ReportError, ToslocError
+from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
     from tosloc.data.git import Repository
@@ -124,9 +124,8 @@ def mine(
     if not mined.reports:
         raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
     how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
-    print(
-        f"tosloc: {len(mined.reports):,} reports are in {file}; now run: tosloc train{how} --out DIR", file=sys.stderr
-    )
+    number = counted(len(mined.reports), "report")
+    print(f"tosloc: {file} holds {number}; now run: tosloc train{how} --out DIR", file=sys.stderr)
 
 
 def mined_reports(repository: Repository) -> Path:

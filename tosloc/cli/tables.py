@@ -20,6 +20,7 @@ from tosloc.cli.cells import (
     within,
 )
 from tosloc.cli.printing import fits, markdown_table, print_table
+from tosloc.errors import counted
 
 if TYPE_CHECKING:
     from tosloc.evaluation.compare import Comparison, Move
@@ -177,7 +178,8 @@ def print_project_differences(
         *(f"micro mean of {name}" for name in names),
     )
     rows = [list(row) for row in zip(said, *columns, strict=True)]
-    heads = [f"{len(a.projects)} projects, {sum(a.reports):,} reports", *(one.measure for one in differences)]
+    number = f"{counted(len(a.projects), 'project')}, {counted(sum(a.reports), 'report')}"
+    heads = [number, *(one.measure for one in differences)]
     change = (b.means[:, :2] - a.means[:, :2]).mean(axis=1)
     order = change.argsort(kind="stable")[::-1].tolist()
     risen, fallen = (
@@ -223,7 +225,7 @@ def _strata(results: Results) -> list[list[str]]:
 def print_comparison(comparison: Comparison, top: int) -> None:
     """Print how run b stands against run a, and the ``top`` reports that rose and that fell most."""
     a, b = comparison.a, comparison.b
-    title = f"\n {b} against {a}, {len(comparison.moves)} reports"
+    title = f"\n {b} against {a}, {counted(len(comparison.moves), 'report')}"
     print_table(["", *_measures(comparison)], _differences(comparison), title=title)
     for moves, word in ((comparison.risen(top), "risen"), (comparison.fallen(top), "fallen")):
         if moves:
@@ -234,7 +236,7 @@ def print_comparison(comparison: Comparison, top: int) -> None:
 
 def print_whole_comparison(comparison: Comparison, as_markdown: bool) -> None:
     """Print how run b stands against run a, without single reports."""
-    heads = [f"{len(comparison.moves):,} reports", *_measures(comparison)]
+    heads = [counted(len(comparison.moves), "report"), *_measures(comparison)]
     if as_markdown:
         print(markdown_table(heads, _differences(comparison)))
     else:
@@ -254,7 +256,7 @@ def markdown_comparison(comparison: Comparison, top: int) -> str:
 
 def print_gains(gains: Mapping[str, MeanOfMeans], projects: int, as_markdown: bool) -> None:
     """Print the mean gain over some projects in each measure."""
-    heads = [f"mean of {projects} project{'s' if projects > 1 else ''}", "gain", "95 % interval", "p"]
+    heads = [f"mean of {counted(projects, 'project')}", "gain", "95 % interval", "p"]
     rows = [
         [name, f"{one.mean:+.4f}", f"[{one.interval.low:+.4f}, {one.interval.high:+.4f}]", f"{one.p:.4f}"]
         for name, one in gains.items()

@@ -17,7 +17,7 @@ from tosloc.data.fixes import bug_ids
 from tosloc.data.git import CommitInfo, Repository
 from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.data.splits import chronological, fix_order
-from tosloc.errors import ReportError
+from tosloc.errors import ReportError, counted
 from tosloc.records import Case, Names, Progress, Snapshot, silent
 
 _DAY: Final = 86_400
@@ -115,7 +115,7 @@ def load_dataset(
     if not fixes and not versions:
         what = "fix" if any(report.version is None for report in reports) else "version"
         raise ReportError(
-            f"{path}: no {what} of its {len(reports)} reports is in {repository.path}; is it the right one?"
+            f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
         )
     cases: list[Case] = []
     files: dict[str, int] = {}

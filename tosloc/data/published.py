@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tosloc.data.datasets import Dataset
-from tosloc.errors import ReportError
+from tosloc.errors import ReportError, counted
 from tosloc.records import Case
 
 
@@ -33,7 +33,8 @@ def published_ranks(dataset: Dataset, cases: Sequence[Case]) -> PublishedRanks:
     """
     chosen = tuple(case for case in cases if dataset.labelled[case.report.id].published_ranks)
     if not chosen:
-        raise ReportError(f"none of the {len(cases)} reports has published ranks (the column result)")
+        number = counted(len(cases), "report")
+        raise ReportError(f"none of {number} has published ranks (the column result)")
     ranks = {case.report.id: _existing(dataset, case) for case in chosen}
     return PublishedRanks(chosen, ranks, len(cases) - len(chosen))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.errors import counted
 from tosloc.evaluation.evaluate import Evaluation, ReportScores
 from tosloc.evaluation.measures import AP, RR, Measure
 from tosloc.evaluation.run_paths import ScoredRun
@@ -96,8 +97,7 @@ def taught_note(scored: ScoredRun, name: str) -> str | None:
     taught = scored.run.header.get(TAUGHT)
     if not isinstance(taught, int) or not taught:
         return None
-    reports = "1 report" if taught == 1 else f"{taught:,} reports"
-    return f"{name}: the checkpoint learned from {reports} of these, so that the numbers flatter it"
+    return f"{name}: the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
 
 
 def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:

@@ -27,7 +27,7 @@ from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.data.projects import Project
 from tosloc.data.splits import chronological
-from tosloc.errors import RunError, ToslocError, require
+from tosloc.errors import RunError, ToslocError, counted, require
 from tosloc.evaluation.jsonl import json_lines
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
@@ -76,7 +76,9 @@ def rank_with_bm25s(
         splits = chronological(dataset.cases, settings.train, settings.validation)
         cases: Sequence[Case] = dataset.cases if split == "all" else getattr(splits, split)
         if not cases:
-            raise ToslocError(f"{reports}: none of its {len(dataset)} reports falls to {split}; rank them all")
+            raise ToslocError(
+                f"{reports}: none of its {counted(len(dataset), 'report')} falls to {split}; rank them all"
+            )
         header = {
             "command": "tosloc lab bm25",
             "search space": "all source files of the before-fix version",

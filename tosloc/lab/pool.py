@@ -31,7 +31,7 @@ from tosloc.checkpoint import (
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.data.projects import Project
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, counted
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
@@ -142,8 +142,8 @@ class Pool:
         with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
             learned, judged = (_some(experiment.part(part), project) for part in (project.part, project.judged))
             if not judged:
-                number = len(experiment.dataset.cases)
-                raise ToslocError(f"{project.reports}: none of its {number} reports falls to {project.judged}")
+                number = counted(len(experiment.dataset.cases), "report")
+                raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
             versions = dict.fromkeys(case.version for case in (*learned, *judged))
             experiment.indexed.index([experiment.indexed.snapshot(version) for version in versions])
             extraction = experiment.extraction(folder, names)

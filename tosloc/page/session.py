@@ -12,7 +12,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, counted
 from tosloc.interruption import Interrupted
 from tosloc.localizer import Localizer
 from tosloc.page.render import Article, answered, waiting
@@ -109,7 +109,7 @@ class Session:
         said = question.said or "reading the report"
         if question.state == "waiting":
             ready = f"the repository is made ready: {self._warming}" if self._warming else "waits"
-            said = ready if not before else f"waits for {before} other {'question' if before == 1 else 'questions'}"
+            said = ready if not before else f"waits for {counted(before, 'other question')}"
         return Article(number, name, waiting(number, name, said), waits=True)
 
     def _warm(self, commit: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tosloc.errors import counted
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.truncation import (
     FIRST_TEN,
@@ -55,11 +56,13 @@ TRUNCATION_MEANINGS: Final = (
 
 def truncation_heading(name: str, evaluation: Evaluation) -> str:
     """What was judged, in a line."""
-    counts = evaluation.summary()
     length = "not known" if evaluation.length is None else f"{evaluation.length:.3f}"
+    values = evaluation.summary()
+    reports, relevant, dropped, empty = (int(values[key] or 0) for key in ("reports", "relevant", "dropped", "empty"))
     return (
-        f"{name}: {counts['reports']} reports, {counts['relevant']} fixed files, {counts['dropped']} listed files that "
-        f"do not exist, {counts['empty']} reports left without any, ranking length over files searched {length}"
+        f"{name}: {counted(reports, 'report')}, {counted(relevant, 'fixed file')}, {counted(dropped, 'listed file')}"
+        f" that their versions lack, {counted(empty, 'report')} left without any, ranking length over files searched"
+        f" {length}"
     )
 
 
@@ -81,7 +84,8 @@ def truncation_findings(result: Truncation) -> list[str]:
         lines.append(f"{'always' if one.law else 'this run'}: {one.text}: {verdict}")
     if result.assumed:
         lines.append(
-            f"of {result.assumed} reports the number of files searched is not known; the ranking's length stands for it"
+            f"of {counted(result.assumed, 'report')} the number of files searched is not known; the ranking's length"
+            " stands for it"
         )
     return lines
 

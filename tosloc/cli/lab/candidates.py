@@ -9,7 +9,7 @@ import typer
 
 from tosloc.cli.lab.pool import FoldsOption, PoolConfigOption, PoolProjectsOption
 from tosloc.cli.options import JsonOption, ProgressOption, ReposOption, StoresOption
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, counted
 
 if TYPE_CHECKING:
     from tosloc.lab.second_stage import Gain
@@ -64,7 +64,7 @@ def candidate_features(
         heads = ["features", "MRR", "MAP", "loss", "gain in MRR", "p", "gain in MAP", "p", "in loss"]
         plain = ["stage one", *(f"{value:.4f}" for value in made.stage_one), *[""] * 5]
         print(markdown_table(heads, [plain, *map(_row, made.gains)]))
-        print(f"{made.projects} projects, {made.reports} reports")
+        print(f"{counted(made.projects, 'project')}, {counted(made.reports, 'report')}")
     show_outcomes(found, made.outcomes)
 
 

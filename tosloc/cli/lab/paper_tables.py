@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
+from tosloc.errors import counted
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
@@ -106,10 +107,9 @@ def _summary(made: Reproduced) -> str:
     from tosloc.lab.paper.expected import VERDICTS
 
     checks = made.checks
-    counted = {verdict: sum(check.verdict == verdict for check in checks) for verdict in VERDICTS}
-    numbers = "1 number" if len(checks) == 1 else f"{len(checks):,} numbers"
-    found = ", ".join(f"{count:,} {verdict}" for verdict, count in counted.items() if count)
-    text = f"{numbers}, against those stored: {found or 'none'}"
+    counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in VERDICTS}
+    found = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+    text = f"{counted(len(checks), 'number')}, against those stored: {found or 'none'}"
     absent = len(made.expected.ours.keys() - {check.key for check in checks})
     return f"{text}; {absent:,} stored, but not measured now" if absent else text
 
