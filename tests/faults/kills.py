@@ -406,9 +406,15 @@ def _of_a_library(path: Path) -> bool:
 def state(place: Place) -> dict[str, str]:
     """File -> digest of all that a command wrote; a database by its rows, whatever their order."""
     found = {}
+    fonts = place.cache / "matplotlib"  # its list of them, which a Python that was forked has already
     for root in (place.out, place.cache, place.here, *place.folder.glob("facts*")):
         for path in [root, *root.rglob("*")]:
-            if path.is_file() and path.name not in TIMES and not path.name.endswith(("-wal", "-shm", "-journal")):
+            if (
+                path.is_file()
+                and fonts not in path.parents
+                and path.name not in TIMES
+                and not path.name.endswith(("-wal", "-shm", "-journal"))
+            ):
                 name = str(path.relative_to(place.folder))
                 found[name] = _of_database(path) if path.suffix == ".sqlite" else _digest(path.read_bytes())
     return found

@@ -87,8 +87,10 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
     def read(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
-        # within one step a scanner may read the rest of a line again from each of its characters: let the text end
-        return source[offset : offset + _READ_BYTES] if reads <= most_reads or parsed else b""
+        piece = source[offset : offset + _READ_BYTES]
+        # within one step a scanner may read the rest of a line again from each of its characters: let the rest be one
+        # word. A text that ends before a place where it was read already makes tree-sitter crash.
+        return piece if reads <= most_reads or parsed else b"a" * len(piece)
 
     def too_much(_: int, __: bool) -> bool:
         nonlocal steps
