@@ -275,6 +275,15 @@ def test_a_damaged_term_is_noticed(tmp_path: Path, damage: str) -> None:
         store.load(list(FACTS))
 
 
+def test_a_term_that_is_no_text_is_noticed_by_who_writes(tmp_path: Path) -> None:
+    with FactStore(tmp_path / "facts.db") as store:
+        store.put(rows(list(FACTS)[:3]))
+        store._database.execute("DELETE FROM term_batches")
+        store._database.execute("UPDATE terms SET term = x'00' WHERE id = 1")
+    with FactStore(tmp_path / "facts.db") as store, pytest.raises(StoreError, match="a term is no text"):
+        store.put(rows(list(FACTS)[3:]))
+
+
 def test_terms_that_their_index_does_not_find_are_noticed(tmp_path: Path) -> None:
     with FactStore(tmp_path / "facts.db") as store:
         store.put(rows(list(FACTS)[:3]))

@@ -520,7 +520,11 @@ class FactStore:
         if rows:
             if rows[-1][0] - rows[0][0] != len(rows) - 1:
                 raise self._damaged("terms are numbered wrongly")
-            execute("INSERT INTO term_batches VALUES (?, ?, ?)", (rows[0][0], rows[-1][0], _checksum_of_terms(rows)))
+            try:
+                kept = _checksum_of_terms(rows)
+            except TypeError as error:  # rows from before, whose batch is damaged, too
+                raise self._damaged("a term is no text") from error
+            execute("INSERT INTO term_batches VALUES (?, ?, ?)", (rows[0][0], rows[-1][0], kept))
         return rows
 
     def _fetch_terms(self) -> None:
