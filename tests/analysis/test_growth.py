@@ -189,6 +189,7 @@ def test_strings_are_those_of_one_pattern(text: str) -> None:
     [
         *(("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")),
         *(("swift", b"#" * 40), ("scala", b"`" * 40), ("swift", "\u2028".encode() * 5)),
+        *(("python", b"ref /* "), ("python", b"*/"), ("swift", b"const#{?.")),
     ],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:

@@ -32,7 +32,7 @@ _READS_PER_BYTE: Final = 20 / _READ_BYTES
 depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
 _STRETCH: Final = 2048
 _PIECE: Final = 12
-_OPENS, _CLOSES = frozenset(b"<(=:"), frozenset(b",;)}")
+_OPENS, _CLOSES = frozenset(b"<([{=:?!*/%+-&|^~@"), frozenset(b",;)}")
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -140,7 +140,8 @@ def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
 def _repeats_an_opening(source: bytes) -> bool:
     """Whether a stretch of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
 
-    At its end a parser tries all ways to understand it, in one step that nothing can stop.
+    At its end a parser tries all ways to understand it, in one step that nothing can stop; a few thousand characters
+    can take gigabytes.
     """
     for start in range(0, len(source) - _STRETCH + 1, _STRETCH):
         middle, end = start + _STRETCH // 2, start + _STRETCH
