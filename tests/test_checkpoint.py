@@ -178,6 +178,7 @@ def with_arrays(path: Path, **changes: Callable[[np.ndarray], np.ndarray]) -> No
     ("file", "changes", "words"),
     [
         ("version.npz", {"facts__terms": lambda a: a + 10**6}, "terms are out of bounds"),
+        ("version.npz", {"version__commit__bytes": lambda a: a * 0 + 255}, "no name that git gives"),
         ("version.npz", {"facts__chunk_terms": lambda a: a - 5}, "chunk_terms are out of bounds"),
         ("version.npz", {"facts__starts": lambda a: a[::-1].copy()}, "starts do not go from 0"),
         ("version.npz", {"facts__chunk_starts": lambda a: a * 0}, "chunk_starts do not go"),

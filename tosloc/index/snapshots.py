@@ -27,6 +27,8 @@ def snapshot_from_arrays(arrays: Mapping[str, Array], path_names: Names) -> Snap
     """
     blobs = Names()
     [commit], [committed_at] = unpack_strings(arrays, "commit"), checked(arrays, "committed_at", np.int64, 1).tolist()
+    if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
+        raise ValueError("the commit has no name that git gives")
     paths, blob_ids = unpack_strings(arrays, "paths"), unpack_strings(arrays, "blobs")
     if not paths or len(paths) != len(blob_ids) or len(set(paths)) < len(paths):
         raise ValueError("files of the version are counted wrongly")
