@@ -184,8 +184,8 @@ class ExperimentContext:
         reports, splits = provenance.get("reports"), provenance.get("splits")
         if not isinstance(reports, Mapping) or reports.get("sha256") != fingerprint(self.reports):
             return 0
-        second = provenance.get("stage two learned on") or ()
-        parts = ("train", "validation") if "validation" in second else ("train",)
+        second = provenance.get("stage two learned on")
+        parts = ("train", "validation") if isinstance(second, list) and "validation" in second else ("train",)
         counts = [splits.get(part) for part in parts] if isinstance(splits, Mapping) else []
         number = sum(count for count in counts if isinstance(count, int))
         oldest = {case.report.id for case in self.dataset.cases[:number]}
