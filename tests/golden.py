@@ -2,7 +2,7 @@
 
 Java, Python, nine languages together, and one whose files are renamed, moved and deleted; 50 reports each. Digested are
 the answers of ``localize --jsonl`` (cold, warm, one commit later from what was kept, the same cold), run and judgements
-of ``rank`` with one and with two processes, and those of a small training. Equal digests mean equal bytes, but for
+of ``rank`` with one and with two processes, and those of two trainings. Equal digests mean equal bytes, but for
 seconds and versions. With ``--against`` the same is done by another revision's package on the same inputs, and what
 differs is named (exit code 1): digests that are stored would tie the comparison to one processor.
 """
@@ -30,6 +30,11 @@ BEGIN: Final = 1_400_000_000
 DAY: Final = 86_400
 REPORTS: Final = 50
 KINDS: Final = ("java", "python", "mixed", "moved")
+_TRAININGS: Final = {
+    "default": 'extends = "default.toml"\n',
+    "paper": 'extends = "paper.toml"\n[stage_one.evolution]\ngenerations = 5\npopulation = 5\n',
+}
+"""Name of a training -> its settings."""
 Files: TypeAlias = dict[str, str]
 
 _THEMES: Final = (
@@ -244,9 +249,12 @@ def digests(
         say.run(f"jobs-{jobs}", "rank", "--split", "all", "--config", str(config), "--out", str(out), *say.labelled)
         processes = "1 process" if jobs == 1 else f"{jobs} processes"
         yield from _of_run(f"rank, {processes}", out / "all")
-    config.write_text('extends = "smoke.toml"\n[run]\njobs = 1\n', encoding="utf-8")
-    say.run("train", "train", str(config), "--out", str(folder / "trained"), *say.labelled)
-    yield from _of_run("train, test", folder / "trained/test")
+    for name, settings in _TRAININGS.items():
+        config = folder / f"{name}.toml"
+        config.write_text(settings + "[run]\njobs = 1\n", encoding="utf-8")
+        out = folder / f"train-{name}"
+        say.run("train", "train", str(config), "--no-stage-two", "--out", str(out), *say.labelled)
+        yield from _of_run(f"train, {name}", out / "test")
     later()
     yield "answers, one commit later", say.answers("first")
     yield "answers, one commit later, cold", say.answers("second")
