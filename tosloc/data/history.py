@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,35 +122,18 @@ def read_history(
     """
     revisions = [tips] if isinstance(tips, str) else list(tips)
     resolved = sorted({repository.resolve(revision) for revision in revisions})
-    return _read(repository, resolved, ("--date-order", "--reverse"), {}, suffixes, progress)
+    return _read(repository, resolved, ("--date-order", "--reverse"), suffixes, progress)
 
 
 def read_commits(
-    repository: Repository,
-    commit_ids: Sequence[str],
-    order: Mapping[str, int],
-    suffixes: Iterable[str],
-    progress: Progress = silent,
+    repository: Repository, commit_ids: Sequence[str], suffixes: Iterable[str], progress: Progress = silent
 ) -> History:
-    """Some commits of a history alone, in the order given, which is that of ``order`` (commit id -> number in it).
-
-    Numbers of parents are those of ``order``; numbers of commits are places in ``commit_ids``.
-    """
-    return _read(repository, commit_ids, ("--no-walk=unsorted",), order, suffixes, progress)
+    """Some commits of a history alone, in the order given; their parents are not told."""
+    return _read(repository, commit_ids, ("--no-walk=unsorted",), suffixes, progress)
 
 
-def commit_order(repository: Repository, tip: str, known: Sequence[str]) -> list[str]:
-    """Ids of all commits reachable from ``tip``, as ``read_history`` orders them.
-
-    ``known`` is such an order of another tip, its last one. Commits in a row on top of it are all that is asked for.
-    """
-    command = ["rev-list", "--stdin", "--parents", "--date-order", "--reverse"]
-    if known and known[-1] in repository.present([known[-1]]):
-        with repository.stream(command, f"{tip}\n^{known[-1]}\n".encode()) as output:
-            lines = [line.split() for line in output.read().decode("ascii").splitlines()]
-        chain = [known[-1], *(line[0] for line in lines)]
-        if chain[-1] == tip and all(line[1:] == [parent] for line, parent in zip(lines, chain, strict=False)):
-            return [*known, *chain[1:]]
+def commit_order(repository: Repository, tip: str) -> list[str]:
+    """Ids of all commits reachable from ``tip``, as ``read_history`` orders them."""
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
     with repository.stream(command, f"{tip}\n".encode()) as output:
         return output.read().decode("ascii").split()
@@ -160,18 +143,16 @@ def _read(
     repository: Repository,
     named: Sequence[str],
     which: Sequence[str],
-    order: Mapping[str, int],
     suffixes: Iterable[str],
     progress: Progress,
 ) -> History:
-    """Commits that git gives for the ``named`` ones; parents are numbered by ``order``, unless that is empty."""
+    """Commits that git gives for the ``named`` ones."""
     keep = ends_with(suffixes)
     cut = repository.shallow
     ids: list[str] = []
     times: list[int] = []
     messages: list[str] = []
     numbers: dict[str, int] = {}
-    index: Mapping[str, int] = order or numbers
     parents, parent_starts = [np.empty(0, dtype=np.int32)], [0]
     names = repository.path_names
     touched = array("i")
@@ -204,7 +185,7 @@ def _read(
                 ids.append(commit_id)
                 times.append(seconds_of(found[2]))
                 messages.append(message_of(head[found.end() :]).rstrip())
-                known = [index[parent] for parent in found[3].decode("ascii").split() if parent in index]
+                known = [numbers[parent] for parent in found[3].decode("ascii").split() if parent in numbers]
                 parents.append(np.array(known, dtype=np.int32))
                 parent_starts.append(parent_starts[-1] + len(known))
                 if len(ids) % 1000 == 0:

@@ -141,7 +141,7 @@ class Commits:
     def __init__(self, repository: Repository, tip: str = "HEAD", progress: Progress = silent) -> None:
         self._repository = repository
         head = repository.resolve(tip)
-        ids = commit_order(repository, head, ())
+        ids = commit_order(repository, head)
         progress("reading commit messages", 0, len(ids))
         self.infos: dict[str, CommitInfo] = {info.id: info for info in repository.commits(ids)}
         self.place = {name: place for place, name in enumerate(ids)}
