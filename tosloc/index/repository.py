@@ -129,7 +129,7 @@ class IndexedRepository:
             return kept
         snapshot = self.sources(commit)
         missing = self.index([snapshot], progress).missing
-        order = commit_order(self.repo, commit)
+        order = commit_order(self.repo, [commit])
         documents = self._commit_documents(order, max_files, progress)
         names = self.repo.path_names.names
         made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order)
