@@ -173,9 +173,8 @@ class Repository:
             done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             if done.returncode == 0:
                 return done.stdout.decode("ascii").strip()
-            if done.stderr.startswith(b"fatal: bad config"):
-                said = _last_words(done.stderr)
-                raise RepositoryError(f"{self.path}: git cannot read the configuration ({said}); mend it")
+            if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
+                raise self._failed("rev-parse", done.returncode, done.stderr)
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -304,15 +303,16 @@ class Repository:
                 assert process.stdout is not None
                 yield process.stdout
                 finished = not process.stdout.read(1)
-            if not finished or process.returncode == 0:
-                return
-            if process.returncode not in range(GAVE_UP + 1):
-                raise RepositoryError(f"{self.path}: git {arguments[0]} {KILLED}")
-            errors.seek(0)
-            said = _last_words(errors.read())
-        raise RepositoryError(
-            f"{self.path}: git {arguments[0]} failed ({said}); run 'git fsck' there, or clone it again"
-        )
+            if finished and process.returncode:
+                errors.seek(0)
+                raise self._failed(arguments[0], process.returncode, errors.read())
+
+    def _failed(self, command: str, status: int, errors: bytes) -> RepositoryError:
+        if status not in range(GAVE_UP + 1):
+            return RepositoryError(f"{self.path}: git {command} {KILLED}")
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
+        said = printable(lines[-1])[:400] if lines else "no message"
+        return RepositoryError(f"{self.path}: git {command} failed ({said}); run 'git fsck' there, or clone it again")
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
@@ -348,12 +348,6 @@ class Repository:
         ids = tuple(name.decode("ascii") for name in parents)
         message = message_of(body, encoding[:100].decode("ascii", "replace"))
         return CommitInfo(item.id, tree.decode("ascii"), ids, committed_at, message)
-
-
-def _last_words(errors: bytes) -> str:
-    """What git said last, fit to be shown."""
-    lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
-    return printable(lines[-1])[:400] if lines else "no message"
 
 
 def seconds_of(digits: bytes) -> int:
