@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -39,20 +38,20 @@ from tosloc.processes import start
 from tosloc.records import Names, Snapshot
 
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
-_FULL: Final = 40
-"""Digits of an id that is not shortened, or more (64)."""
-_ID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
+_FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_COMMIT: Final = "^{commit}"
+"""Makes a name that of a commit: tags are followed, and what is none is missing."""
+_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
+_ENCODING = re.compile(rb"(?m)^encoding (.{1,100})$")
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
-_COMMITTED = re.compile(rb"> ?(-?\d+)(?: [-+]?\d+)?$")
 _NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
 """What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
-_TIMES: Final = range(
-    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-)
-"""Seconds since 1970 that a date can have."""
+_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
+"""Seconds since 1970 that a date can have: of the years 1 to 9999, but for the very last day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,6 @@ class Repository:
             folder = folder.parent
         return folder.name.removesuffix(".git") or "repository"
 
-    def __repr__(self) -> str:
-        return f"Repository({str(self.path)!r})"
-
     def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
         return type(self), (self.path,)
 
@@ -162,13 +158,13 @@ class Repository:
 
         Raises UnknownCommit when there is no such commit, or several.
         """
-        if len(revision) >= _FULL and _HEX.fullmatch(revision):
-            [(_, item)] = self.objects([revision + "^{commit}"])
+        if _FULL_ID.fullmatch(revision):
+            [(_, item)] = self.objects([revision + _COMMIT])
             if item is not None:
                 return item.id
         elif not _NO_NAME.match(revision):
             # naming the directory waives the check whose it is
-            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + "^{commit}"]
+            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + _COMMIT]
             environment = clean_environment() | {"GIT_DIR": str(self._directory)}
             done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             if done.returncode == 0:
@@ -184,7 +180,7 @@ class Repository:
         """
         found: dict[str, str | None] = dict.fromkeys(revisions)
         ids = [revision for revision in found if _HEX.fullmatch(revision)]
-        for revision, (_, item) in zip(ids, self.objects(f"{name}^{{commit}}" for name in ids), strict=True):
+        for revision, (_, item) in zip(ids, self.objects(name + _COMMIT for name in ids), strict=True):
             found[revision] = None if item is None else item.id
         for revision in found.keys() - set(ids):
             with suppress(UnknownCommit):
@@ -260,7 +256,7 @@ class Repository:
         Raises UnknownCommit.
         """
         kept = frozenset(suffixes)
-        [info] = self.commits([self.resolve(revision)])
+        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
         if kept not in self._trees:
             names = self.path_names, self.blob_names
             self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
@@ -268,13 +264,6 @@ class Repository:
         return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
 
     # ---- contents
-
-    def text(self, blob_id: str) -> str:
-        """Text of a blob, decoded by ``decode``. Raises RepositoryError when it is missing."""
-        [(_, data)] = self.texts([blob_id])
-        if data is None:
-            raise RepositoryError(f"{self.path}: file content {blob_id} is missing; fetch the repository again, whole")
-        return decode(data)
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
         """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
@@ -326,28 +315,18 @@ class Repository:
     def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
         """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
         if item is None or item.type != b"commit":
-            raise UnknownCommit(self._unknown(commit_id))
-        said = f"{self.path}: commit {item.id} {{}}; run 'git fsck' there, or clone it again"
-        if item.content is None:
-            raise RepositoryError(said.format(f"has more than {LARGEST >> 20} MB: no message is that long"))
-        head, _, body = item.content.partition(b"\n\n")
-        tree, parents, committed_at, encoding = b"", [], 0, b"utf-8"
-        for line in head.split(b"\n"):
-            key, _, value = line.partition(b" ")
-            if key == b"tree":
-                tree = value
-            elif key == b"parent":
-                parents.append(value)
-            elif key == b"committer":
-                found = _COMMITTED.search(value)
-                committed_at = seconds_of(found[1]) if found else 0
-            elif key == b"encoding":
-                encoding = value
-        if not all(map(_ID.fullmatch, (tree, *parents))):
-            raise RepositoryError(said.format("is damaged: it names no tree, or a parent that is no id"))
-        ids = tuple(name.decode("ascii") for name in parents)
-        message = message_of(body, encoding[:100].decode("ascii", "replace"))
-        return CommitInfo(item.id, tree.decode("ascii"), ids, committed_at, message)
+            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
+        head, _, body = (item.content or b"").partition(b"\n\n")
+        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        if stated is None:
+            why = "is damaged: it names no tree, or a parent that is no id"
+            if item.content is None:
+                why = f"has more than {LARGEST >> 20} MB: no message is that long"
+            raise RepositoryError(f"{self.path}: commit {item.id} {why}; run 'git fsck' there, or clone it again")
+        parents = tuple(stated[2].decode("ascii").split()[1::2])
+        message = message_of(body, encoding[1].decode("ascii", "replace") if encoding else "utf-8")
+        seconds = seconds_of(committed[1] if committed else b"")
+        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds, message)
 
 
 def seconds_of(digits: bytes) -> int:
