@@ -21,7 +21,7 @@ assert main(["localize", "--help"]) == 0
 ANALYSE = """
 import sys
 from tosloc.analysis.facts import analyse
-assert analyse("class A { int f() { return a ? 1 : 2; } }", ".java").complexity == 2
+assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
 print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
 """
 

@@ -80,6 +80,9 @@ class SpillBuffer:
         self._dtype, self._more = np.dtype(dtype), more
         self._file = tempfile.TemporaryFile()
 
+    def __del__(self) -> None:
+        self._file.close()
+
     def add(self, values: npt.NDArray[Any]) -> None:
         """Put values behind the others."""
         self._file.write(np.ascontiguousarray(values, self._dtype).data)

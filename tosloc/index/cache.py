@@ -130,13 +130,13 @@ class CacheEntry:
         """Remove what another version of TosLoc, or of what it reads by, has made; the bytes of it."""
         from tosloc.index.store import FactStore  # sqlite3, which listing does not need
 
-        store = self.folder / STORE
+        store, before = self.folder / STORE, self.bytes["facts"]
         if not store.exists():
             return 0
         with FactStore(store) as facts:
             former = [name for name in facts.analysers() if not _is_present(name)]
             facts.remove_analysers(former)
-        return max(0, self.bytes["facts"] - sum(_bytes_of(self.folder / name) for name in KINDS["facts"]))
+        return max(0, before - sum(_bytes_of(self.folder / name) for name in KINDS["facts"]))
 
 
 def _is_present(analyser: str) -> bool:

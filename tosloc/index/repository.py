@@ -122,8 +122,8 @@ class IndexedRepository:
         """
         commit = self.repo.resolve(revision)
         path = self._kept_folder / f"{self._key(max_files)}-{commit}.safetensors"
-        note_use(self.repo, self.store_path)
         if (kept := self._kept(path)) is not None:
+            note_use(self.repo, self.store_path)
             with suppress(OSError):
                 os.utime(path)
             return kept

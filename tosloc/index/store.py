@@ -53,13 +53,6 @@ class FactStore:
             raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
         with self._explained():
             try:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
-            except OSError as error:
-                if not self.path.exists():
-                    raise StoreError(f"{self.path}: cannot be made ({error.strerror}); {_ELSEWHERE}") from error
-            try:
                 self._open()
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError) or not self._is_ours():
@@ -128,6 +121,13 @@ class FactStore:
             )
 
     def _open(self) -> None:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            if not self.path.exists():
+                raise StoreError(f"{self.path}: cannot be made ({error.strerror}); {_ELSEWHERE}") from error
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         uri = self.path.as_uri() + ("" if writable else "?mode=ro")
         self._database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
