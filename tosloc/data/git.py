@@ -120,7 +120,6 @@ class Repository:
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
         self._reader = ObjectReader(self._git, self._environment, self.path)
-        self.objects: Final = self._reader.read
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
@@ -278,6 +277,10 @@ class Repository:
                 yield blob_id, item.content
 
     # ---- git itself
+
+    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
+        """Each name with its object, None where there is none, or several; see ``ObjectReader``."""
+        return self._reader.read(names)
 
     @contextmanager
     def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:

@@ -132,7 +132,7 @@ class IndexedRepository:
         order = commit_order(self.repo, [commit])
         documents = self._commit_documents(order, max_files, progress)
         names = self.repo.path_names.names
-        made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order)
+        made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
         if not missing and not self.repo.missing:
             self._keep(path, made)
         return made
