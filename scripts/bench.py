@@ -21,10 +21,6 @@ first index / tree-sitter
     Processor time of ``build`` into a fresh store, in one process, against parsing the texts of the same files by
     tree-sitter and nothing else: a thousand files whose languages have a grammar. Git, which reads the files for
     both, is in neither.
-add one commit / build
-    Processor time of ``tosloc index`` of the version into a store that knows its parent, in one process, without the
-    start of Python, against building the parent's version. With --store the latter is the sample's time, scaled by
-    bytes.
 second localize, shell / numpy
     Processor time of ``python -m tosloc localize`` for a report, of the process and all that it starts, when the
     version is kept ready and the functions of its first files are known, against the start of Python with ``import
@@ -95,8 +91,7 @@ from tosloc.errors import ToslocError
 from tosloc.records import silent
 
 EVALUATION = "evaluation"
-INDEXING = ("first index", "add one commit")
-PARTS = ("stage one", "questions", "throughput", *INDEXING, "growth", "memory", "stage two", EVALUATION)
+PARTS = ("stage one", "questions", "throughput", "first index", "growth", "memory", "stage two", EVALUATION)
 NOT_QUICK = ("growth", "stage two")
 QUICK_FILES, QUICK_COMMITS, QUICK_RANKINGS = 2_000, 200, 60
 ACCEPTED_RUNS = 5
@@ -184,7 +179,6 @@ def measure(arguments: argparse.Namespace, only: Sequence[str] | None = None) ->
             stack.callback(bench.project.close)
             parts |= {
                 "first index": partial(indexing.first_index, bench),
-                "add one commit": partial(indexing.add_one_commit, bench),
                 "stage one": partial(questions.stage_one, bench),
                 "questions": partial(questions.questions, bench),
                 "throughput": partial(throughput.throughput, bench),

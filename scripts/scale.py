@@ -60,7 +60,7 @@ def work(part: str, path: Path, store: Path) -> None:
         indexed = IndexedRepository(repo, store, jobs=1)
         try:
             if part == "facts":
-                indexed.index([indexed.sources("HEAD~1")], check=False)
+                indexed.index([indexed.sources("HEAD~1")])
             else:
                 indexed.prepared("HEAD~1" if part == "version" else "HEAD", max_files)
         finally:
@@ -168,7 +168,7 @@ def measure(path: Path, folder: Path, parts: Sequence[str], shown: bool = True) 
             memory = f"own {row['own_bytes'] / 2**20:8.0f} MiB  with files {row['whole_bytes'] / 2**20:8.0f} MiB"
             print(f"{path.name:<12} {files:>9,} files  {part:<8} {times}  {memory}", flush=True)
     packs = sum(file.stat().st_size for file in path.glob("objects/pack/*.pack"))
-    kept = sum(file.stat().st_size for file in versions.glob(f"*-{head}.arrays"))
+    kept = sum(file.stat().st_size for file in versions.glob(f"*-{head}.safetensors"))
     found |= {"pack_bytes": packs, "store_bytes": store.stat().st_size, "kept_bytes": kept}
     if shown:
         sizes = ", ".join(f"{name} {found[f'{name}_bytes'] / 2**20:,.0f} MiB" for name in ("pack", "store", "kept"))

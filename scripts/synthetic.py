@@ -54,7 +54,7 @@ import numpy as np
 from tosloc import processes
 from tosloc.cli.guard import guarded
 from tosloc.cli.progress import shown
-from tosloc.data.git_process import clean_environment, git_program
+from tosloc.data.git_process import clean_environment
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.files import folder_written_whole
 from tosloc.records import Progress
@@ -637,7 +637,7 @@ def write_repository(out: Path, plan: Plan, commits: int, progress: Progress) ->
         raise ToslocError(f"{out} exists; name another path, or remove it")
     if not out.parent.is_dir():
         raise ToslocError(f"{out.parent}: no such folder; make it first")
-    git, environment = git_program(), clean_environment()
+    git, environment = "git", clean_environment()
     with folder_written_whole(out) as folder:
         base = [git, f"--git-dir={folder}", "-c", "core.bigFileThreshold=512m", "-c", "fastimport.unpackLimit=1"]
         _run([*base, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(folder)], environment)

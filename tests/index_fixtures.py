@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tosloc.analysis.analyser import FIELDS
-from tosloc.analysis.fact_table import FactTable
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import Document, Documents
+from tosloc.index.fact_table import FactTable
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
@@ -76,14 +76,8 @@ def make_table() -> Callable[..., FactTable]:
             chunk_terms=np.array(chunk_terms, dtype=np.int32),
             chunk_counts=np.array(chunk_counts, dtype=np.uint8),
             complexity=np.array([(complexity or {}).get(blob, 0) for blob in blobs], dtype=np.int32),
-            functions=zeros,
             lines=zeros,
-            length=zeros,
-            compounds=zeros,
             parsed=np.ones(size, dtype=bool),
-            counted=np.ones(size, dtype=bool),
-            packages=("",) * size,
-            types=((),) * size,
         )
 
     return make

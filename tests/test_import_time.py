@@ -21,7 +21,7 @@ assert main(["localize", "--help"]) == 0
 ANALYSE = """
 import sys
 from tosloc.analysis.facts import analyse
-assert analyse("class A { int f() { return a ? 1 : 2; } }", ".java").complexity == 2
+assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
 print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
 """
 
@@ -54,7 +54,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository
     command = [sys.executable, "-c", SECOND, *arguments, "--store", str(tmp_path / "facts.sqlite")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Door.open:1-1" in done.stdout
-    loaded = set(done.stderr.split())
+    loaded = set(done.stderr.split()) - {"git"}  # which finds the repository
     assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
 
 

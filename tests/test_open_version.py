@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.analysis.build import build
 from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
+from tosloc.index.build import build
 from tosloc.index.build_history import report_documents
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
@@ -116,7 +116,7 @@ def test_the_example_is_not_trivial(extracted):
     """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
     spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
     same = {name for name, size in zip(features.ALL, spread, strict=True) if size == 0}
-    assert same == {"files", "known_reports", "known_commits", "report_terms"}  # alike for every file
+    assert same == {"files", "known_reports", "known_commits", "report_terms", "complexity"}  # alike for every file
 
 
 def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
@@ -163,7 +163,7 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
             files = [(blob, ".java") for blob in repo.snapshot(case.version, [".java"]).blobs]
             random.Random(seed).shuffle(files)
             for start in range(0, len(files), 7):
-                build(project.git.path, indexed.store, files[start : start + 7], jobs=1)
+                build(project.git.path, indexed.store, dict(files[start : start + 7]), jobs=1)
             localizer = localizer_of(experiment).open_version(indexed, case.version)
             answer = localizer.localization(case.report, localizer.version_)
             answers.add((answer.ranking.paths, answer.scores.tobytes(), str(answer.top(9))))

@@ -99,12 +99,14 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
     assert 60 < np.exp(np.median(lines)) < 120
     assert 0.75 < lines.std() < 1.15
     distinct = np.diff(table.starts)
-    assert 0.5 < np.polyfit(np.log(table.length), np.log(distinct), 1)[0] < 0.75
-    assert 2.5 < table.length.mean() / table.lines.mean() < 4
+    occurred = table.counts[:, :3].sum(axis=1)
+    length = np.bincount(np.repeat(np.arange(len(table)), distinct), weights=occurred)
+    assert 0.5 < np.polyfit(np.log(length), np.log(distinct), 1)[0] < 0.75
+    assert 2.5 < length.mean() / table.lines.mean() < 4
     assert 2.1 < len(table.chunk_terms) / len(table.terms) < 2.9
     files = np.bincount(table.terms, minlength=len(table.vocabulary))
     assert 0.4 < (files == 1).mean() < 0.7
-    occurrences = np.sort(np.bincount(table.terms, weights=table.counts[:, :3].sum(axis=1)))[::-1]
+    occurrences = np.sort(np.bincount(table.terms, weights=occurred))[::-1]
     ranks = np.unique(np.geomspace(10, 1000, 30).astype(int))
     assert -1.1 < np.polyfit(np.log(ranks), np.log(occurrences[ranks - 1]), 1)[0] < -0.75
     seen = np.zeros(len(table.vocabulary), dtype=bool)

@@ -1,5 +1,6 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 
@@ -37,12 +38,11 @@ class StoreError(ToslocError):
 
 
 class DamagedFacts(StoreError):
-    """Rows of a facts store whose content is not what was written; they can be made again from their blobs."""
+    """Rows of a facts store that do not unpack; they can be made again from their blobs."""
 
-    def __init__(self, sentence: str, rows: tuple[tuple[str, str], ...]) -> None:
-        super().__init__(sentence)
-        self.rows = rows
-        """(blob, language) of each."""
+    def __init__(self, blobs: Sequence[str]) -> None:
+        super().__init__(f"facts of {counted(len(blobs), 'file')} are damaged")
+        self.blobs = blobs
 
 
 class ClusterError(ToslocError):

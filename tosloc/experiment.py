@@ -16,7 +16,6 @@ from typing import Any, Final, Self
 
 import tosloc
 from tosloc.analysis.analyser import analyser
-from tosloc.analysis.build import BuildReport
 from tosloc.analysis.report_attributes import attributes_of
 from tosloc.analysis.report_languages import settled
 from tosloc.calibration import TEMPERATURE
@@ -33,6 +32,8 @@ from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import TAUGHT, write_run
 from tosloc.files import parse_json, read_plain, remove_unfinished, write_text
 from tosloc.function_runs import write_function_runs
+from tosloc.index.build import BuildReport
+from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
@@ -106,7 +107,7 @@ class ExperimentContext:
                 indexed.index([indexed.snapshot(version) for version in versions], progress)
             tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
             history = indexed.history(list(tips), progress)
-            history_index = indexed.build_history(history, dataset.cases, config.history.max_files)
+            history_index = build_history(history, dataset.cases, repo.path_names, config.history.max_files)
         except BaseException:
             indexed.close()
             raise
@@ -140,7 +141,7 @@ class ExperimentContext:
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
         return RerankingContext(
-            facts_in_store(self.indexed.store, self.indexed.suffixes),
+            facts_in_store(self.indexed),
             self.history_index,
             len(self.repo.path_names),
             self.history.ancestors,
@@ -309,8 +310,7 @@ def index(
     with Repository(repo_path) as repo:
         indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
         try:
-            # damaged facts of what was known before wait for the first question, which reads them all
-            return indexed.index([indexed.sources(revision)], progress, check=False)
+            return indexed.index([indexed.sources(revision)], progress)
         finally:
             indexed.close()
 

@@ -23,7 +23,7 @@ from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import VersionView, corpus_of, suffix_of
+from tosloc.index.corpus import VersionView, suffix_of
 from tosloc.index.function_facts import functions_of_files
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
@@ -155,7 +155,7 @@ def _versions(
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus = corpus_of(indexed.store, snapshots, indexed.suffixes)
+        corpus = indexed.corpus(snapshots)
         searched = [np.flatnonzero(~which_are_tests(snapshot.paths)) for snapshot in snapshots]
         suffixes = {
             snapshot.blobs[row]: suffix_of(snapshot.paths[row], indexed.suffixes)

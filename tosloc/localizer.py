@@ -20,7 +20,6 @@ from tosloc.answer import Answer
 from tosloc.calibration import UNFITTED
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.data import git_files
-from tosloc.data.clones import clone_notes
 from tosloc.data.git import Repository
 from tosloc.data.path_filter import PathFilter
 from tosloc.data.reports import read_report
@@ -357,7 +356,7 @@ class Localizer:
     ) -> OpenVersion:
         """A prepared version with what these weights have beside it."""
         history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
-        notes = tuple(clone_notes(indexed.repo, prepared.missing, len(history.reports)))
+        notes = tuple(indexed.repo.notes(prepared.missing, len(history.reports)))
         version = OpenVersion.of(prepared, notes, history)
         if self.reranker_ is not None:
             version.reranking = version.for_reranking(texts_of(repo), vectors_path(indexed.store_path))

@@ -167,7 +167,7 @@ def write_version(path: Path, version: OpenVersion) -> None:
 
 def read_version(path: Path) -> OpenVersion:
     """The version that ``write_version`` kept. Raises CheckpointError for a damaged file."""
-    from tosloc.analysis.fact_table import FactTable
+    from tosloc.index.fact_table import FactTable
 
     stored = load_arrays(path)
     try:

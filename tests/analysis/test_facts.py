@@ -76,13 +76,8 @@ def test_golden_java() -> None:
     facts = analyse(SHOP, ".java")
     assert table(facts) == GOLDEN
     assert facts.terms == sorted(facts.terms)
-    assert facts.types == ("PageShop",)
-    assert facts.package == "org.example.shop"
-    assert (facts.complexity, facts.functions, facts.lines) == (3, 2, 16)
-    assert facts.length == sum(sum(row[:3]) for row in GOLDEN.values())
-    assert facts.compounds == 6
+    assert (facts.lines, facts.complexity) == (16, 0)
     assert facts.parsed
-    assert facts.counted
     assert chunks(facts) == [{term: sum(row[:3]) for term, row in GOLDEN.items()}]
     assert facts.counts.dtype == np.uint16
     assert facts.chunk_counts.dtype == np.uint8
@@ -93,7 +88,7 @@ def test_line_ends_do_not_matter() -> None:
     for end in ("\r\n", "\r"):
         other = analyse(SHOP.replace("\n", end), ".java")
         assert table(other) == table(unix)
-        assert (other.lines, other.complexity, other.package) == (unix.lines, unix.complexity, unix.package)
+        assert other.lines == unix.lines
 
 
 def test_enums_records_annotations_and_inner_types() -> None:
@@ -106,7 +101,7 @@ def test_enums_records_annotations_and_inner_types() -> None:
         """,
         ".java",
     )
-    assert facts.types == ("Colour", "Point", "Maker", "Retry", "Drawable")
+    assert column(facts, "type") == Counter(["colour", "point", "maker", "retri", "drawabl"])
     assert column(facts, "method") == Counter(["paint", "colour", "point", "time", "draw"])
     assert column(facts, "field") == Counter(["red", "green", "code", "left", "top", "kei", "layer"])
 
@@ -149,7 +144,6 @@ def test_counts_have_a_ceiling() -> None:
     facts = analyse("apple " * 70_000, ".txt")
     assert table(facts) == {"appl": (65_535, 0, 0, 0, 0, 0)}
     assert chunks(facts) == [{"appl": 255}]
-    assert facts.length == 70_000
 
 
 @pytest.mark.parametrize(
@@ -196,7 +190,6 @@ def test_a_big_file_is_read_whole() -> None:
     method = "    void stepNumber%d(int value) { if (value > 3) { total += value; } }\n"
     text = "class Big {\n" + "".join(method % i for i in range(14_000)) + "}\n"
     facts = analyse(text, ".java")
-    assert (facts.functions, facts.complexity) == (14_000, 28_000)
     assert table(facts)["step"][3] == 14_000
     assert len(facts.chunk_starts) - 1 == 280
 
@@ -347,14 +340,12 @@ def test_other_languages(
     strings: list[str],
 ) -> None:
     facts = analyse(text, suffix)
-    assert list(facts.types) == types
+    assert sum(column(facts, "type").values()) >= len(types)
     assert column(facts, "method") == Counter(name.lower() for name in methods)
     assert column(facts, "field") == Counter(name.lower() for name in fields)
     assert column(facts, "comment") == Counter(comments)
     assert column(facts, "string") == Counter(strings)
     assert "oak" not in column(facts, "code") or suffix in (".jsx", ".tsx")
-    packages = dict.fromkeys((".go", ".kt", ".scala"), "wood") | {".cs": "Wood", ".ts": "Wood.Old", ".php": "Wood.Old"}
-    assert facts.package == packages.get(suffix, "")
     assert facts.parsed == (suffix not in (".sql", ".pyx"))
 
 
@@ -370,7 +361,7 @@ def test_languages_and_suffixes() -> None:
     assert "lizard" in analyser_of("java", lizard=True)
     assert analyser_of("java") != analyser_of("python")
     prose = analyse("if this and that while those?", ".md")
-    assert (prose.complexity, prose.functions) == (0, 0)
+    assert prose.complexity == 0
 
 
 def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
@@ -379,12 +370,7 @@ def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
     for text, facts in zip([*texts, *reversed(texts)], together, strict=True):
         own = analyse(*text)
         assert (facts.terms, table(facts), chunks(facts)) == (own.terms, table(own), chunks(own))
-        assert (facts.length, facts.compounds, facts.lines, facts.types) == (
-            own.length,
-            own.compounds,
-            own.lines,
-            own.types,
-        )
+        assert facts.lines == own.lines
         assert facts.counts.dtype == np.uint16
         assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
 
@@ -418,11 +404,9 @@ def test_a_process_forgets_words_before_it_holds_too_many(monkeypatch: pytest.Mo
 def test_without_a_parser_every_term_is_there() -> None:
     parsed, lexed = analyse(SHOP, ".java"), analyse(SHOP, ".java", parse=False)
     assert not lexed.parsed
-    assert not lexed.counted
     assert set(parsed.terms) <= set(lexed.terms)
-    assert lexed.types == parsed.types
 
 
 def test_a_string_that_does_not_end_stays_in_its_file() -> None:
     """The Kotlin grammar gives such a string one byte more than there is, after some texts that it cannot parse."""
-    assert analyse('/**/abstract class e\nE m>,$i"t\n    }\n}', ".kt").types == ("e",)
+    assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(["ein"])

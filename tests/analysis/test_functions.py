@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-import zlib
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from tests.analysis.test_growth import grown
-from tosloc.analysis.function_rows import KINDS, FunctionFacts, pack_functions, unpack_functions
+from tosloc.analysis.function_rows import KINDS, FunctionFacts
 from tosloc.analysis.functions import MAX_FUNCTIONS, functions_of
 from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named, language_of
-from tosloc.analysis.store import FactStore
+from tosloc.index.function_facts import pack_functions, unpack_functions
 
 
 def outline(text, suffix):
@@ -576,45 +574,3 @@ def test_packed_and_unpacked_they_are_the_same(language):
 
 def test_none_are_packed_too():
     assert equal(unpack_functions(pack_functions(FunctionFacts())), FunctionFacts())
-
-
-def test_bytes_that_were_not_packed_are_refused():
-    whole = zlib.decompress(pack_functions(functions_of(PYTHON, ".py")))
-    for place in range(0, len(whole), 7):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0xFF
-        try:
-            unpack_functions(zlib.compress(bytes(damaged)))
-        except (ValueError, zlib.error):
-            continue
-    for wrong in (b"", b"abc", zlib.compress(b""), zlib.compress(whole[:-1]), zlib.compress(whole + b"x")):
-        with pytest.raises((ValueError, zlib.error)):
-            unpack_functions(wrong)
-
-
-def test_the_store_keeps_them(tmp_path):
-    facts = {("aa", "python"): functions_of(PYTHON, ".py"), ("aa", "java"): functions_of(JAVA, ".java")}
-    with FactStore(tmp_path / "facts.sqlite") as store:
-        assert store.functions(facts) == {}
-        store.put_functions([(*key, value) for key, value in facts.items()])
-    with FactStore(tmp_path / "facts.sqlite") as store:
-        found = store.functions([*facts, ("bb", "python")])
-        assert found.keys() == facts.keys()
-        assert all(equal(found[key], facts[key]) for key in facts)
-        assert store.missing(["aa"], "python") == ["aa"]  # of the facts there are none
-
-
-def test_a_damaged_row_is_as_good_as_none(tmp_path):
-    with FactStore(tmp_path / "facts.sqlite") as store:
-        store.put_functions([(name, "python", functions_of(PYTHON, ".py")) for name in ("aa", "bb", "cc", "dd")])
-    database = sqlite3.connect(tmp_path / "facts.sqlite")
-    with database:
-        database.execute("UPDATE functions SET checksum = checksum + 1 WHERE blob = 'aa'")
-        database.execute("UPDATE functions SET payload = 'text' WHERE blob = 'bb'")
-        database.execute("UPDATE functions SET blob = 'ee' WHERE blob = 'cc'")
-    database.close()
-    with FactStore(tmp_path / "facts.sqlite") as store:
-        found = store.functions([(name, "python") for name in ("aa", "bb", "cc", "dd", "ee")])
-        assert found.keys() == {("dd", "python")}
-        store.put_functions([("aa", "python", functions_of(PYTHON, ".py"))])
-        assert ("aa", "python") in store.functions([("aa", "python")])

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import GitRepository
 from tosloc.cli import main
-from tosloc.index.user_cache import let_go
 
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(autouse=True)
-def place(plain_folder: Path) -> Iterator[Path]:
-    yield plain_folder
-    let_go()
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(plain_folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Function (*arguments) -> exit code, standard output and standard error."""
 
     def tosloc(*arguments: str | Path) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        let_go()  # as a process does that ends
-        return code, *capsys.readouterr()
+        return main([str(argument) for argument in arguments]), *capsys.readouterr()
 
     return tosloc
 
@@ -57,134 +47,93 @@ def test_listed(folder: Path, run: Run, repository: GitRepository) -> None:
         assert line[0] == folder.name
         assert line[-4:] == ["10", "days", "ago", str(repository.path)]
         assert last[:2] == ["all", "1"]
-    code, out, _ = run("cache", "list", "--json")
-    [record] = json.loads(out)
-    assert record["folder"] == str(folder)
-    assert (record["repository"], record["there"], record["in_use"]) == (str(repository.path), True, False)
-    assert list(record["bytes"]) == ["facts", "versions", "vectors", "reports", "other"]
-    assert record["total"] == sum(record["bytes"].values())
+    [found] = json.loads(run("cache", "list", "--json")[1])
+    assert (found["repository"], found["there"]) == (str(repository.path), True)
+    assert found["total"] == sum(found["bytes"].values()) > 0
 
 
-def test_of_nothing(run: Run, tmp_path: Path) -> None:
-    for arguments in ([], ["list"]):
-        assert run("cache", *arguments) == (0, "", f"tosloc: nothing is kept in {tmp_path / 'cache'}\n")
-    assert run("cache", "prune") == (0, "nothing to remove\n", "")
-    assert run("cache", "prune", "--all", "--json") == (0, "[]\n", "")
-    assert run("cache", "check") == (0, "nothing is kept\n", "")
-    assert run("cache", "vacuum") == (0, "0 freed in all\n", "")
-    assert not (tmp_path / "cache").exists()
-
-
-def test_pruned(folder: Path, run: Run, repository: GitRepository) -> None:
+def test_of_nothing(run: Run) -> None:
+    code, out, err = run("cache")
+    assert (code, out) == (0, "")
+    assert "nothing is kept in" in err
     assert run("cache", "prune")[:2] == (0, "nothing to remove\n")
-    assert run("cache", "prune", "--older-than", "11d")[:2] == (0, "nothing to remove\n")
-    assert run("cache", "prune", "--gone")[:2] == (0, "nothing to remove\n")
-    assert run("cache", "prune", "--max-size", "1G")[:2] == (0, "nothing to remove\n")
-    assert folder.exists()
-    for chosen in (["--older-than", "9d"], ["--all"], ["--repo", repository.path], ["--repo", folder.name]):
-        code, out, _ = run("cache", "prune", *chosen, "--dry-run")
-        assert code == 0
-        assert out.startswith(f"{folder.name}: everything would be removed: ")
-        assert "would be freed in all" in out
-        assert folder.exists()
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    code, out, _ = run("cache", "prune", "--older-than", "9d", "--json")
-    assert (code, folder.exists()) == (0, False)
-    assert json.loads(out) == [{"folder": str(folder), "what": "everything", "freed": size, "left": None}]
 
 
-def test_pruned_of_what_is_gone(folder: Path, run: Run, repository: GitRepository) -> None:
-    repository.path.rename(repository.path.with_name("moved"))
-    assert f"{repository.path} (gone)" in run("cache")[1]
-    code, out, _ = run("cache", "prune", "--gone")
-    assert (code, folder.exists()) == (0, False)
-    assert f"{folder.name}: everything removed: " in out
+@pytest.mark.parametrize(
+    ("arguments", "goes"),
+    [
+        (["--all"], True),
+        (["--older-than", "9d"], True),
+        (["--older-than", "2w"], False),
+        (["--gone"], False),
+        (["--max-size", "0"], True),
+        (["--max-size", "1G"], False),
+        ([], False),
+    ],
+)
+def test_pruned(folder: Path, run: Run, arguments: list[str], goes: bool) -> None:
+    code, out, _ = run("cache", "prune", "--dry-run", *arguments)
+    assert (code, "would be removed" in out, folder.exists()) == (0, goes, True)
+    assert run("cache", "prune", *arguments)[0] == 0
+    assert folder.exists() is not goes
+    assert list(folder.parent.iterdir()) == ([] if goes else [folder])
 
 
-def test_pruned_to_a_size(folder: Path, run: Run) -> None:
-    code, out, _ = run("cache", "prune", "--max-size", "1kB")
-    assert (code, folder.exists()) == (0, False)
-    assert f"{folder.name}: facts, versions, vectors removed: " in out
+def test_what_another_version_made_goes(folder: Path, run: Run) -> None:
+    with sqlite3.connect(folder / "facts.sqlite") as database:
+        database.execute("INSERT INTO facts SELECT id || 'x', 'of before', zeroblob(100000) FROM facts")
+        present = "SELECT DISTINCT analyser FROM facts WHERE analyser != 'of before'"
+        kept = database.execute(present).fetchall()
+    database.close()
+    code, out, _ = run("cache", "prune")
+    assert (code, "removed" in out) == (0, True)
+    with sqlite3.connect(folder / "facts.sqlite") as database:
+        assert database.execute("SELECT DISTINCT analyser FROM facts").fetchall() == kept
+    database.close()
 
 
-def test_what_is_in_use_stays(folder: Path, run: Run, repository: GitRepository) -> None:
-    code = (
-        "import sys; from tosloc.localizer import Localizer;"
-        f"opened = Localizer.open({str(repository.path)!r}); print(flush=True); sys.stdin.read()"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        process.stdout.readline()
-        for arguments, expected in (["--all"], 0), (["--repo", repository.path], 1), (["--max-size", "0"], 0):
-            code, out, err = run("cache", "prune", *arguments)
-            assert (code, folder.exists()) == (expected, True)
-            assert out == "nothing to remove\n"
-            assert (f"{folder.name}: a process uses it, so it stays\n" in err) == ("--max-size" not in arguments)
-    finally:
-        process.communicate()
-    assert run("cache", "prune", "--all")[0] == 0
+def test_of_a_repository_that_is_gone(folder: Path, run: Run, repository: GitRepository) -> None:
+    repository.path.rename(repository.path.with_name("elsewhere"))
+    assert "(gone)" in run("cache")[1]
+    assert run("cache", "prune", "--gone")[0] == 0
     assert not folder.exists()
 
 
-def test_checked(folder: Path, run: Run) -> None:
-    assert run("cache", "check")[:2] == (0, f"{folder.name}: well, facts 2\n")
-    store = folder / "facts.sqlite"
-    store.write_bytes(store.read_bytes()[:-4096])
-    code, out, _ = run("cache", "check")
-    assert code == 1
-    assert out.startswith(f"{folder.name}: DAMAGED\n  {store}: the facts store is damaged (")
-    assert "delete it and index again" in out
-    code, out, _ = run("cache", "check", "--json")
-    assert code == 1
-    [record] = json.loads(out)
-    assert (record["folder"], len(record["damaged"])) == (str(folder), 1)
+def test_what_was_mined_stays_when_room_is_made(folder: Path, run: Run) -> None:
+    (folder / "reports.jsonl").write_text("{}\n")
+    (folder / "mine").write_text("a stranger's")
+    assert run("cache", "prune", "--max-size", "0")[0] == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["mine", "place.json", "reports.jsonl"]
+    assert run("cache", "prune", "--all")[0] == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["mine", "place.json"]
 
 
-def test_vacuumed(folder: Path, run: Run) -> None:
-    assert run("cache", "vacuum")[0] == 0
-    assert json.loads(run("cache", "vacuum", "--json")[1]) == [{"folder": str(folder), "freed": 0}]
-    (folder / "facts.sqlite").write_bytes(b"x" * 5000)
-    code, _, err = run("cache", "vacuum")
-    assert code == 2
-    assert "cannot be vacuumed (file is not a database); see: tosloc cache check" in err
-
-
-def test_names_that_would_change_a_terminal(folder: Path, run: Run) -> None:
-    odd = folder.with_name("door\x1b[31m\n-01234567")
-    folder.rename(odd)
-    (odd / "place.json").unlink()
-    for arguments in (["list"], ["check"], ["vacuum"], ["prune", "--all"]):
-        code, out, err = run("cache", *arguments)
-        assert code == 0
-        assert "\x1b" not in out + err
-    assert not odd.exists()
+def test_the_largest_size(folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    folder.parent.joinpath("other-00000000").mkdir()
+    folder.parent.joinpath("other-00000000", "facts.sqlite").write_bytes(bytes(9_000_000))
+    os.utime(other.parent / "cache/other-00000000", (0, 0))
+    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "5M")
+    (tmp_path / "bug.md").write_text("Door does not open")
+    repo = json.loads((folder / "place.json").read_text())["repository"]
+    assert run("localize", tmp_path / "bug.md", "--repo", repo)[0] == 0
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "a lot")
+    code, _, err = run("localize", tmp_path / "bug.md", "--repo", repo)
+    assert (code, "$TOSLOC_CACHE_SIZE: 'a lot' is no size" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["prune", "--older-than", "soon"], "--older-than: 'soon' is no age; write 36h, 90d, 12w or 1y, say"),
-        (["prune", "--max-size", "small"], "--max-size: 'small' is no size; write 500M or 20G, say"),
-        (["prune", "--repo", "elsewhere"], "elsewhere: nothing is kept of such a repository; see: tosloc cache list"),
-        (["prune", "--all", "--gone"], "--all: takes everything"),
-        (["prune", "--max-size", "1G", "--former-files"], "--max-size: takes the least used as a whole"),
-        (["check", "--repo", "elsewhere"], "nothing is kept of such a repository"),
-        (["purge"], "No such command 'purge'"),
+        (["--repo", "elsewhere"], "elsewhere: nothing is kept of such a repository; see: tosloc cache list"),
+        (["--older-than", "soon"], "--older-than: 'soon' is no age"),
+        (["--max-size", "much"], "--max-size: 'much' is no size"),
+        (["--all", "--gone"], "--all: takes everything"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: list[str], words: str, folder: Path, run: Run) -> None:
-    code, out, err = run("cache", *arguments)
+    code, out, err = run("cache", "prune", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert words in err
     assert folder.exists()
-
-
-def test_a_largest_size_that_is_none(
-    repository: GitRepository, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    repository.commit({"src/Door.java": "class Door {}"})
-    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "much")
-    code, _, err = run("index", "--repo", repository.path)
-    assert (code, err) == (2, "tosloc: $TOSLOC_CACHE_SIZE: 'much' is no size; write 500M or 20G, say\n")
-    assert not (tmp_path / "cache").exists()

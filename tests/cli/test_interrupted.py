@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests import toy
-from tosloc.analysis.store import FactStore
 from tosloc.cli import main
+from tosloc.index.store import FactStore
 
 SETTINGS = """
 [data]
@@ -107,7 +107,7 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 # the same in the midst of the workers' results
 BUSY = WAITING.replace("if what == sys.argv[1]:", "if what == sys.argv[1] and done:").replace(
-    "from tosloc import cli\n", "from tosloc import cli\nfrom tosloc.analysis import build\nbuild.BATCH_BLOBS = 1\n"
+    "from tosloc import cli\n", "from tosloc import cli\nfrom tosloc.index import build\nbuild.BATCH_BLOBS = 1\n"
 )
 
 

@@ -21,9 +21,6 @@ import pytest
 from tests import toy
 from tests.cluster import calls
 from tosloc import errors, processes
-from tosloc.analysis import build as building
-from tosloc.analysis.build import build
-from tosloc.analysis.store import FactStore
 from tosloc.cli import many
 from tosloc.cli.app import main
 from tosloc.cluster import client, slot, worker
@@ -32,6 +29,9 @@ from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ClusterError, MissingExtra, StoreError, ToslocError
 from tosloc.experiment import ExperimentContext
+from tosloc.index import build as building
+from tosloc.index.build import build
+from tosloc.index.store import FactStore
 from tosloc.retrieval import extraction as extracting
 from tosloc.retrieval.extraction import tasks_of
 from tosloc.training import feature_names

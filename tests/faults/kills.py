@@ -426,7 +426,7 @@ def _digest(data: bytes) -> str:
 
 def _of_database(path: Path) -> str:
     """Digest of what a store of facts holds, by its own reader: terms have their numbers in the order of coming."""
-    from tosloc.analysis.store import FactStore
+    from tosloc.index.store import FactStore
 
     with suppress(sqlite3.Error, OSError):
         with sqlite3.connect(path) as database:
@@ -461,7 +461,7 @@ def launch(point: Sequence[str], arguments: list[str]) -> None:
     from tosloc.__main__ import interruption, main
 
     interruption.end_at_signals()
-    from tosloc.analysis import build
+    from tosloc.index import build
     from tosloc.retrieval import extraction
 
     build.BATCH_BLOBS = 2  # type: ignore[misc]

@@ -9,7 +9,14 @@ import pytest
 
 from tosloc.data.git import Repository
 from tosloc.data.history import read_history
-from tosloc.index.build_history import HISTORY_VERSION, build_history, report_terms, without_trailers
+from tosloc.index.build_history import (
+    HISTORY_VERSION,
+    build_history,
+    commit_payloads,
+    history_of_commits,
+    report_terms,
+    without_trailers,
+)
 from tosloc.records import BugReport, Case
 
 JAVA = frozenset({".java"})
@@ -63,7 +70,7 @@ def test_commits_that_fix_stand_in_for_reports(repository):
     repository.commit({f"F{n}.java": "1" for n in range(4)}, "Fix everything", when=300)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        reports = build_history(history, None, opened.path_names, 3).reports
+        reports = history_of_commits(history.ids, dict(commit_payloads(history, 3)), opened.path_names).reports
     assert reports.ids == reports.commit_ids == (fix,)
     assert words(reports, 0) == {"fix": 1, "crash": 1, "parser": 1}
     assert np.array_equal(reports.sizes, [1.0])
@@ -88,8 +95,9 @@ def test_what_this_version_of_history_documents_is(repository):
     repository.commit({"src/XMLParser.java": "1"}, "Initial import", when=100)
     repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
     with Repository(repository.path) as opened:
-        made = build_history(read_history(opened, "main", JAVA), None, opened.path_names, 30)
-    assert HISTORY_VERSION == 2
+        history = read_history(opened, "main", JAVA)
+        made = history_of_commits(history.ids, dict(commit_payloads(history, 30)), opened.path_names)
+    assert HISTORY_VERSION == 3
     assert words(made.commits, 0) == {"import": 1, "initi": 1}
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
     assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.analysis.fact_table import FactTable
 from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
+from tosloc.index.fact_table import FactTable
 from tosloc.records import Snapshot
 
 BLOBS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.errors import StoreError
 from tosloc.index.function_facts import functions_of_files
+from tosloc.index.store import FactStore
 
 SHAPES, STORE = "def area(): pass\n", "class Store {\n  void open() {}\n}\n"
 
@@ -28,7 +28,7 @@ def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, m
     def full(*_):
         raise StoreError("full")
 
-    monkeypatch.setattr(FactStore, "put_functions", full)
+    monkeypatch.setattr(FactStore, "write", full)
     with Repository(repository.path) as repo:
         [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
         [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.index import postings as module
-from tosloc.index.postings import Postings, idf, known_terms, ranges, splice, stretches, summed
+from tosloc.index.postings import Postings, idf, known_terms, ranges, stretches, summed
 
 
 def longs(*values):
@@ -63,24 +63,6 @@ def test_lists_that_are_made_some_rows_at_a_time_are_the_same(lists, at_once):
     assert postings.rows.tolist() == whole.rows.tolist()
     assert (postings.rows.dtype, moved.dtype) == (np.int32, np.uint16)
     assert moved.tolist() == values[whole.origin].tolist()
-
-
-@given(st.lists(st.integers(0, 99), max_size=40), st.data(), st.sampled_from([0, 100]))
-@settings(max_examples=100, deadline=None)
-def test_splicing_is_deleting_and_inserting(values, data, few):
-    gone = sorted(data.draw(st.sets(st.integers(0, max(len(values) - 1, 0)), max_size=len(values))))
-    places = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=6)))
-    expected = []
-    for place, value in enumerate([*values, None]):
-        expected += [1000 + number for number, at in enumerate(places) if at == place]
-        expected += [value] if value is not None and place not in gone else []
-    out = np.zeros((len(expected), 2), dtype=np.uint16)
-    table = np.array([values, values], dtype=np.uint16).T.reshape(-1, 2)
-    new = np.array([1000 + number for number in range(len(places))], dtype=np.uint16)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "FEW_CHANGES", few)
-        splice(out, table, longs(*gone), longs(*places), np.stack([new, new], axis=1))
-    assert out.tolist() == [[value, value] for value in expected]
 
 
 def test_nothing_to_invert():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +11,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
-from tests.mutations import binary_damage, in_child, kinds
 from tosloc.data.git import Repository
-from tosloc.errors import StoreError, StoreWarning
 from tosloc.index import repository as module
+from tosloc.index.cache import default_store
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository
-from tosloc.index.user_cache import default_store
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
     assert "src/caf\udce9.java" in first.paths
     assert len(kept(project)) == 1
-    for name in ("history", "index", "corpus", "snapshot"):
+    for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Repository, "objects", not_again)
     again = project.prepared("HEAD", 30)
@@ -83,11 +79,10 @@ def test_another_query_has_another_version(
         monkeypatch.setattr(module, "HISTORY_VERSION", 0)
     elif what == "shallow":
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
-    else:  # the file of another analyser's facts is written again
+    else:
         monkeypatch.setattr(module, "analyser_of", lambda language, lizard: f"{language} of another time")
-        assert [project._kept(path) for path in kept(project)] == [None]
     project.prepared(revision, max_files)
-    assert len(kept(project)) == (1 if what == "analyser" else 2)
+    assert len(kept(project)) == 2
     assert all(project._kept(path) is not None for path in kept(project))
 
 
@@ -101,65 +96,7 @@ def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) ->
     assert not same(first, second)
 
 
-# Facts that are damaged
-
-
-def content(project: IndexedRepository) -> list[object]:
-    table = project.corpus([project.snapshot("HEAD")]).table
-    return [array.tolist() for array in table.to_arrays().values()]
-
-
-def test_damaged_facts_are_made_again_by_whoever_reads_them(project: IndexedRepository) -> None:
-    snapshot = project.snapshot("HEAD")
-    project.index([snapshot])
-    whole = content(project)
-    for read in (lambda: content(project), lambda: project.index([snapshot]) and content(project)):
-        project.store._database.execute("UPDATE facts SET length = length + 1")
-        with pytest.warns(StoreWarning, match="facts of 3 files were damaged and have been made again"):
-            assert read() == whole
-        assert content(project) == whole
-    project.store._database.execute("UPDATE facts SET length = length + 1")
-    assert project.index([snapshot], check=False).added == 0
-
-
-def test_facts_that_have_gone_are_said(project: IndexedRepository) -> None:
-    snapshot = project.snapshot("HEAD")
-    project.index([snapshot])
-    project.store._database.execute("DELETE FROM facts WHERE id = 1")
-    with pytest.raises(StoreError, match=r"damaged \(facts are lost\); delete it and index again"):
-        project.corpus([snapshot])
-
-
-@pytest.mark.slow
-def test_no_bit_of_a_store_changes_an_answer(project: IndexedRepository, tmp_path: Path) -> None:
-    """The facts as they were, or one sentence. Before there were checksums, 5 of 510 such stores answered otherwise."""
-    project.index([project.snapshot("HEAD")])
-    whole = repr(content(project))
-    project.close()
-    data = project.store_path.read_bytes()
-
-    def answer(path: Path) -> str:
-        warnings.simplefilter("ignore")
-        with Repository(project.repo.path) as repo:
-            indexed = IndexedRepository(repo, path, {".java"}, jobs=1)
-            indexed.index([indexed.snapshot("HEAD")], check=False)
-            return repr(content(indexed))
-
-    outcomes = []
-    used = [place for place, byte in enumerate(data) if byte]
-    for seed in range(300):
-        path = tmp_path / f"{seed}.sqlite"
-        if seed % 3:
-            rng, damaged = random.Random(seed), bytearray(data)
-            damaged[rng.choice(used)] ^= 1 << rng.randrange(8)
-            path.write_bytes(damaged)
-        else:
-            path.write_bytes(binary_damage(data, seed))
-        outcomes.append(in_child(lambda path=path: answer(path), memory=2 << 30))
-    assert set(kinds(outcomes, whole)) <= {"right", "sentence"}, [one for one in outcomes if one[:5] == "trace"]
-
-
-@pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "longer", "a bit", "another format"])
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "longer", "another head"])
 def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
     first = project.prepared("HEAD", 30)
     [path] = kept(project)
@@ -172,8 +109,7 @@ def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -
             "no arrays": b"not an archive",
             "empty": b"",
             "longer": whole + b"0",
-            "a bit": whole[:half] + bytes([whole[half] ^ 4]) + whole[half + 1 :],
-            "another format": whole.replace(b"arrays 1", b"arrays 2"),
+            "another head": whole.replace(b"data_offsets", b"data_offsetz"),
         }[damage]
     )
     assert same(first, project.prepared("HEAD", 30))
@@ -187,21 +123,6 @@ def test_what_is_not_a_file_is_not_read(project: IndexedRepository) -> None:
     path.unlink()
     os.mkfifo(path)
     assert same(first, project.prepared("HEAD", 30))
-
-
-@pytest.mark.slow
-def test_no_bit_of_a_kept_version_changes_an_answer(project: IndexedRepository, tmp_path: Path) -> None:
-    first = project.prepared("HEAD", 30)
-    [path] = kept(project)
-    data, arrays = path.read_bytes(), first.to_arrays()
-    rng = random.Random(4)
-    for _ in range(400):
-        damaged = bytearray(data)
-        damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        path.unlink()
-        path.write_bytes(damaged)
-        read = project._kept(path)
-        assert read is None or all(np.array_equal(arrays[name], array) for name, array in read.to_arrays().items())
 
 
 def test_only_the_last_used_are_kept(project: IndexedRepository) -> None:
@@ -226,8 +147,7 @@ def test_a_version_with_files_that_cannot_be_read_is_not_kept(
 ) -> None:
     blob = repository.git("rev-parse", "HEAD:src/Writer.java")
     (repository.objects / blob[:2] / blob[2:]).unlink()
-    version = project.prepared("HEAD", 30)
-    assert version.missing == 1
+    assert len(project.prepared("HEAD", 30).snapshot) == 3
     assert kept(project) == []
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.lab.test_pool import world as world
 from tests.reranking.made import candidates, report
-from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import analyse
-from tosloc.analysis.store import FactStore
 from tosloc.cli import main
 from tosloc.errors import ToslocError
+from tosloc.index.fact_table import FactTable
+from tosloc.index.store import FactStore
 from tosloc.lab.candidate_features import TermVectors, uses
 from tosloc.lab.second_stage import FeaturedReport
 

@@ -1,4 +1,4 @@
-"""What stage one needs to know of a source text: its terms by field and by 50-line chunk, its types, its complexity.
+"""What stage one needs to know of a source text: its terms by field and by 50-line chunk.
 
 Facts are a pure function of text, language and the analyser's version, so they are made once for a blob and kept.
 """
@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.analysis.analyser import FIELDS
-from tosloc.analysis.complexity import Complexity, keyword_complexity
+from tosloc.analysis.complexity import keyword_complexity
 from tosloc.analysis.languages import language_named, language_of
-from tosloc.analysis.outline import Outline
 from tosloc.analysis.syntax import outline_of
 from tosloc.analysis.term_counts import SourceText, count_terms
 from tosloc.records import IntArray, LongArray
@@ -34,30 +33,18 @@ class Facts:
     """(Q,) positions in ``terms``, ascending in a chunk."""
     chunk_counts: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """(Q,) counts of code, comments and strings together, at most 255."""
-    types: tuple[str, ...] = ()
-    """Simple names of the declared types, in order, each once."""
-    package: str = ""
-    """Dotted name of the package or namespace; "" if there is none."""
     complexity: int = 0
-    """Sum of the cyclomatic complexity numbers of the functions."""
-    functions: int = 0
+    """Sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for."""
     lines: int = 0
-    length: int = 0
-    """Terms of code, comments and strings, each time they occur."""
-    compounds: int = 0
-    """Those of ``length`` that are compounds of an identifier."""
     parsed: bool = True
     """False if the lexer had to stand in for a parser."""
-    counted: bool = True
-    """False if keywords were counted for the complexity, where there is no grammar or no program."""
 
 
 def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = False) -> Facts:
     """Facts of a file with this ``text`` whose path ends in ``path_suffix`` (with its dot, such as ".java").
 
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
-    expressions alone, for a text that brings a parser down. With ``lizard`` complexity is lizard's number, else that of
-    the syntax tree.
+    expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
     """
     return analyse_all([(text, path_suffix)], parse=parse, lizard=lizard)[0]
 
@@ -67,22 +54,8 @@ def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard:
     sources = [_source(text, suffix, parse) for text, suffix in files]
     facts = []
     for (text, suffix), source, counted in zip(files, sources, count_terms(sources), strict=True):
-        outline = source.outline
-        measured = _complexity(text, suffix, outline, parse, lizard)
-        facts.append(
-            Facts(
-                *counted[:5],
-                types=tuple(dict.fromkeys(outline.types)),
-                package=outline.package,
-                complexity=measured.total,
-                functions=measured.functions,
-                lines=source.lines,
-                length=counted.length,
-                compounds=counted.compounds,
-                parsed=outline.parsed,
-                counted=measured.counted,
-            )
-        )
+        complexity = _complexity(text, suffix, parse) if lizard else 0
+        facts.append(Facts(*counted[:5], complexity, source.lines, source.outline.parsed))
     return facts
 
 
@@ -93,18 +66,14 @@ def _source(text: str, suffix: str, parse: bool) -> SourceText:
     return SourceText(source, lines, outline_of(source, language_of(suffix), parse=parse))
 
 
-def _complexity(text: str, suffix: str, outline: Outline, parse: bool, lizard: bool) -> Complexity:
-    """Of the tree, or of lizard; else of the keywords; none of what is no program."""
+def _complexity(text: str, suffix: str, parse: bool) -> int:
+    """By lizard, else by keywords; none of what is no program."""
     read_as = language_named(language_of(suffix)).lizard
     if read_as is None:
-        return Complexity(0, 0, True)
-    measured = outline.complexity
-    if lizard and parse:
-        measured = _lizard_complexity(text, read_as)
-    return measured or keyword_complexity(text)
+        return 0
+    measured = None
+    if parse:
+        from tosloc.analysis.lizard_complexity import lizard_complexity  # lizard takes long to import
 
-
-def _lizard_complexity(text: str, suffix: str) -> Complexity:
-    from tosloc.analysis.lizard_complexity import lizard_complexity  # lizard takes long to import
-
-    return lizard_complexity(text, suffix)
+        measured = lizard_complexity(text, read_as)
+    return (measured or keyword_complexity(text)).total

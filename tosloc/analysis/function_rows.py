@@ -6,8 +6,6 @@ a line each; compressed.
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -23,10 +21,6 @@ from tosloc.records import FloatArray, IntArray, LongArray
 KINDS: Final = ("function", "method", "class")
 FUNCTIONS_VERSION: Final = 1
 """Goes up when what ``tosloc.analysis.functions`` computes changes."""
-
-_HEAD: Final = struct.Struct("<5I")
-_LONGEST: Final = 1 << 28
-"""Bytes of one blob's function facts, unpacked; more is no such thing."""
 
 
 @dataclass
@@ -113,65 +107,3 @@ class FunctionFacts:
 def functions_analyser_of(language: str) -> str:
     """The version of the function facts of the language called so, for store keys."""
     return "+".join((f"functions{FUNCTIONS_VERSION}", *grammar_release(language)))
-
-
-def pack_functions(facts: FunctionFacts) -> bytes:
-    """``facts`` as bytes."""
-    names, terms = "\n".join(facts.names).encode(), "\n".join(facts.terms).encode()
-    head = _HEAD.pack(len(facts), len(facts.terms), len(facts.places), len(names), len(terms))
-    sizes = np.diff(facts.offsets)
-    steps = np.diff(facts.places, prepend=np.int32(0))
-    first = facts.offsets[:-1][sizes > 0]
-    steps[first] = facts.places[first]
-    parts = (
-        head,
-        facts.kinds.tobytes(),
-        facts.starts.astype("<i4").tobytes(),
-        facts.ends.astype("<i4").tobytes(),
-        sizes.astype("<u4").tobytes(),
-        steps.astype("<u4").tobytes(),
-        facts.code.tobytes(),
-        facts.comments.tobytes(),
-        names,
-        terms,
-    )
-    return zlib.compress(b"".join(parts), 1)
-
-
-def unpack_functions(payload: bytes) -> FunctionFacts:
-    """What ``pack_functions`` packed. Raises ValueError and zlib.error for bytes that it did not make."""
-    data = zlib.decompressobj().decompress(payload, _LONGEST)
-    if len(data) < _HEAD.size:
-        raise ValueError("too short")
-    N, T, Q, name_bytes, term_bytes = _HEAD.unpack_from(data)
-    lengths = (N, 4 * N, 4 * N, 4 * N, 4 * Q, Q, Q, name_bytes, term_bytes)
-    if len(data) != _HEAD.size + sum(lengths):
-        raise ValueError("of another length")
-    parts, place = [], _HEAD.size
-    for length in lengths:
-        parts.append(data[place : place + length])
-        place += length
-    offsets = np.zeros(N + 1, dtype=np.int64)
-    offsets[1:] = np.cumsum(np.frombuffer(parts[3], dtype="<u4"), dtype=np.int64)
-    names = tuple(parts[7].decode().split("\n")) if N else ()
-    terms = tuple(parts[8].decode().split("\n")) if T else ()
-    kinds = np.frombuffer(parts[0], dtype=np.uint8)
-    if (len(names), len(terms), offsets[-1]) != (N, T, Q) or (kinds >= len(KINDS)).any():
-        raise ValueError("its numbers do not fit")
-    steps = np.frombuffer(parts[4], dtype="<u4").astype(np.int64)
-    # each function starts again from zero
-    running = np.concatenate(([0], np.cumsum(steps)))
-    places = running[1:] - np.repeat(running[offsets[:-1]], np.diff(offsets))
-    if Q and not 0 <= places.min() <= places.max() < T:
-        raise ValueError("a term has no such number")
-    return FunctionFacts(
-        names,
-        kinds,
-        np.frombuffer(parts[1], dtype="<i4"),
-        np.frombuffer(parts[2], dtype="<i4"),
-        terms,
-        offsets,
-        places.astype(np.int32),
-        np.frombuffer(parts[5], dtype=np.uint8),
-        np.frombuffer(parts[6], dtype=np.uint8),
-    )

@@ -27,10 +27,6 @@ class Grammar:
     outline: str
     """Query. ``comment`` and ``string`` are what they say, ``drop`` and ``package`` give no terms, ``namespace`` is the
     name of a package alone; ``method``, ``type`` and ``field`` are declared names."""
-    branches: str
-    """Query: a ``function`` is what complexity is counted for, a ``branch`` one decision in its course, ``no_branch``
-    what only looks like one. Operators are asked for by themselves: in an expression of thousands, which is as deep, a
-    query waits in each for its operator."""
     function: str = "language"
     """What the module calls the grammar."""
     end: bytes = b""
@@ -48,11 +44,6 @@ _SCRIPT: Final = """
         right: [(arrow_function) (function_expression)])
 """
 """What JavaScript and TypeScript have in common."""
-_SCRIPT_BRANCHES: Final = """
-    [(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
-     (arrow_function) (method_definition)] @function
-    ["if" "for" "while" "case" "catch" "&&" "||" "??" (ternary_expression)] @branch
-"""
 _C: Final = """
     (comment) @comment
     (field_declaration declarator: (field_identifier) @field)
@@ -85,10 +76,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (enum_constant name: (identifier) @field)
         (record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @field)))
         """,
-        branches="""
-        [(method_declaration body: (_)) (constructor_declaration) (compact_constructor_declaration)] @function
-        ["if" "for" "while" "case" "catch" "&&" "||" (ternary_expression)] @branch
-        """,
     ),
     "python": Grammar(
         "tree_sitter_python",
@@ -103,10 +90,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (module (expression_statement (assignment left: (identifier) @field)))
         (assignment left: (attribute object: (identifier) @self attribute: (identifier) @field) (#eq? @self "self"))
         """,
-        branches="""
-        (function_definition) @function
-        ["if" "elif" "for" "while" "except" "case" "and" "or"] @branch
-        """,
     ),
     "javascript": Grammar(
         "tree_sitter_javascript",
@@ -117,7 +100,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (class_declaration name: (identifier) @type)
         (field_definition property: (_) @field)
         """,
-        branches=_SCRIPT_BRANCHES,
     ),
     "typescript": Grammar(
         "tree_sitter_typescript",
@@ -138,7 +120,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         [(enum_body name: (_) @field) (enum_assignment name: (_) @field)]
         (internal_module name: [(identifier) (nested_identifier)] @namespace)
         """,
-        branches=_SCRIPT_BRANCHES,
     ),
     "c": Grammar(
         "tree_sitter_c",
@@ -151,10 +132,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
          (union_specifier name: (type_identifier) @type body: (_))
          (enum_specifier name: (type_identifier) @type body: (_))
          (type_definition declarator: (type_identifier) @type)]
-        """,
-        branches="""
-        (function_definition) @function
-        ["if" "for" "while" "case" "&&" "||" (conditional_expression)] @branch
         """,
     ),
     "cpp": Grammar(
@@ -172,12 +149,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
          (enum_specifier name: (type_identifier) @type body: (_))
          (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
         """,
-        branches="""
-        (function_definition) @function
-        ["if" "for" "while" "case" "catch" "&&" "||" "and" "or" (conditional_expression)] @branch
-        [(reference_declarator "&&" @no_branch) (abstract_reference_declarator "&&" @no_branch)
-         (ref_qualifier "&&" @no_branch)]
-        """,
     ),
     "go": Grammar(
         "tree_sitter_go",
@@ -192,10 +163,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (field_declaration name: (field_identifier) @field)
         (source_file [(var_declaration (var_spec name: (identifier) @field))
                       (const_declaration (const_spec name: (identifier) @field))])
-        """,
-        branches="""
-        [(function_declaration body: (_)) (method_declaration) (func_literal)] @function
-        ["if" "for" "case" "&&" "||"] @branch
         """,
     ),
     "csharp": Grammar(
@@ -217,12 +184,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (property_declaration name: (identifier) @field)
         (enum_member_declaration name: (identifier) @field)
         """,
-        branches="""
-        [(method_declaration body: (_)) (constructor_declaration) (destructor_declaration) (operator_declaration)
-         (conversion_operator_declaration) (local_function_statement) (accessor_declaration body: (_))] @function
-        ["if" "for" "foreach" "while" "case" "catch" "&&" "||" "??" (conditional_expression) (switch_expression_arm)]
-        @branch
-        """,
     ),
     "rust": Grammar(
         "tree_sitter_rust",
@@ -237,10 +198,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
          (type_item name: (type_identifier) @type)]
         [(field_declaration name: (field_identifier) @field) (enum_variant name: (identifier) @field)
          (const_item name: (identifier) @field) (static_item name: (identifier) @field)]
-        """,
-        branches="""
-        (function_item) @function
-        ["if" (for_expression) "while" (match_arm) (try_expression) "&&" "||"] @branch
         """,
     ),
     "kotlin": Grammar(
@@ -259,12 +216,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (source_file (property_declaration (variable_declaration (identifier) @field)))
         (enum_entry (identifier) @field)
         """,
-        branches="""
-        [(function_declaration (function_body)) (anonymous_function) (secondary_constructor) (getter (function_body))
-         (setter (function_body))] @function
-        ["if" "for" "while" "catch" "&&" "||" "?:"] @branch
-        (when_entry condition: (_) @branch)
-        """,
     ),
     "scala": Grammar(
         "tree_sitter_scala",
@@ -281,11 +232,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (template_body [(val_definition pattern: (identifier) @field) (var_definition pattern: (identifier) @field)
                         (val_declaration name: (identifier) @field) (var_declaration name: (identifier) @field)])
         [(simple_enum_case name: (_) @field) (full_enum_case name: (_) @field)]
-        """,
-        branches="""
-        (function_definition) @function
-        ["if" "for" "while" (case_clause)] @branch
-        ((operator_identifier) @branch (#any-of? @branch "&&" "||"))
         """,
     ),
     "php": Grammar(
@@ -304,11 +250,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (const_declaration (const_element . (name) @field))
         (enum_case name: (name) @field)
         """,
-        branches="""
-        [(function_definition) (method_declaration body: (_)) (anonymous_function) (arrow_function)] @function
-        ["if" "elseif" "for" "foreach" "while" "catch" "&&" "||" "and" "or" "xor" "??" (case_statement)
-         (conditional_expression) (match_conditional_expression)] @branch
-        """,
     ),
     "ruby": Grammar(
         "tree_sitter_ruby",
@@ -323,11 +264,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
             (#any-of? @attribute "attr_accessor" "attr_reader" "attr_writer"))
         [(assignment left: [(constant) (instance_variable) (class_variable)] @field)
          (operator_assignment left: (instance_variable) @field)]
-        """,
-        branches="""
-        [(method) (singleton_method)] @function
-        ["if" "elsif" "unless" "for" "while" "until" "when" "rescue" "&&" "||" "and" "or" (conditional) (in_clause)]
-        @branch
         """,
     ),
     "swift": Grammar(
@@ -345,11 +281,6 @@ GRAMMARS: Final[dict[str, Grammar]] = {
         (source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @field)))
         (protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @field))
         (enum_entry name: (simple_identifier) @field)
-        """,
-        branches="""
-        [(function_declaration) (init_declaration body: (_)) (deinit_declaration) (computed_getter) (computed_setter)]
-        @function
-        ["if" "guard" "for" "while" (switch_entry "case") (catch_block) (ternary_expression) "&&" "||" "??"] @branch
         """,
     ),
 }

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tosloc.analysis.complexity import Complexity
-
 _LICENCE = re.compile(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License|terms of the [\w /.]{0,60}licen[sc]e"
 )
@@ -33,8 +31,6 @@ class Outline:
     types: list[str] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     package: str = ""
-    complexity: Complexity | None = None
-    """Counted in the syntax tree; None if the lexer was used."""
     parsed: bool = True
     """False if the lexer was used."""
 

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 import tree_sitter
 
 from tosloc.analysis import grammars
-from tosloc.analysis.complexity import tree_complexity
 from tosloc.analysis.components import SCRIPT_OF, apart
 from tosloc.analysis.grammars import GRAMMARS
 from tosloc.analysis.languages import language_named
@@ -157,21 +156,15 @@ def _parsed_outline(source: bytes, language: str) -> Outline | None:
     root = syntax_tree(source, language)
     if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
         return None
-    grammar = GRAMMARS[language]
-    captures = captures_of(root, language, grammar.outline + grammar.branches)
+    captures = captures_of(root, language, GRAMMARS[language].outline)
     if captures is None:
         return None
-    no_branches = {node.start_byte for node in captures.get("no_branch", ())}
     return Outline(
         spans=spans_of(captures, _SPAN_KINDS),
         methods=names_of(source, captures, "method"),
         types=names_of(source, captures, "type"),
         fields=names_of(source, captures, "field"),
         package=_package(source, captures),
-        complexity=tree_complexity(
-            [(node.start_byte, node.end_byte) for node in captures.get("function", ())],
-            [start for node in captures.get("branch", ()) if (start := node.start_byte) not in no_branches],
-        ),
     )
 
 

@@ -80,7 +80,7 @@ def mine(
     from tosloc.data.git import Repository
     from tosloc.data.web import WebPages
     from tosloc.files import write_text
-    from tosloc.index.user_cache import default_store, hold
+    from tosloc.index.cache import default_store, note_use
     from tosloc.mining import links, mentions
     from tosloc.mining.github import fetch, read_token
     from tosloc.mining.issues import Exports
@@ -114,7 +114,7 @@ def mine(
             )
         file = out or mined_reports(repository)
         if mined.reports and out is None:
-            hold(repository, default_store(repository))
+            note_use(repository, default_store(repository))
     if mined.reports:
         write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
     if as_json:
@@ -130,7 +130,7 @@ def mine(
 
 def mined_reports(repository: Repository) -> Path:
     """Where what was mined of a repository is kept: beside its facts in the user's cache."""
-    from tosloc.index.user_cache import default_store
+    from tosloc.index.cache import default_store
 
     return default_store(repository).with_name("reports.jsonl")
 

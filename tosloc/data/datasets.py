@@ -15,6 +15,7 @@ import numpy as np
 
 from tosloc.data.fixes import bug_ids
 from tosloc.data.git import CommitInfo, Repository
+from tosloc.data.history import commit_order
 from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.data.splits import chronological, fix_order
 from tosloc.errors import ReportError, counted
@@ -208,8 +209,7 @@ class _Messages:
     """Commits of HEAD's history by what their messages name."""
 
     def __init__(self, repository: Repository) -> None:
-        with repository.stream(["rev-list", repository.resolve("HEAD")]) as output:
-            ids = output.read().decode("ascii").split()
+        ids = commit_order(repository, [repository.resolve("HEAD")])
         self._by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         self._by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         for info in repository.commits(ids):

@@ -10,55 +10,48 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self
 
 import numpy as np
 
-from tosloc.data import git_files
+from tosloc.data.git_files import find, read_small
 from tosloc.data.git_process import (
-    DIED,
+    GAVE_UP,
     KILLED,
     LARGEST,
-    MEMORY,
-    MEMORY_PER_BYTE,
-    SAFE_OPTIONS,
     GitObject,
-    GitRun,
-    GitStandsStill,
     ObjectReader,
     clean_environment,
-    empty_git_directory,
-    git_program,
-    running,
-    uses_sha256,
+    gitpython,
+    safe_command,
 )
 from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.files import printable
+from tosloc.processes import start
 from tosloc.records import Names, Snapshot
 
-_BATCH: Final = 48
-"""Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
-
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
-_ID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
-_IN_INDEX = re.compile(r":(?!/)")
-"""Begins what git would look for in the index, which holds no commits."""
-_COMMITTED = re.compile(rb"> ?(-?\d+)(?: [-+]?\d+)?$")
+_FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_COMMIT: Final = "^{commit}"
+"""Makes a name that of a commit: tags are followed, and what is none is missing."""
+_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
+_ENCODING = re.compile(rb"(?m)^encoding (.{1,100})$")
+_NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
+"""Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
 _NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
 """What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
-_TIMES: Final = range(
-    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-)
-"""Seconds since 1970 that a date can have."""
+_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
+"""Seconds since 1970 that a date can have: of the years 1 to 9999, but for the very last day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +61,7 @@ class CommitInfo:
     id: str
     tree: str
     parents: tuple[str, ...]
-    """Full ids, first parent first; parents that the repository lacks (a shallow clone's) are absent."""
+    """Full ids, first parent first; none where a shallow clone was cut off."""
     committed_at: int
     """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
     message: str
@@ -108,26 +101,29 @@ class Repository:
 
     Its snapshots share ``path_names`` and ``blob_names``. ``missing`` holds the ids of trees and blobs that were asked
     for but are absent or damaged. It keeps one git process, ended by ``close`` or by a ``with`` block, and starts a
-    new one when needed. A copy sent to another process has a process and tables of its own. Not for several threads.
+    new one when needed. A copy sent to another process has a process and tables of its own. Not for several threads,
+    nor for forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path).expanduser().absolute()
-        self._program = git_program()
-        self._directory = git_files.find(self.path)
-        self._common = self._directory.common
-        self._id_length = 64 if uses_sha256(self._common / "config") else 40
-        self._memory = MEMORY + MEMORY_PER_BYTE * git_files.check_objects(self._common / "objects")
-        git_files.shallow_commits(self._directory, self._id_length)
-        self._names_checked = False
+        self._directory, self._common = find(self.path)
+        self._git = safe_command()
+        self._config = gitpython().GitConfigParser(self._common / "config", merge_includes=False)
+        is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
+        # in which git has the repository's objects and nothing else of it
+        self._environment = clean_environment() | {
+            "GIT_DIR": str(Path(__file__).parent / ("empty_sha256" if is_long else "empty_sha1")),
+            "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
+            "GIT_SHALLOW_FILE": str(self._common / "shallow"),
+        }
+        self._reader = ObjectReader(self._git, self._environment, self.path)
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
         self._trees: dict[frozenset[str], Trees] = {}
-        self._reader: ObjectReader | None = None
-        self._ended_with = 0
 
     @property
     def name(self) -> str:
@@ -137,30 +133,22 @@ class Repository:
             folder = folder.parent
         return folder.name.removesuffix(".git") or "repository"
 
-    def __repr__(self) -> str:
-        return f"Repository({str(self.path)!r})"
-
     def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
         return type(self), (self.path,)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:
-        reader: ObjectReader | None = getattr(self, "_reader", None)
-        if reader is not None:
-            reader.close()
+        if hasattr(self, "_reader"):
+            self._reader.close()
 
     def close(self) -> None:
         """End the git process. The repository stays usable: the next question starts another."""
-        if self._reader is not None:
-            self._ended_with = self._reader.close()
-            self._reader = None
+        self._reader.close()
 
     # ---- revisions and commits
 
@@ -169,21 +157,19 @@ class Repository:
 
         Raises UnknownCommit when there is no such commit, or several.
         """
-        if len(revision) == self._id_length and _HEX.fullmatch(revision):
-            [found] = self._objects([revision + "^{commit}"])
-            if found is not None:
-                return found.id
-        elif revision.strip() and not set(revision) & {"\n", "\0"} and not _IN_INDEX.match(revision):
-            if not self._names_checked:
-                git_files.check_names(self._directory)
-                self._names_checked = True
-            command = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
-            with self._named(), self._run(command, self._own_environment()) as run:
-                answer = run.output.read(git_files.SMALL)
-            if run.status == 0:
-                return answer.decode("ascii").strip()
-            if run.complaint.startswith("fatal: bad config"):
-                raise RepositoryError(f"{self.path}: git cannot read the configuration ({run.complaint}); mend it")
+        if _FULL_ID.fullmatch(revision):
+            [(_, item)] = self.objects([revision + _COMMIT])
+            if item is not None:
+                return item.id
+        elif not _NO_NAME.match(revision):
+            # naming the directory waives the check whose it is
+            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + _COMMIT]
+            environment = clean_environment() | {"GIT_DIR": str(self._directory)}
+            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            if done.returncode == 0:
+                return done.stdout.decode("ascii").strip()
+            if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
+                raise self._failed("rev-parse", done.returncode, done.stderr)
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -191,19 +177,14 @@ class Repository:
 
         What looks like an id, whole or shortened, is one, even when a branch has that very name.
         """
-        wanted = list(dict.fromkeys(revisions))
-        ids = [revision for revision in wanted if _HEX.fullmatch(revision)]
-        found = {
-            revision: None if item is None else item.id
-            for revision, item in zip(ids, self._objects([f"{name}^{{commit}}" for name in ids]), strict=True)
-        }
-        for revision in wanted:
-            if revision not in found:
-                try:
-                    found[revision] = self.resolve(revision)
-                except UnknownCommit:
-                    found[revision] = None
-        return {revision: found[revision] for revision in wanted}
+        found: dict[str, str | None] = dict.fromkeys(revisions)
+        ids = [revision for revision in found if _HEX.fullmatch(revision)]
+        for revision, (_, item) in zip(ids, self.objects(name + _COMMIT for name in ids), strict=True):
+            found[revision] = None if item is None else item.id
+        for revision in found.keys() - set(ids):
+            with suppress(UnknownCommit):
+                found[revision] = self.resolve(revision)
+        return found
 
     def candidates(self, abbreviation: str) -> list[str]:
         """Full ids, sorted, of every commit whose id starts with ``abbreviation`` (four digits or more)."""
@@ -211,37 +192,24 @@ class Repository:
             return []
         with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
             ids = sorted(output.read().decode("ascii").split())
-        return [item.id for item in self._objects(ids) if item is not None and item.type == b"commit"]
+        return [name for name, item in self.objects(ids) if item is not None and item.type == b"commit"]
 
     def commit(self, commit_id: str) -> CommitInfo:
         """The commit of a full id. Raises UnknownCommit."""
         return self.commits([commit_id])[0]
 
-    def present(self, commit_ids: Iterable[str]) -> set[str]:
-        """Those of full ids that are commits of the repository."""
-        return {name for name, item in self.objects(commit_ids) if item is not None and item.type == b"commit"}
-
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
-        parsed: list[CommitInfo] = []
-        for commit_id, item in self.objects(commit_ids):
-            if item is None or item.type != b"commit":
-                raise UnknownCommit(self._unknown(commit_id))
-            parsed.append(self._parsed(item))
-        cut, known = self.shallow, {info.id for info in parsed}
-        asked = list(dict.fromkeys(parent for info in parsed for parent in info.parents if parent not in known))
-        known |= {item.id for _, item in self.objects(asked) if item is not None}
-        return [
-            replace(info, parents=tuple(parent for parent in info.parents if info.id not in cut and parent in known))
-            for info in parsed
-        ]
+        cut = self.shallow
+        found = [self._parsed(commit_id, item) for commit_id, item in self.objects(commit_ids)]
+        return [replace(info, parents=()) if info.id in cut else info for info in found]
 
     def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
         """First line of the message of each commit that is there and says something."""
         found: dict[str, str] = {}
         for commit_id, item in self.objects(commit_ids):
             if item is not None and item.type == b"commit" and item.content is not None:
-                lines = self._parsed(item).message.strip().splitlines()
+                lines = self._parsed(commit_id, item).message.strip().splitlines()
                 if lines:
                     found[commit_id] = lines[0].strip()
         return found
@@ -249,33 +217,34 @@ class Repository:
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
-        return git_files.shallow_commits(self._directory, self._id_length)
-
-    @property
-    def partial(self) -> bool:
-        """Whether it is a partial clone, which lacks what nobody has asked for yet."""
-        return any((self._common / "objects/pack").glob("*.promisor"))
-
-    def remote_url(self) -> str | None:
-        """Address of the remote called origin, as the repository's own configuration has it; None without one."""
-        file = self._common / "config"
-        if git_files.git_file_size(file, git_files.CONFIG) is None:
-            return None
-        command = ["config", "--file", str(file), "--no-includes", "--get", "remote.origin.url"]
-        with self._named(), self._run(command, self._environment()) as run:
-            address = run.output.read(git_files.SMALL)
-        return address.decode("utf-8", "replace").strip() or None
+        return frozenset((read_small(self._common / "shallow") or b"").decode("ascii", "replace").split())
 
     @property
     def work_tree(self) -> Path | None:
         """The folder whose files a reader can open; None of a bare repository."""
         return self.path if os.path.lexists(self.path / ".git") else None
 
-    def _parsed(self, item: GitObject) -> CommitInfo:
-        try:
-            return _parse_commit(item)
-        except RepositoryError as error:
-            raise RepositoryError(f"{self.path}: {error}; run 'git fsck' there, or clone it again") from None
+    def remote_url(self) -> str | None:
+        """Address of the remote called origin, as the repository's own configuration has it; None without one."""
+        return str(self._config.get_value('remote "origin"', "url", "")) or None
+
+    def notes(self, missing: int, fixes: int) -> Iterator[str]:
+        """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
+        if missing:
+            one = missing == 1
+            said = (
+                f"{missing:,} {'file' if one else 'files'} could not be read from the repository;"
+                f" {'it is ranked by its path' if one else 'they are ranked by their paths'} alone"
+            )
+            partial = any((self._common / "objects/pack").glob("*.promisor"))
+            yield said + ("; this is a partial clone, fetch the rest: git fetch --refetch --no-filter" * partial)
+        if self.shallow:
+            yield (
+                "this is a shallow clone: earlier fixes and commits are not known and add nothing to the ranking;"
+                " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
+            )
+        elif not fixes:
+            yield "no earlier fix is known in this repository; history adds nothing to the ranking"
 
     # ---- versions
 
@@ -286,24 +255,14 @@ class Repository:
         Raises UnknownCommit.
         """
         kept = frozenset(suffixes)
-        name = revision if _HEX.fullmatch(revision) and len(revision) == self._id_length else self.resolve(revision)
-        [item] = self._objects([name + "^{commit}"])
-        if item is None:
-            raise UnknownCommit(self._unknown(revision))
-        info = self._parsed(item)
+        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
         if kept not in self._trees:
-            self._trees[kept] = Trees(self, ends_with(kept), self._id_length)
+            names = self.path_names, self.blob_names
+            self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
         path_ids, blob_ids = np.ascontiguousarray(self._trees[kept].files(info.tree).T)
         return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
 
     # ---- contents
-
-    def text(self, blob_id: str) -> str:
-        """Text of a blob, decoded by ``decode``. Raises RepositoryError when it is missing."""
-        [(_, data)] = self.texts([blob_id])
-        if data is None:
-            raise RepositoryError(f"{self.path}: file content {blob_id} is missing; fetch the repository again, whole")
-        return decode(data)
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
         """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
@@ -319,104 +278,58 @@ class Repository:
 
     # ---- git itself
 
+    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
+        """Each name with its object, None where there is none, or several; see ``ObjectReader``."""
+        return self._reader.read(names)
+
     @contextmanager
     def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:
         """Output of a git command that sees the objects only (no names, no configuration), while it runs.
 
         Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
         """
-        with self._named(), self._run(arguments, self._environment(), stdin) as run:
-            yield run.output
-        if run.finished and run.status:
-            raise RepositoryError(
-                f"{self.path}: git {arguments[0]} failed ({run.complaint}); run 'git fsck' there, or clone it again"
-            )
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
+            source.write(stdin)
+            source.seek(0)
+            with start([*self._git, *arguments], self._environment, source, errors) as process:
+                assert process.stdout is not None
+                yield process.stdout
+                finished = not process.stdout.read(1)
+            if finished and process.returncode:
+                errors.seek(0)
+                raise self._failed(arguments[0], process.returncode, errors.read())
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the file that git waits for, where it is one of the repository's own."""
-        try:
-            yield
-        except GitStandsStill:
-            git_files.check_everything(self._directory)
-            raise
-
-    def _run(
-        self, arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes = b""
-    ) -> AbstractContextManager[GitRun]:
-        command = [self._program, *SAFE_OPTIONS, *arguments]
-        return running(command, f"{self.path}: git {arguments[0]}", environment, stdin, self._memory)
-
-    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
-        """Each name with its object, None where there is none, or several; nothing is left pending between batches."""
-        rest = iter(names)
-        while batch := list(islice(rest, _BATCH)):
-            yield from zip(batch, self._batch(batch), strict=True)
-
-    def _objects(self, names: Sequence[str]) -> list[GitObject | None]:
-        return [item for _, item in self.objects(names)]
-
-    def _batch(self, names: Sequence[str]) -> list[GitObject | None]:
-        """Objects of at most _BATCH names."""
-        found: list[GitObject | None] = []
-        died_at = -1
-        while (known := len(found)) < len(names):
-            if self._ask(names[known:], found):
-                break
-            last = found[-1] if len(found) > known else None
-            if last is not None and last.content is None:
-                continue  # too large: what follows it is asked of a new process
-            if died_at != len(found):
-                died_at = len(found)
-                continue  # what git died of may not come again
-            if self._ended_with != DIED:
-                raise RepositoryError(f"{self.path}: git cat-file {KILLED}")
-            # git gave up at an object: damaged if git answers at all, which a name that cannot exist shows
-            if not self._ask(["-"], []):
-                raise RepositoryError(f"{self.path}: git cannot read the objects; run 'git fsck' there")
-            found.append(None)
-        return found
-
-    def _ask(self, names: Sequence[str], found: list[GitObject | None]) -> bool:
-        """Whether git answered all the names; if not, or when interrupted, its process is ended."""
-        if self._reader is not None and self._reader.owner != os.getpid():
-            self.close()
-        if self._reader is None:
-            command = [self._program, *SAFE_OPTIONS, "cat-file", "--batch"]
-            self._reader = ObjectReader(command, f"{self.path}: git cat-file", self._environment())
-        answered = False
-        try:
-            with self._named():
-                answered = self._reader.ask(names, found)
-        finally:
-            if not answered:
-                self.close()
-        return answered
-
-    def _environment(self) -> dict[str, str]:
-        """Environment in which git has the repository's objects and nothing else of it."""
-        return clean_environment() | {
-            "GIT_DIR": str(empty_git_directory(self._id_length)),
-            "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
-            "GIT_SHALLOW_FILE": str(self._common / "shallow"),
-        }
-
-    def _own_environment(self) -> dict[str, str]:
-        """Environment in which git has the repository's names too; naming the directory waives the owner's check."""
-        return clean_environment() | {"GIT_DIR": str(self._directory.own)}
+    def _failed(self, command: str, status: int, errors: bytes) -> RepositoryError:
+        if status not in range(GAVE_UP + 1):
+            return RepositoryError(f"{self.path}: git {command} {KILLED}")
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
+        said = printable(lines[-1])[:400] if lines else "no message"
+        return RepositoryError(f"{self.path}: git {command} failed ({said}); run 'git fsck' there, or clone it again")
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
             return f"{self.path}: {revision!r} begins {len(several)} commit ids; give more digits, as in {several[0]}"
-        if revision == "HEAD" and not self.shallow:
-            with self._run(["rev-parse", "--verify", "--quiet", "HEAD"], self._own_environment()) as run:
-                run.output.read(git_files.SMALL)
-            if run.status:
-                return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
-            return f"{self.path}: no commit 'HEAD': its branch names one that is missing; run 'git fsck' there"
         if self.shallow:
             return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
+        if revision == "HEAD":
+            return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
+
+    def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
+        """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
+        if item is None or item.type != b"commit":
+            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
+        head, _, body = (item.content or b"").partition(b"\n\n")
+        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        if stated is None:
+            why = "is damaged: it names no tree, or a parent that is no id"
+            if item.content is None:
+                why = f"has more than {LARGEST >> 20} MB: no message is that long"
+            raise RepositoryError(f"{self.path}: commit {item.id} {why}; run 'git fsck' there, or clone it again")
+        parents = tuple(stated[2].decode("ascii").split()[1::2])
+        message = message_of(body, encoding[1].decode("ascii", "replace") if encoding else "utf-8")
+        seconds = seconds_of(committed[1] if committed else b"")
+        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds, message)
 
 
 def seconds_of(digits: bytes) -> int:
@@ -438,27 +351,3 @@ def message_of(body: bytes, encoding: str = "utf-8") -> str:
     except (LookupError, ValueError):
         pass
     return body.decode("utf-8", "replace")
-
-
-def _parse_commit(item: GitObject) -> CommitInfo:
-    """The commit as its object has it, with every parent that it names. Raises RepositoryError when it is damaged."""
-    if item.content is None:
-        raise RepositoryError(f"commit {item.id} has more than {LARGEST >> 20} MB: no message is that long")
-    head, _, body = item.content.partition(b"\n\n")
-    tree, parents, committed_at, encoding = b"", [], 0, b"utf-8"
-    for line in head.split(b"\n"):
-        key, _, value = line.partition(b" ")
-        if key == b"tree":
-            tree = value
-        elif key == b"parent":
-            parents.append(value)
-        elif key == b"committer":
-            found = _COMMITTED.search(value)
-            committed_at = seconds_of(found[1]) if found else 0
-        elif key == b"encoding":
-            encoding = value
-    if not all(map(_ID.fullmatch, (tree, *parents))):
-        raise RepositoryError(f"commit {item.id} is damaged: it names no tree, or a parent that is no id")
-    ids = [name.decode("ascii") for name in parents]
-    message = message_of(body, encoding[:100].decode("ascii", "replace"))
-    return CommitInfo(item.id, tree.decode("ascii"), tuple(ids), committed_at, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.data.git import Repository, ends_with, message_of, seconds_of
-from tosloc.data.git_process import LARGEST, parts
+from tosloc.data.git_process import parts
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
 
@@ -26,10 +26,6 @@ RECENT: Final = 32
 
 LARGEST_CHANGE: Final = 2_000_000
 """Files that one commit may touch; a version of as many is refused, too."""
-LARGEST_HISTORY: Final = 200_000_000
-"""Touches of files by all commits together: ten times as many as Chromium's."""
-MOST_PATHS: Final = 10_000_000
-"""Different paths of a history."""
 _COMMIT = re.compile(rb"([0-9a-f]{40,64}) (-?\d*) ([0-9a-f ]*)\n")
 
 
@@ -110,113 +106,83 @@ class History:
         return reached
 
 
-def read_history(
-    repository: Repository, tips: Sequence[str] | str, suffixes: Iterable[str], progress: Progress = silent
-) -> History:
-    """All commits reachable from ``tips``, with the files (regular, path ending with a suffix) that each one touches.
-
-    A file is touched when the commit adds, changes or deletes it, against its parent; a move touches both paths, and a
-    root commit touches all it has. Two kinds of commits touch nothing: merges, whose changes are their branches', and
-    the commits at which a shallow clone was cut off, whose changes are not known. No blob is read.
-    Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
-    """
-    revisions = [tips] if isinstance(tips, str) else list(tips)
-    resolved = sorted({repository.resolve(revision) for revision in revisions})
-    return _read(repository, resolved, ("--date-order", "--reverse"), {}, suffixes, progress)
-
-
-def read_commits(
-    repository: Repository,
-    commit_ids: Sequence[str],
-    order: Mapping[str, int],
-    suffixes: Iterable[str],
-    progress: Progress = silent,
-) -> History:
-    """Some commits of a history alone, in the order given, which is that of ``order`` (commit id -> number in it).
-
-    Numbers of parents are those of ``order``; numbers of commits are places in ``commit_ids``.
-    """
-    return _read(repository, commit_ids, ("--no-walk=unsorted",), order, suffixes, progress)
-
-
-def commit_order(repository: Repository, tip: str, known: Sequence[str]) -> list[str]:
-    """Ids of all commits reachable from ``tip``, as ``read_history`` orders them.
-
-    ``known`` is such an order of another tip, its last one. Commits in a row on top of it are all that is asked for.
-    """
-    command = ["rev-list", "--stdin", "--parents", "--date-order", "--reverse"]
-    if known and known[-1] in repository.present([known[-1]]):
-        with repository.stream(command, f"{tip}\n^{known[-1]}\n".encode()) as output:
-            lines = [line.split() for line in output.read().decode("ascii").splitlines()]
-        chain = [known[-1], *(line[0] for line in lines)]
-        if chain[-1] == tip and all(line[1:] == [parent] for line, parent in zip(lines, chain, strict=False)):
-            return [*known, *chain[1:]]
+def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
+    """Ids of all commits reachable from the commits ``tips``: parents first, else older ones first."""
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
-    with repository.stream(command, f"{tip}\n".encode()) as output:
+    with repository.stream(command, "".join(f"{tip}\n" for tip in tips).encode()) as output:
         return output.read().decode("ascii").split()
 
 
-def _read(
-    repository: Repository,
-    named: Sequence[str],
-    which: Sequence[str],
-    order: Mapping[str, int],
-    suffixes: Iterable[str],
-    progress: Progress,
+def read_history(
+    repository: Repository, tips: Sequence[str] | str, suffixes: Iterable[str], progress: Progress = silent
 ) -> History:
-    """Commits that git gives for the ``named`` ones; parents are numbered by ``order``, unless that is empty."""
+    """All commits reachable from ``tips``, see ``read_commits``; their order does not depend on that of the tips.
+
+    Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
+    """
+    revisions = [tips] if isinstance(tips, str) else tips
+    resolved = sorted({repository.resolve(revision) for revision in revisions})
+    return read_commits(repository, commit_order(repository, resolved), suffixes, progress)
+
+
+def read_commits(
+    repository: Repository, commit_ids: Sequence[str], suffixes: Iterable[str], progress: Progress = silent
+) -> History:
+    """Commits, in the order given, with the files (regular, path ending with a suffix) that each one touches.
+
+    A file is touched when the commit adds, changes or deletes it, against its parent; a move touches both paths, and a
+    root commit touches all it has. Two kinds of commits touch nothing: merges, whose changes are their branches', and
+    the commits at which a shallow clone was cut off, whose changes are not known. No blob is read, and parents that
+    are not among the commits are not told. Raises RepositoryError when commits or trees are missing.
+    """
     keep = ends_with(suffixes)
     cut = repository.shallow
-    ids: list[str] = []
+    numbers: dict[str, int] = {}
     times: list[int] = []
     messages: list[str] = []
-    numbers: dict[str, int] = {}
-    index: Mapping[str, int] = order or numbers
-    parents, parent_starts = [np.empty(0, dtype=np.int32)], [0]
+    parents, parent_starts = array("i"), [0]
+    is_cut = False
     names = repository.path_names
-    touched = array("i")
-    touched_starts: list[int] = []
-    command = "log --stdin --no-renames --raw -z --root --no-abbrev --no-ext-diff --no-textconv".split()
-    command += [*which, "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
-    asked = "".join(f"{commit}\n" for commit in named).encode()
+    touched, touched_starts = array("i"), list[int]()
+    command = "log --stdin --no-walk=unsorted --no-renames --raw -z --root --no-abbrev --no-ext-diff --no-textconv"
+    options = [*command.split(), "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
+    asked = "".join(f"{commit}\n" for commit in commit_ids).encode()
     # without a commit git would start from HEAD
-    with repository.stream(command, asked) if named else nullcontext(BytesIO()) as log:
-        fields = parts(log, LARGEST)
-        changes = all_changes = 0
+    with repository.stream(options, asked) if commit_ids else nullcontext(BytesIO()) as log:
+        fields = parts(log)
+        changes = 0
         for text in fields:
             head = text.lstrip(b"\n")
             if head.startswith(b":"):
                 path = next(fields, b"")
                 changes += 1
-                if changes > LARGEST_CHANGE or all_changes + changes > LARGEST_HISTORY or len(names) > MOST_PATHS:
+                if changes > LARGEST_CHANGE:
                     raise RepositoryError(
-                        f"{repository.path}: commit {ids[-1][:12]} and those before it touch more files than any known"
-                        f" history ({all_changes + changes:,}); give another --commit"
+                        f"{repository.path}: commit {[*numbers][-1][:12]} touches more files than any known one"
+                        f" ({LARGEST_CHANGE:,}); give another --commit"
                     )
-                old_mode, new_mode = head[1:4], head[8:11]
-                if b"100" in (old_mode, new_mode) and ids[-1] not in cut and keep(path):
+                if b"100" in (head[1:4], head[8:11]) and not is_cut and keep(path):
                     touched.append(names.id(path.decode("utf-8", "surrogateescape")))
             elif found := _COMMIT.match(head):
-                touched_starts.append(len(touched))
-                all_changes, changes = all_changes + changes, 0
+                changes = 0
                 commit_id = found[1].decode("ascii")
-                numbers[commit_id] = len(ids)
-                ids.append(commit_id)
+                is_cut = commit_id in cut
+                numbers[commit_id] = len(numbers)
                 times.append(seconds_of(found[2]))
                 messages.append(message_of(head[found.end() :]).rstrip())
-                known = [index[parent] for parent in found[3].decode("ascii").split() if parent in index]
-                parents.append(np.array(known, dtype=np.int32))
-                parent_starts.append(parent_starts[-1] + len(known))
-                if len(ids) % 1000 == 0:
-                    progress("reading history", len(ids), 0)
+                parents.extend(numbers[one] for one in found[3].decode("ascii").split() if one in numbers)
+                parent_starts.append(len(parents))
+                touched_starts.append(len(touched))
+                if len(numbers) % 1000 == 0:
+                    progress("reading history", len(numbers), 0)
     touched_starts.append(len(touched))
-    progress("reading history", len(ids), len(ids))
+    progress("reading history", len(numbers), len(numbers))
     return History(
-        tuple(ids),
+        tuple(numbers),
         np.array(times, dtype=np.int64),
         tuple(messages),
         np.array(parent_starts, dtype=np.int64),
-        np.concatenate(parents),
+        np.array(parents, dtype=np.int32),
         np.array(touched_starts, dtype=np.int64),
         np.array(touched, dtype=np.int32),
         names,

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from tosloc.analysis import text, traces
-from tosloc.data.fixes import fix_commits, references
+from tosloc.data.fixes import references, says_fix
 from tosloc.data.history import History
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
+from tosloc.index.store import pack, unpack
 from tosloc.records import BugReport, Case, Names
 
-HISTORY_VERSION = 2
+COMMITS: Final = "commits"
+"""How the analyser of commit facts begins."""
+HISTORY_VERSION: Final = 3
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
 and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
 TRAILER = re.compile(
@@ -39,23 +43,42 @@ def report_terms(report: BugReport) -> Counter[str]:
     return Counter(text.terms(report.summary)) + Counter(text.terms(traces.without_frames(report.description)))
 
 
-def commit_documents(history: History, max_files: int, among: Iterable[int] | None = None) -> Documents:
-    """Messages of the commits (all, or those ``among``) that touched 1 to ``max_files`` source files."""
-    starts = history.touched_starts
-    sizes = np.diff(starts)
-    return Documents.collect(
-        Document(
-            history.ids[number],
-            int(history.times[number]),
-            number,
-            history.ids[number],
-            Counter(text.terms(without_trailers(history.messages[number]))),
-            tuple(history.touched[starts[number] : starts[number + 1]].tolist()),
-            tuple(f"#{name}" for name in references(without_trailers(history.messages[number]))),
-        )
-        for number in (range(len(history)) if among is None else among)
-        if 0 < sizes[number] <= max_files
-    )
+def commit_payloads(history: History, max_files: int) -> Iterator[tuple[str, bytes]]:
+    """(commit id, payload) of all commits: what each says and which source files it touched, 1 to ``max_files``.
+
+    Those that touched none, or more, have an empty payload.
+    """
+    starts, names = history.touched_starts, history.path_names.names
+    for number, commit in enumerate(history.ids):
+        files = history.touched[starts[number] : starts[number + 1]].tolist()
+        if not 0 < len(files) <= max_files:
+            yield commit, b""
+            continue
+        message = without_trailers(history.messages[number])
+        terms = Counter(text.terms(message))
+        paths = [names[file] for file in files]
+        counts = np.minimum(np.fromiter(terms.values(), np.int64, len(terms)), 65_535).astype(np.uint16)
+        told = np.array([history.times[number], says_fix(history.messages[number])], dtype=np.int64)
+        yield commit, pack([list(terms), references(message), paths], [counts, told])
+
+
+def history_of_commits(order: Sequence[str], payloads: Mapping[str, bytes], paths: Names) -> HistoryIndex:
+    """Commit messages as documents; the commits that say that they fix a bug stand in for fixed reports.
+
+    ``order`` are the ids of all commits, by their number in the history. Raises ValueError for a payload that is none.
+    """
+    documents, fixes = [], []
+    for number, commit in enumerate(order):
+        if not (payload := payloads.get(commit)):
+            continue
+        (terms, named, files), (counts, (at, fix)) = unpack(payload, 3)
+        touched = tuple(paths.id(path) for path in files)
+        said = Counter(dict(zip(terms, counts.tolist(), strict=True)))
+        document = Document(commit, int(at), number, commit, said, touched, tuple(f"#{name}" for name in named))
+        documents.append(document)
+        if fix:
+            fixes.append(document)
+    return HistoryIndex(Documents.collect(documents), Documents.collect(fixes))
 
 
 def report_documents(cases: Iterable[Case], history: History, paths: Names) -> Documents:
@@ -78,10 +101,9 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
     )
 
 
-def build_history(history: History, cases: Sequence[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case], paths: Names, max_files: int) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
-    if cases is None or (cases and not any(case.fix_commit for case in cases)):
-        reports = commit_documents(history, max_files, fix_commits(history).tolist())
-    else:
-        reports = report_documents(cases, history, paths)
-    return HistoryIndex(commit_documents(history, max_files), reports)
+    made = history_of_commits(history.ids, dict(commit_payloads(history, max_files)), paths)
+    if cases and not any(case.fix_commit for case in cases):
+        return made
+    return HistoryIndex(made.commits, report_documents(cases, history, paths))

@@ -217,40 +217,6 @@ class Documents:
             tuple(self.classes[d] for d in listed),
         )
 
-    def joined(self, other: Documents, commits: LongArray, files: IntArray) -> Documents:
-        """These documents and the ``other`` ones, in order of time, then commit.
-
-        ``commits`` are the numbers of the commits of both in the history that contains them, one after the other,
-        ``files`` are those of the files. As if all had been collected at once, but for the order of a document's files.
-        """
-        used = []
-        for one in (self, other):
-            words = list(one.vocabulary)
-            used.append([words[term] for term in np.flatnonzero(np.bincount(one.terms)).tolist()])
-        vocabulary = tuple(sorted({*used[0], *used[1]}))
-        numbers = {term: number for number, term in enumerate(vocabulary)}
-        terms = []
-        for one, words in zip((self, other), used, strict=True):
-            new = np.zeros(int(one.terms.max(initial=-1)) + 1, dtype=np.int32)
-            new[np.flatnonzero(np.bincount(one.terms))] = [numbers[word] for word in words]
-            terms.append(new[one.terms])
-        times = np.concatenate((self.times, other.times))
-        both = Documents(
-            [*self.ids, *other.ids],
-            times,
-            commits,
-            [*self.commit_ids, *other.commit_ids],
-            vocabulary,
-            np.concatenate((self.starts, self.starts[-1] + other.starts[1:])),
-            np.concatenate(terms),
-            np.concatenate((self.counts, other.counts)),
-            np.concatenate((self.file_starts, self.file_starts[-1] + other.file_starts[1:])),
-            files,
-            np.concatenate((self.sizes, other.sizes)),
-            [*self.classes, *other.classes],
-        )
-        return both.take(np.lexsort((commits, times)))
-
     def with_files_in_order(self) -> Documents:
         """The same with the files of each document in the order of their numbers."""
         width = int(self.files.max(initial=0)) + 1

@@ -1,7 +1,7 @@
 """A repository that is asked again and again: its versions stay ready, and what its branches name is looked up anew.
 
-For several threads. A version that is ready never changes; a new one is made by one thread, from the last one and what
-is new, and put beside it in one step. Questions about versions that are ready do not wait for it.
+For several threads. A version that is ready never changes; a new one is made by one thread, and put beside it in one
+step. Questions about versions that are ready do not wait for it.
 """
 
 from __future__ import annotations
@@ -72,9 +72,8 @@ class LiveRepository:
             self._check_open()
             found = self._versions.get(commit)  # made by another thread while this one waited
             if found is None:
-                last = next(reversed(self._versions.values()), None)
                 try:
-                    found = self.indexed.prepared(commit, self.max_files, progress, last)
+                    found = self.indexed.prepared(commit, self.max_files, progress)
                 finally:
                     self.indexed.close()  # the next version may be made by another thread, which needs its own store
                 self._versions = dict([*self._versions.items(), (commit, found)][-OPEN_VERSIONS:])

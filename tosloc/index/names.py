@@ -1,21 +1,17 @@
-"""Strings that stay as bytes in arrays until one of them is asked for: what a kept version is read from."""
+"""Strings that stay as bytes in arrays until one of them is asked for: those of a version that is mapped."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, TypeVar, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, check_starts, checked, pack_strings, prefixed
+from tosloc.arrays import Array, Arrays, pack_strings, prefixed
 from tosloc.records import IntArray
-
-_Default = TypeVar("_Default")
-MOST_REMEMBERED: Final = 200_000
-"""Strings whose numbers are remembered once they were asked for: reports share their terms."""
 
 
 class PackedNames(Sequence[str]):
@@ -26,30 +22,25 @@ class PackedNames(Sequence[str]):
     ('äh', 3, ['b', 'äh', ''], ('',))
     """
 
-    def __init__(self, packed: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> None:
+    def __init__(self, packed: Array, ends: Array) -> None:
         self.packed, self.ends = packed, ends
 
     @classmethod
     def of(cls, names: Sequence[str]) -> PackedNames:
         """These strings."""
-        arrays: Mapping[str, npt.NDArray[Any]] = pack_strings(names)
+        if isinstance(names, PackedNames):
+            return names
+        arrays = pack_strings(names)
         return cls(arrays["bytes"], arrays["ends"])
 
     @classmethod
     def read(cls, arrays: Mapping[str, Array], name: str) -> PackedNames:
-        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
-        packed: npt.NDArray[Any] = checked(arrays, f"{name}.bytes", np.uint8, None)
-        ends: npt.NDArray[Any] = checked(arrays, f"{name}.ends", np.int64, None)
-        check_starts(np.concatenate((np.zeros(1, dtype=np.int64), ends)), len(packed), f"{name}.ends")
-        return cls(packed, ends)
+        """Those that ``to_arrays`` put under ``name``."""
+        return cls(arrays[f"{name}.bytes"], arrays[f"{name}.ends"])
 
     def to_arrays(self, name: str) -> Arrays:
         """The arrays under ``name``, for ``read``."""
         return prefixed(name, {"bytes": self.packed, "ends": self.ends})
-
-    def encoded(self, place: int) -> bytes:
-        """The bytes of one string."""
-        return self.packed[int(self.ends[place - 1]) if place else 0 : int(self.ends[place])].tobytes()
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -62,7 +53,8 @@ class PackedNames(Sequence[str]):
         if isinstance(place, slice):
             return tuple(self[one] for one in range(len(self))[place])
         number = range(len(self))[place]
-        return self.encoded(number).decode("utf-8", "surrogateescape")
+        start = int(self.ends[number - 1]) if number else 0
+        return self.packed[start : int(self.ends[number])].tobytes().decode("utf-8", "surrogateescape")
 
     def __iter__(self) -> Iterator[str]:
         joined = self.packed.tobytes()
@@ -74,36 +66,23 @@ class PackedNames(Sequence[str]):
 
 
 class PackedLists(Sequence[tuple[str, ...]]):
-    """Lists of strings that stay packed until one of them is asked for.
+    """Lists of strings without line ends that stay packed until one of them is asked for.
 
-    >>> lists = PackedLists.of([("b", "c"), (), ("a",)])
-    >>> lists[0], lists[1:], len(lists), list(lists)
-    (('b', 'c'), ((), ('a',)), 3, [('b', 'c'), (), ('a',)])
+    >>> lists = PackedLists(PackedNames.of(["b\\nc", "", "a"]))
+    >>> lists[0], lists[1:], len(lists)
+    (('b', 'c'), ((), ('a',)), 3)
     """
 
-    def __init__(self, names: PackedNames, starts: npt.NDArray[np.int64]) -> None:
-        self.names, self.starts = names, starts
+    def __init__(self, joined: PackedNames) -> None:
+        self.joined = joined
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
         """These lists."""
-        names = PackedNames.of([name for one in lists for name in one])
-        return cls(names, np.cumsum([0, *map(len, lists)], dtype=np.int64))
-
-    @classmethod
-    def read(cls, arrays: Mapping[str, Array], name: str, lists: int) -> PackedLists:
-        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
-        names = PackedNames.read(arrays, name)
-        starts: npt.NDArray[Any] = checked(arrays, f"{name}.starts", np.int64, lists + 1)
-        check_starts(starts, len(names), f"{name}.starts")
-        return cls(names, starts)
-
-    def to_arrays(self, name: str) -> Arrays:
-        """The arrays under ``name``, for ``read``."""
-        return self.names.to_arrays(name) | {f"{name}.starts": self.starts}
+        return lists if isinstance(lists, PackedLists) else cls(PackedNames.of(["\n".join(one) for one in lists]))
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return len(self.joined)
 
     @overload
     def __getitem__(self, place: int) -> tuple[str, ...]: ...
@@ -112,84 +91,62 @@ class PackedLists(Sequence[tuple[str, ...]]):
     def __getitem__(self, place: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
         if isinstance(place, slice):
             return tuple(self[one] for one in range(len(self))[place])
-        number = range(len(self))[place]
-        return self.names[int(self.starts[number]) : int(self.starts[number + 1])]
+        return _split(self.joined[place])
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        names = list(self.names)  # all at once
-        return iter([tuple(names[start:end]) for start, end in pairwise(self.starts.tolist())])
+        return map(_split, self.joined)
 
 
-class NameNumbers(Mapping[str, int]):
-    """String -> number, by binary search among the sorted bytes of the strings.
+def _split(joined: str) -> tuple[str, ...]:
+    return tuple(joined.split("\n")) if joined else ()
 
-    >>> numbers = NameNumbers.of(["b", "äh", "a"])
+
+class Vocabulary(Mapping[str, int]):
+    """Different strings numbered from 0, found by binary search among sorted hashes: ready as soon as it is mapped.
+
+    >>> numbers = Vocabulary.of(["b", "äh", "a"])
     >>> numbers["a"], numbers.get("c"), numbers.get("äh"), list(numbers)
-    (2, None, 1, ['a', 'b', 'äh'])
+    (2, None, 1, ['b', 'äh', 'a'])
     """
 
-    def __init__(self, names: PackedNames, numbers: IntArray) -> None:
-        self.names, self.numbers = names, numbers
-        self._asked: dict[str, int | None] = {}
+    def __init__(self, names: PackedNames, hashes: npt.NDArray[np.int64], numbers: IntArray) -> None:
+        self.names, self._hashes, self._numbers = names, hashes, numbers
+        self._asked: dict[str, int] = {}
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> NameNumbers:
-        """The place of each of some different strings."""
-        encoded = [name.encode("utf-8", "surrogateescape") for name in names]
-        order = sorted(range(len(names)), key=encoded.__getitem__)
-        return cls(PackedNames.of([names[place] for place in order]), np.array(order, dtype=np.int32))
+    def of(cls, names: Sequence[str]) -> Vocabulary:
+        """These strings, by their places."""
+        hashes = np.array([_hash(name) for name in names], dtype=np.int64)
+        order = np.argsort(hashes, kind="stable")
+        return cls(PackedNames.of(names), hashes[order], order.astype(np.int32))
 
     @classmethod
-    def read(cls, arrays: Mapping[str, Array], name: str) -> NameNumbers:
-        """Those that ``to_arrays`` put under ``name``. Raises KeyError or ValueError when they are not there."""
-        names = PackedNames.read(arrays, name)
-        numbers: npt.NDArray[Any] = checked(arrays, f"{name}.numbers", np.int32, len(names))
-        return cls(names, numbers)
+    def read(cls, arrays: Mapping[str, Array], name: str) -> Vocabulary:
+        """Those that ``to_arrays`` put under ``name``."""
+        hashes, numbers = arrays[f"{name}.hashes"], arrays[f"{name}.numbers"]
+        return cls(PackedNames.read(arrays, name), hashes, numbers)  # type: ignore[arg-type]
 
     def to_arrays(self, name: str) -> Arrays:
         """The arrays under ``name``, for ``read``."""
-        return self.names.to_arrays(name) | {f"{name}.numbers": self.numbers}
-
-    def place(self, name: str) -> int | None:
-        """Where a string stands among the sorted ones."""
-        wanted = name.encode("utf-8", "surrogateescape")
-        packed, ends = self.names.packed.data, self.names.ends.data  # much faster by the element
-        low, high = 0, len(self.names)
-        while low < high:
-            middle = (low + high) // 2
-            if bytes(packed[ends[middle - 1] if middle else 0 : ends[middle]]) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self.names) and self.names.encoded(low) == wanted else None
-
-    def _number(self, name: str) -> int | None:
-        """The number of a string that was not asked for before; it is remembered, as is that there is none."""
-        place = self.place(name)
-        number = None if place is None else int(self.numbers[place])
-        if len(self._asked) >= MOST_REMEMBERED:
-            self._asked = {}
-        self._asked[name] = number
-        return number
-
-    @overload
-    def get(self, name: str, /) -> int | None: ...
-    @overload
-    def get(self, name: str, /, default: int | _Default) -> int | _Default: ...
-    def get(self, name: str, /, default: int | _Default | None = None) -> int | _Default | None:
-        """The number of a string, the default where it is none of these."""
-        asked = self._asked
-        number = asked[name] if name in asked else self._number(name)
-        return default if number is None else number
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
+        return self.names.to_arrays(name) | prefixed(name, {"hashes": self._hashes, "numbers": self._numbers})
 
     def __getitem__(self, name: str) -> int:
-        number = self.get(name)
-        if number is None:
+        number = self._asked.get(name)
+        if number is None:  # reports share their terms: what was asked for is remembered
+            number = self._asked[name] = self._find(name)
+        if number < 0:
             raise KeyError(name)
         return number
+
+    def _find(self, name: str) -> int:
+        wanted = _hash(name)
+        place = int(np.searchsorted(self._hashes, wanted))
+        while place < len(self._hashes) and self._hashes[place] == wanted:
+            number = int(self._numbers[place])
+            if self.names[number] == name:
+                return number
+            place += 1
+        return -1
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -197,38 +154,21 @@ class NameNumbers(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self.names)
 
-    @cached_property
-    def by_number(self) -> Sequence[str]:
-        """The strings in the order of their numbers, each decoded when it is asked for."""
-        return _ByNumber(self)
 
-
-class _ByNumber(Sequence[str]):
-    def __init__(self, names: NameNumbers) -> None:
-        self._names = names.names
-        self._places = np.empty(len(names), dtype=np.int64)
-        self._places[names.numbers] = np.arange(len(names))
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[str]:
-        names = list(self._names)  # all at once
-        return iter([names[place] for place in self._places.tolist()])
-
-    @overload
-    def __getitem__(self, number: int) -> str: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, number: int | slice) -> str | tuple[str, ...]:
-        places = self._places[number]
-        return self._names[int(places)] if places.ndim == 0 else tuple(self._names[place] for place in places.tolist())
+def _hash(name: str) -> int:
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def by_number(numbers: Mapping[str, int]) -> Sequence[str]:
     """Strings that are numbered from 0, in the order of their numbers.
 
-    >>> by_number({"b": 0, "a": 1}), list(by_number(NameNumbers.of(["b", "a"])))
+    >>> list(by_number({"b": 0, "a": 1})), list(by_number(Vocabulary.of(["b", "a"])))
     (['b', 'a'], ['b', 'a'])
     """
-    return numbers.by_number if isinstance(numbers, NameNumbers) else sorted(numbers, key=numbers.__getitem__)
+    return numbers.names if isinstance(numbers, Vocabulary) else sorted(numbers, key=numbers.__getitem__)
+
+
+def vocabulary_of(numbers: Mapping[str, int]) -> Vocabulary:
+    """Strings that are numbered from 0 in the order in which they stand, as a vocabulary."""
+    return numbers if isinstance(numbers, Vocabulary) else Vocabulary.of(list(numbers))

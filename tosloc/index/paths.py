@@ -12,13 +12,12 @@ from pathlib import PurePosixPath
 from typing import Any, Final, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.analysis import text
 from tosloc.analysis.languages import language_of
-from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
+from tosloc.arrays import Arrays
 from tosloc.data.path_filter import PathFacts
-from tosloc.index.names import NameNumbers, PackedNames, by_number
+from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
 from tosloc.index.postings import (
     K1,
     LARGEST_KEPT,
@@ -135,16 +134,16 @@ class PathTable:
             stems: dict[str, int] = {}
             stem_of_row = np.array([stems.setdefault(stem, len(stems)) for stem in self.stems], dtype=np.int32)
             lists = Postings.invert(np.arange(len(self) + 1, dtype=np.int64), stem_of_row, len(stems))
-            stem_numbers = NameNumbers.of(list(stems))
+            stem_numbers = Vocabulary.of(list(stems))
         else:
             stem_numbers, lists = self._stem_lists
         return {
             **arrays,
-            **(paths if isinstance(paths, PackedNames) else PackedNames.of(paths)).to_arrays("paths"),
+            **PackedNames.of(paths).to_arrays("paths"),
             "test_file": self.facts.tests,
             "suffix": self.facts.suffix,
             **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
-            **(numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(list(numbers))).to_arrays("term_ids"),
+            **vocabulary_of(numbers).to_arrays("term_ids"),
             **stem_numbers.to_arrays("stems"),
             "stems.starts": lists.starts,
             "stems.rows": lists.rows,
@@ -153,40 +152,19 @@ class PathTable:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
-        """A table from ``to_arrays``. Raises KeyError or ValueError when the arrays are no table."""
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> PathTable:
+        """A table from ``to_arrays``."""
         made = cls.__new__(cls)
-        made.paths = PackedNames.read(arrays, "paths")
-        N = len(made.paths)
-        names = NameNumbers.read(arrays, "term_ids")
-        made.term_ids, U = names, len(names)
-        for name, (dtype, *shape) in _ARRAYS.items():
-            vars(made)[name] = checked(arrays, name, dtype, *(N if size is Ellipsis else size for size in shape))
+        made.paths, made.term_ids = PackedNames.read(arrays, "paths"), Vocabulary.read(arrays, "term_ids")
+        for name in _ARRAYS:
+            vars(made)[name] = arrays[name]
         made.directories = int(made.directory.max(initial=-1)) + 1
-        stems = NameNumbers.read(arrays, "stems")
-        lists = []
-        for where, number in (("postings", U), ("stems", len(stems))):
-            rows: npt.NDArray[np.int32] = checked(arrays, f"{where}.rows", np.int32, None)  # type: ignore[assignment]
-            starts: npt.NDArray[np.int64] = checked(arrays, f"{where}.starts", np.int64, number + 1)  # type: ignore[assignment]
-            check_starts(starts, len(rows), where)
-            check_numbers(rows, N, where)
-            lists.append(Postings(starts, rows))
-        made.postings, made._stem_lists = lists[0], (stems, lists[1])
-        check_starts(made.starts, len(made.terms), "starts")
-        if {made.row_counts.shape[1], made.counts.shape[1], len(made.postings.rows)} != {len(made.terms)}:
-            raise ValueError("terms of paths are counted wrongly")
-        for array, below in ((made.terms, U), (names.numbers, U), (stems.numbers, len(stems)), (made.directory, N)):
-            check_numbers(array, below, "paths")
-        for name in ("counterpart_group", "name_group", "language"):
-            check_numbers(vars(made)[name], N, name)
-        suffixes = PackedNames.read(arrays, "suffixes")[:]
-        tests: npt.NDArray[np.bool_] = checked(arrays, "test_file", np.bool_, N)  # type: ignore[assignment]
-        suffix: npt.NDArray[np.int32] = checked(arrays, "suffix", np.int32, N)  # type: ignore[assignment]
-        check_numbers(suffix, len(suffixes), "suffixes")
-        made.facts = PathFacts(tests, suffix, suffixes)
+        made.postings = Postings(arrays["postings.starts"], arrays["postings.rows"])
+        made._stem_lists = Vocabulary.read(arrays, "stems"), Postings(arrays["stems.starts"], arrays["stems.rows"])
+        made.facts = PathFacts(arrays["test_file"], arrays["suffix"], PackedNames.read(arrays, "suffixes")[:])
         return made
 
-    _stem_lists: tuple[NameNumbers, Postings] | None = None
+    _stem_lists: tuple[Vocabulary, Postings] | None = None
     """Of kept tables: file name without suffix -> rows."""
 
     def rows_of_stem(self, stem: str) -> list[int]:
@@ -325,22 +303,11 @@ class _Stems(Sequence[str]):
         return iter(self[:])
 
 
-_ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "directory": (np.int32, ...),
-    "starts": (np.int64, None),
-    "terms": (np.int32, None),
-    "row_counts": (np.float64, 2, None),
-    "counts": (np.float64, 2, None),
-    "test": (np.bool_, ...),
-    "counterpart_group": (np.int32, ...),
-    "compound_stem": (np.bool_, ...),
-    "examples": (np.bool_, ...),
-    "vendored": (np.bool_, ...),
-    "setup": (np.bool_, ...),
-    "name_group": (np.int32, ...),
-    "language": (np.int32, ...),
-}
-"""Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions, N where it is ``...``."""
+_ARRAYS: Final = tuple(
+    "directory starts terms row_counts counts test counterpart_group "
+    "compound_stem examples vendored setup name_group language".split()
+)
+"""Arrays that are kept as they are."""
 
 
 class FileGroups:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.mapped_arrays import Scratch
+from tosloc.mapped_arrays import spilled_zeros
 from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -26,8 +26,6 @@ LARGEST_AT_ONCE = 1 << 21
 """Postings of one query that are scored at once; more are scored term by term, in memory that follows the files."""
 STRETCHES = 512
 """Up to so many stretches are copied one by one; of more each element is."""
-FEW_CHANGES: Final = 100
-"""Changes by so many values or more are few: copying stretch by stretch is then the sooner way."""
 AT_ONCE: Final = 1 << 22
 """Postings that are looked at together where all of them are gone through: some hundred megabytes."""
 
@@ -94,18 +92,16 @@ class Postings:
         terms: IntArray,
         vocabulary: int,
         values: npt.NDArray[Scalar],
-        scratch: Scratch | None = None,
     ) -> tuple[Postings, npt.NDArray[Scalar]]:
         """The same lists without their ``origin``, and (P, ...) the values of ``terms`` in their order.
 
-        Some rows at a time, so that what is made stands in ``scratch`` and little else in memory.
+        Some rows at a time, so that little but what is made stands in memory.
         """
-        scratch = scratch or Scratch()
         sizes = np.zeros(vocabulary, dtype=np.int64)
         for start in range(0, len(terms), AT_ONCE):
             sizes += np.bincount(terms[start : start + AT_ONCE], minlength=vocabulary)
         starts = starts_of(sizes)
-        rows, moved = scratch.zeros(len(terms), np.int32), scratch.zeros(values.shape, values.dtype)
+        rows, moved = spilled_zeros(len(terms), np.int32), spilled_zeros(values.shape, values.dtype)
         free = starts[:-1].copy()  # where the next posting of each term goes
         for first, last, start, end in stretches(row_starts):
             part = terms[start:end]
@@ -132,32 +128,6 @@ def stretches(starts: LongArray) -> Iterator[tuple[int, int, int, int]]:
     bounds = np.searchsorted(starts, np.arange(AT_ONCE, int(starts[-1]), AT_ONCE), side="right") - 1
     for first, end in pairwise(np.unique([0, *bounds.tolist(), len(starts) - 1]).tolist()):
         yield first, end, int(starts[first]), int(starts[end])
-
-
-def splice(
-    out: npt.NDArray[Any], values: npt.NDArray[Any], gone: LongArray, places: LongArray, new: npt.NDArray[Any]
-) -> None:
-    """Fill ``out`` with the values without those at ``gone``, and with ``new`` ones before the values at ``places``.
-
-    Both are places among all values, ascending. What lies between them is copied by whole stretches, if these are long.
-
-    >>> out = np.zeros(4, dtype=int)
-    >>> splice(out, np.array([5, 6, 7]), np.array([1]), np.array([1, 3]), np.array([8, 9]))
-    >>> out.tolist()
-    [5, 8, 7, 9]
-    """
-    if FEW_CHANGES * (len(gone) + len(places)) > len(values):
-        left = places - np.searchsorted(gone, places)
-        out[:] = np.insert(np.delete(values, gone, axis=0), left, new, axis=0)
-        return
-    cuts = np.unique(np.concatenate(([0], gone, gone + 1, places, [len(values)])))
-    begins, ends = cuts[:-1], cuts[1:]
-    stays = ~np.isin(begins, gone)
-    begins, ends = begins[stays], ends[stays]
-    to = begins - np.searchsorted(gone, begins) + np.searchsorted(places, begins, side="right")
-    for begin, end, place in zip(begins.tolist(), ends.tolist(), to.tolist(), strict=True):
-        out[place : place + end - begin] = values[begin:end]
-    out[places - np.searchsorted(gone, places) + np.arange(len(places))] = new
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:

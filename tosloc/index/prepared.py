@@ -1,8 +1,7 @@
-"""One version made ready for queries with the history of its files: made from facts and commits, kept as arrays,
-brought up to date from another version's.
+"""One version made ready for queries with the history of its files: made from facts and commits, kept as arrays.
 
 Files are numbered by the version: its own in path order, then those that are gone, sorted. Nothing that a ranking is
-made of depends on whether it was made, read or brought up to date.
+made of depends on whether it was made or read.
 """
 
 from __future__ import annotations
@@ -14,18 +13,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, prefixed, under
+from tosloc.arrays import Arrays, prefixed, under
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
 from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.names import NameNumbers, PackedLists, PackedNames
+from tosloc.index.names import PackedLists, PackedNames, Vocabulary, vocabulary_of
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import Postings
-from tosloc.mapped_arrays import Scratch, release_pages
 from tosloc.records import IntArray, Names, Snapshot
 
-PREPARED_VERSION: Final = 3
+PREPARED_VERSION: Final = 4
 """Of the arrays below: raise it with whatever changes them."""
 
 
@@ -109,73 +107,19 @@ class PreparedVersion:
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
         return HistoryIndex(self.history.commits, adopted.with_files_in_order())
 
-    # ---- brought up to date
-
-    def updated(
-        self,
-        snapshot: Snapshot,
-        new_facts: Corpus,
-        table: TableSource,
-        order: Sequence[str],
-        new: HistoryIndex,
-        paths: Sequence[str],
-        new_ids: Sequence[str],
-        scratch: Scratch | None = None,
-    ) -> PreparedVersion:
-        """Another version, of which ``new_facts`` has the blobs and ``new`` the documents that this one lacks.
-
-        ``order`` are the ids of all commits that it contains, ``new_ids`` those that ``new`` was made from (its numbers
-        of commits are places there), ``paths`` what its numbers of files mean; ``table`` gives facts by
-        blob. Large arrays lie in ``scratch``.
-        """
-        compact = _compact(snapshot)
-        corpus = self.index.text.corpus.with_blobs(compact.blob_names.names, new_facts, table, scratch)
-        numbers = {commit: number for number, commit in enumerate(order)}
-        kept = np.array([numbers.get(commit, -1) for commit in self.commit_ids], dtype=np.int64)
-        added = np.array([numbers[commit] for commit in new_ids], dtype=np.int64)
-        joined = []
-        for mine, theirs in ((self.history.commits, new.commits), (self.history.reports, new.reports)):
-            mine = mine.take(np.flatnonzero(kept[mine.commits] >= 0))
-            joined.append((mine, theirs, np.concatenate((kept[mine.commits], added[theirs.commits]))))
-        before = list(self.paths)
-        names = [
-            {before[number] for mine, _, _ in joined for number in np.unique(mine.files).tolist()},
-            {paths[number] for _, theirs, _ in joined for number in np.unique(theirs.files).tolist()},
-        ]
-        own = compact.path_names.ids
-        for path in sorted((path for path in names[0] | names[1] if path not in own), key=_bytes):
-            compact.path_names.id(path)
-        of_mine = np.array([own.get(path, -1) for path in before], dtype=np.int32)
-        of_theirs = np.array([own.get(path, -1) for path in paths], dtype=np.int32)
-        commits, reports = (
-            mine.joined(
-                theirs, place, np.concatenate((of_mine[mine.files], of_theirs[theirs.files]))
-            ).with_files_in_order()
-            for mine, theirs, place in joined
-        )
-        return self._assembled(
-            compact,
-            corpus,
-            # most commits change no path: what was made of these very paths stands
-            self.index.paths.table if before == compact.path_names.names else PathTable(compact.path_names.names),
-            HistoryIndex(commits, reports),
-            order,
-        )
-
     # ---- as arrays
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``; all that a query needs is computed now."""
         history, table = self.history, self.index.paths.table
         names = history.name_incidence(table)
-        ids = self.commit_ids if isinstance(self.commit_ids, PackedNames) else PackedNames.of(self.commit_ids)
         arrays: Arrays = {
             "rows": self.index.text.rows,
             "names.starts": names.starts,
             "names.members": names.members,
             **prefixed("text", self.index.text.corpus.to_arrays()),
             **prefixed("paths", table.to_arrays()),
-            **ids.to_arrays("history"),
+            **PackedNames.of(self.commit_ids).to_arrays("history"),
         }
         for name, documents in (("commits", history.commits), ("reports", history.reports)):
             all_known = np.ones(len(documents), dtype=bool)
@@ -184,35 +128,19 @@ class PreparedVersion:
 
     @classmethod
     def from_arrays(
-        cls, commit: str, committed_at: int, arrays: Mapping[str, Array], table: TableSource
+        cls, commit: str, committed_at: int, arrays: Mapping[str, Any], table: TableSource
     ) -> PreparedVersion:
-        """A version from ``to_arrays``; ``table`` gives its facts by blob, should they be wanted.
-
-        Raises KeyError or ValueError when the arrays are no version.
-        """
+        """A version from ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
         corpus = Corpus.from_arrays(under("text", arrays), table)
         paths = PathTable.from_arrays(under("paths", arrays))
-        rows: Any = checked(arrays, "rows", np.int32, None)
-        check_numbers(rows, len(corpus), "rows")
-        F = len(rows)
-        if F > len(paths):
-            raise ValueError("files are counted wrongly")
+        rows = arrays["rows"]
         path_names, blob_names = _KnownNames(paths.paths), _KnownNames(corpus.blobs)
-        snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(F, dtype=np.int32), rows)
+        snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(len(rows), dtype=np.int32), rows)
         commits, reports = (_documents_from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         history = HistoryIndex(commits[0], reports[0])
         history.remember(commits[1], reports[1])
-        ids = PackedNames.read(arrays, "history")
-        starts: Any = checked(arrays, "names.starts", np.int64, len(commits[0]) + 1)
-        members: Any = checked(arrays, "names.members", np.int32, None)
-        check_starts(starts, len(members), "names")
-        check_numbers(members, len(paths.term_ids), "names")
-        history.remember_names(paths, Membership(len(paths.term_ids), starts, members))
-        for documents in (commits[0], reports[0]):
-            check_numbers(documents.files, len(paths), "files")
-            check_numbers(documents.commits, len(ids), "commits")
-        release_pages(rows)  # all lists were looked at, a question wants few of them
-        return cls._assembled(snapshot, corpus, paths, history, ids, rows)
+        history.remember_names(paths, Membership(len(paths.term_ids), arrays["names.starts"], arrays["names.members"]))
+        return cls._assembled(snapshot, corpus, paths, history, PackedNames.read(arrays, "history"), rows)
 
 
 class _KnownNames(Names):
@@ -239,17 +167,11 @@ def _bytes(path: str) -> bytes:
 def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
     """Documents, and what is known when all of them are."""
     order, starts = documents.of_files
-    vocabulary, numbers = documents.vocabulary, documents.term_ids
-    packed = vocabulary if isinstance(vocabulary, PackedNames) else PackedNames.of(vocabulary)
-    numbers = numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(vocabulary)
-    ids = documents.ids if isinstance(documents.ids, PackedNames) else PackedNames.of(documents.ids)
-    classes = documents.classes if isinstance(documents.classes, PackedLists) else PackedLists.of(documents.classes)
     return {
         **{name: getattr(documents, name) for name in PLAIN_FIELDS},
-        **ids.to_arrays("ids"),
-        **classes.to_arrays("classes"),
-        **packed.to_arrays("vocabulary"),
-        **numbers.to_arrays("numbers"),
+        **PackedNames.of(documents.ids).to_arrays("ids"),
+        **PackedLists.of(documents.classes).joined.to_arrays("classes"),
+        **vocabulary_of(documents.term_ids).to_arrays("vocabulary"),
         "postings.starts": documents.postings.starts,
         "postings.rows": documents.postings.rows,
         "posting_counts": documents.posting_counts,
@@ -260,32 +182,12 @@ def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
     }
 
 
-def _documents_from_arrays(arrays: Mapping[str, Array]) -> tuple[Documents, DocumentsView]:
-    values: dict[str, Any] = {name: checked(arrays, name, dtype, None) for name, dtype in PLAIN_FIELDS.items()}
-    ids, vocabulary = PackedNames.read(arrays, "ids"), PackedNames.read(arrays, "vocabulary")
-    D, V = len(ids), len(vocabulary)
-    classes = PackedLists.read(arrays, "classes", D)
-    documents = Documents(ids=ids, commit_ids=ids, vocabulary=vocabulary, classes=classes, **values)
-    documents.check()
-    P, E = len(documents.terms), len(documents.files)
-    found: dict[str, Any] = {
-        name: checked(arrays, name, dtype, size)
-        for name, (dtype, size) in {
-            "postings.starts": (np.int64, V + 1),
-            "postings.rows": (np.int32, P),
-            "posting_counts": (np.float64, P),
-            "by_file.order": (np.int64, E),
-            "by_file.starts": (np.int64, None),
-            "frequency": (np.int64, V),
-            "norms": (np.float64, D),
-        }.items()
-    }
-    check_starts(found["postings.starts"], P, "postings")
-    check_starts(found["by_file.starts"], E, "files")
-    check_numbers(found["postings.rows"], D, "postings")
-    check_numbers(found["by_file.order"], E, "files")
-    lists = Postings(found["postings.starts"], found["postings.rows"])
-    numbers = NameNumbers.read(arrays, "numbers")
-    check_numbers(numbers.numbers, V, "numbers")
-    documents.remember(numbers, lists, found["posting_counts"], (found["by_file.order"], found["by_file.starts"]))
-    return documents, DocumentsView.of_all(documents, found["frequency"], found["norms"])
+def _documents_from_arrays(arrays: Mapping[str, Any]) -> tuple[Documents, DocumentsView]:
+    ids, numbers = PackedNames.read(arrays, "ids"), Vocabulary.read(arrays, "vocabulary")
+    classes = PackedLists(PackedNames.read(arrays, "classes"))
+    plain = {name: arrays[name] for name in PLAIN_FIELDS}
+    documents = Documents(ids=ids, commit_ids=ids, vocabulary=numbers.names, classes=classes, **plain)
+    lists = Postings(arrays["postings.starts"], arrays["postings.rows"])
+    by_file = arrays["by_file.order"], arrays["by_file.starts"]
+    documents.remember(numbers, lists, arrays["posting_counts"], by_file)
+    return documents, DocumentsView.of_all(documents, arrays["frequency"], arrays["norms"])

@@ -22,9 +22,9 @@ from scipy.special import softmax
 
 from tosloc.analysis import text
 from tosloc.analysis.analyser import FIELDS
-from tosloc.analysis.fact_table import FactTable
 from tosloc.arrays import checked
 from tosloc.errors import ToslocError
+from tosloc.index.fact_table import FactTable
 from tosloc.index.postings import idf
 from tosloc.index.query import Query, log_weight
 from tosloc.records import Float32Array, FloatArray, LongArray

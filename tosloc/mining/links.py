@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.data.fixes import says_fix
 from tosloc.data.git import CommitInfo, Repository, ends_with
-from tosloc.data.git_process import LARGEST, parts
+from tosloc.data.git_process import parts
 from tosloc.data.history import commit_order
 from tosloc.data.templates import is_unfilled
 from tosloc.data.test_files import is_test_file
@@ -141,7 +141,7 @@ class Commits:
     def __init__(self, repository: Repository, tip: str = "HEAD", progress: Progress = silent) -> None:
         self._repository = repository
         head = repository.resolve(tip)
-        ids = commit_order(repository, head, ())
+        ids = commit_order(repository, [head])
         progress("reading commit messages", 0, len(ids))
         self.infos: dict[str, CommitInfo] = {info.id: info for info in repository.commits(ids)}
         self.place = {name: place for place, name in enumerate(ids)}
@@ -169,7 +169,7 @@ class Commits:
         commit = ""
         # without a commit git would be asked for nothing, and say how it is used
         with self._repository.stream(command, lines) if asked else nullcontext(BytesIO()) as output:
-            fields = parts(output, LARGEST)
+            fields = parts(output)
             for text in fields:
                 if not text.startswith(b":"):
                     commit = text.strip().decode("ascii", "replace") or commit

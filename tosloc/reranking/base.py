@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.languages import language_of
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, BugReport, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
 
 if TYPE_CHECKING:
-    from tosloc.analysis.fact_table import FactTable
-    from tosloc.analysis.store import FactStore
     from tosloc.config import Config
+    from tosloc.index.fact_table import FactTable
+    from tosloc.index.repository import IndexedRepository
 
 FactSource: TypeAlias = "Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]"
 """(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
@@ -140,12 +139,13 @@ def facts_in_corpus(corpus: Corpus) -> FactSource:
     return lambda blobs, paths: (corpus.table, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
 
 
-def facts_in_store(store: FactStore, suffixes: frozenset[str]) -> FactSource:
+def facts_in_store(indexed: IndexedRepository) -> FactSource:
     """The facts of a store; a blob that it lacks has no terms."""
 
     def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[FactTable, LongArray]:
-        languages = [language_of(suffix_of(path, suffixes)) for path in paths]
-        return store.load(list(blobs), languages, allow_missing=True), np.arange(len(blobs), dtype=np.int64)
+        wanted = {blob: suffix_of(path, indexed.suffixes) for blob, path in zip(blobs, paths, strict=True)}
+        rows = {blob: row for row, blob in enumerate(wanted)}
+        return indexed.facts(wanted), np.array([rows[blob] for blob in blobs], dtype=np.int64)
 
     return facts
 

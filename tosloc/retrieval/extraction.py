@@ -19,17 +19,18 @@ import joblib
 import numpy as np
 
 from tosloc.analysis.analyser import analyser
-from tosloc.analysis.store import FactStore
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.files import remove_unfinished, written_whole
+from tosloc.index.build import read_facts
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView, corpus_of
+from tosloc.index.corpus import Corpus, VersionView, blobs_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
+from tosloc.index.store import FactStore
 from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.processes import executor, parallel
 from tosloc.records import (
@@ -156,7 +157,7 @@ class Extraction:
         made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
         made.store_path = made.folder / _COPY
         try:
-            with FactStore(self.store_path, lizard=self.lizard) as store:
+            with FactStore(self.store_path) as store:
                 store.copy_to(made.store_path)
             yield made
         finally:
@@ -179,12 +180,12 @@ class _Worker:
 
 
 @lru_cache(maxsize=1)
-def _worker(repo_path: Path, store_path: Path, lizard: bool, shared: bool, history_path: Path, digest: str) -> _Worker:
+def _worker(repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str) -> _Worker:
     history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
-    return _Worker(repo, FactStore(store_path, lizard=lizard, unchanging=shared), history, PathTable(paths))
+    return _Worker(repo, FactStore(store_path, unchanging=shared), history, PathTable(paths))
 
 
 def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
@@ -203,10 +204,11 @@ def _write_block(path: Path, block: bytes, reports: int) -> int:
 
 
 def _tables(extraction: Extraction, tasks: Sequence[Task]) -> list[FeatureTable]:
-    places = (extraction.repo_path, extraction.store_path, extraction.lizard, extraction.shared)
+    places = (extraction.repo_path, extraction.store_path, extraction.shared)
     worker = _worker(*places, extraction.history_path, extraction.history_digest)
     snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
-    corpus = corpus_of(worker.store, snapshots, extraction.suffixes)
+    blobs = blobs_of(snapshots, extraction.suffixes)
+    corpus = Corpus(read_facts(extraction.repo_path, worker.store, blobs, lizard=extraction.lizard))
     structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
     return [
         _table(extraction, task, snapshot, worker, corpus, structured)

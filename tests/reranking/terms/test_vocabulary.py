@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import analyse
-from tosloc.analysis.store import FactStore
+from tosloc.index.fact_table import FactTable
 from tosloc.index.postings import idf
+from tosloc.index.store import FactStore
 from tosloc.reranking.terms.sparse_vectors import SparseVectorCache, SparseVectors, principal
 from tosloc.reranking.terms.vocabulary import _FIELD_WEIGHTS, TermVocabulary, path_words, report_counts
 

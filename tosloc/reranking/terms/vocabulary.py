@@ -15,7 +15,7 @@ from scipy import sparse
 
 from tosloc.analysis import text
 from tosloc.analysis.analyser import FIELDS
-from tosloc.analysis.fact_table import FactTable
+from tosloc.index.fact_table import FactTable
 from tosloc.index.postings import idf
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reranking.terms.sparse_vectors import SparseVectors

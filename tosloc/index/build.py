@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
-from tosloc.analysis.fact_rows import PackedFacts, pack_facts
-from tosloc.analysis.facts import analyse, analyse_all
+from tosloc.analysis.analyser import analyser_of
+from tosloc.analysis.facts import Facts, analyse, analyse_all
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
-from tosloc.errors import StoreWarning, ToslocError
+from tosloc.errors import DamagedFacts, StoreWarning, ToslocError
+from tosloc.index.fact_table import ROWS_AT_ONCE, FactTable, pack_facts
+from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
 
@@ -44,8 +46,9 @@ class _Analysed(NamedTuple):
 
     blob: str
     language: str
-    facts: PackedFacts | None
+    payload: bytes | None
     """None for an object that is missing."""
+    parsed: bool = False
 
 
 _Batch: TypeAlias = tuple[_Task, ...]
@@ -62,50 +65,81 @@ class BuildReport:
     missing: int
     """Are not in the repository, or damaged there."""
     fallback: int
-    """Of the added ones, those that no parser could read, or has no grammar for (or lizard could not)."""
+    """Of the added ones, those that no parser could read, or has no grammar for."""
 
 
 def build(
     repo_path: str | os.PathLike[str],
     store: FactStore,
-    blobs: Sequence[tuple[str, str]],
+    blobs: Mapping[str, str],
     jobs: int = -1,
     progress: Progress = silent,
-    damaged: Collection[str] = (),
+    *,
+    lizard: bool = False,
 ) -> BuildReport:
-    """Put the facts of ``blobs``, (blob id, suffix) pairs, into ``store``; those that it has are skipped.
+    """Put the facts of ``blobs``, blob id -> suffix, into ``store``; those that it has are skipped.
 
-    Those of blobs that are named as ``damaged`` are made again and replaced.
     ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
     suffixes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     """Language -> blob -> suffix."""
-    for blob, suffix in blobs:
-        suffixes[language_of(suffix)].setdefault(blob, suffix.lower())
+    for blob, suffix in blobs.items():
+        suffixes[language_of(suffix)][blob] = suffix.lower()
     tasks = [
         _Task(blob, wanted[blob], language)
         for language, wanted in suffixes.items()
-        for blob in dict.fromkeys((*store.missing(wanted, language), *(blob for blob in wanted if blob in damaged)))
+        for blob in store.missing(wanted, analyser_of(language, lizard))
     ]
-    total = sum(map(len, suffixes.values()))
-    known = total - len(tasks)
+    known = len(blobs) - len(tasks)
     with Repository(repo_path) as repository:
         batches = _batches(tasks, _sizes(repository, [task.blob for task in tasks]))
     added = missing = fallback = 0
     done = known
-    progress("analysing", done, total)
-    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), store.lizard)) as results:
+    progress("analysing", done, len(blobs))
+    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), lizard)) as results:
         for result in results:
-            present = [(blob, language, facts) for blob, language, facts in result if facts is not None]
-            missing += len(result) - len(present)
-            store.unreadable.update(blob for blob, _, facts in result if facts is None)
-            added += store.put(present, replace=bool(damaged))
-            fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
+            rows = [
+                (one.blob, analyser_of(one.language, lizard), one.payload) for one in result if one.payload is not None
+            ]
+            store.write(rows)
+            added += len(rows)
+            missing += len(result) - len(rows)
+            fallback += sum(one.payload is not None and not one.parsed for one in result)
             done += len(result)
-            progress("analysing", done, total)
+            progress("analysing", done, len(blobs))
     return BuildReport(added, known, missing, fallback)
+
+
+def read_facts(
+    repo_path: str | os.PathLike[str], store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False
+) -> FactTable:
+    """Facts of blobs (id -> suffix), in their order; those whose rows are damaged are made again.
+
+    One that has none, since it could not be read, has one empty chunk.
+    """
+    try:
+        return FactTable.from_rows(list(blobs), _payloads(store, blobs, lizard))
+    except DamagedFacts as error:
+        damaged = {blob: blobs[blob] for blob in error.blobs}
+        for blob, suffix in damaged.items():
+            store.remove([blob], analyser_of(language_of(suffix), lizard))
+        build(repo_path, store, damaged, lizard=lizard)
+        return FactTable.from_rows(list(blobs), _payloads(store, blobs, lizard))
+
+
+def _payloads(store: FactStore, blobs: Mapping[str, str], lizard: bool) -> Iterator[bytes | None]:
+    """Payload of each blob, some at a time: those of a million would not fit into memory."""
+    waiting = iter(blobs.items())
+    while part := list(islice(waiting, ROWS_AT_ONCE)):
+        by_language: defaultdict[str, list[str]] = defaultdict(list)
+        for blob, suffix in part:
+            by_language[language_of(suffix)].append(blob)
+        found: dict[str, bytes] = {}
+        for language, some in by_language.items():
+            found |= store.read(some, analyser_of(language, lizard))
+        yield from [found.get(blob) for blob, _ in part]
 
 
 def _sizes(repository: Repository, blobs: Sequence[str]) -> list[int]:
@@ -157,7 +191,7 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
             with parallel(calls(), jobs, broken=_numbered_one_by_one, **options) as results:
                 for number, result in results:
                     batch = left.pop(number)
-                    if away and any(one.facts is None for one in result):  # of a worker's repository: see in our own
+                    if away and any(one.payload is None for one in result):  # of a worker's repository: see in our own
                         result = _analyse_batch(path, batch, lizard)
                     yield result
             return
@@ -186,9 +220,13 @@ def _analyse_batch(path: str, batch: _Batch, lizard: bool) -> _Result:
     found = [(task, decode(data)) for task, data in zip(batch, contents, strict=True) if data is not None]
     made = iter(analyse_all([(text, task.suffix) for task, text in found], lizard=lizard))
     return [
-        _Analysed(task.blob, task.language, None if data is None else pack_facts(next(made)))
+        _Analysed(task.blob, task.language, None) if data is None else _packed(task, next(made))
         for task, data in zip(batch, contents, strict=True)
     ]
+
+
+def _packed(task: _Task, facts: Facts) -> _Analysed:
+    return _Analysed(task.blob, task.language, pack_facts(facts), facts.parsed)
 
 
 def _one_by_one(path: str, batch: _Batch, lizard: bool) -> _Result:
@@ -211,5 +249,5 @@ def _one_by_one(path: str, batch: _Batch, lizard: bool) -> _Result:
                 why = f"{path}: file content {task.blob} brings down what parses it; it is read word by word"
                 warnings.warn(why, StoreWarning, stacklevel=2)
                 text = decode(next(data for _, data in _repository(path).texts([task.blob])) or b"")
-                result.append(_Analysed(task.blob, task.language, pack_facts(analyse(text, task.suffix, parse=False))))
+                result.append(_packed(task, analyse(text, task.suffix, parse=False)))
     return result

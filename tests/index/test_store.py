@@ -1,0 +1,158 @@
+"""The facts store: what goes in comes out, whoever else writes and whatever happens to the file."""
+
+import multiprocessing
+import os
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tosloc.analysis.facts import Facts, analyse
+from tosloc.errors import DamagedFacts, StoreError
+from tosloc.index import store as module
+from tosloc.index.fact_table import FactTable, pack_facts
+from tosloc.index.store import FactStore, pack, unpack
+
+
+def source(i: int) -> str:
+    remarks = "// word\n" * i
+    return f"package p.q{i};\n{remarks}\nclass Shop{i} {{ int openDoor{i}() {{ return {i}; }} }}\n"
+
+
+TEXTS = {f"{i:040x}": source(i) for i in range(0, 120, 7)} | {"e" * 40: ""}
+FACTS = {blob: analyse(text, ".java") for blob, text in TEXTS.items()}
+ROWS = [(blob, "java1", pack_facts(facts)) for blob, facts in FACTS.items()]
+
+
+def assert_holds(table: FactTable, place: int, facts: Facts) -> None:
+    start, end = table.starts[place : place + 2]
+    assert [table.vocabulary[term] for term in table.terms[start:end]] == facts.terms
+    np.testing.assert_array_equal(table.counts[start:end], facts.counts)
+    first, last = table.chunk_starts[place : place + 2]
+    bounds = table.chunk_posting_starts[first : last + 1]
+    np.testing.assert_array_equal(bounds - bounds[0], facts.chunk_starts)
+    names = [table.vocabulary[term] for term in table.chunk_terms[bounds[0] : bounds[-1]]]
+    assert names == [facts.terms[term] for term in facts.chunk_terms]
+    np.testing.assert_array_equal(table.chunk_counts[bounds[0] : bounds[-1]], facts.chunk_counts)
+    for name in ("complexity", "lines", "parsed"):
+        assert getattr(table, name)[place] == getattr(facts, name), name
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    with FactStore(tmp_path / "new" / "facts.db") as store:
+        store.write(ROWS[:5])
+        assert store.missing([*TEXTS, *TEXTS], "java1") == list(TEXTS)[5:]
+        assert store.missing(TEXTS, "java2") == list(TEXTS)
+        store.write(ROWS)
+    with FactStore(tmp_path / "new" / "facts.db") as store:
+        assert store.read([*TEXTS, "f" * 40], "java1") == {blob: payload for blob, _, payload in ROWS}
+        assert store.analysers() == {"java1": len(ROWS)}
+        store.remove([ROWS[0][0]], "java1")
+        assert store.missing(TEXTS, "java1") == [ROWS[0][0]]
+        store.remove_analysers(["java1"])
+        assert store.analysers() == {}
+    assert ((tmp_path / "new").stat().st_mode & 0o777, (tmp_path / "new/facts.db").stat().st_mode & 0o777) == (
+        0o700,
+        0o600,
+    )
+
+
+def test_a_table_holds_the_facts_whatever_their_order() -> None:
+    blobs = [*TEXTS][::-1]
+    payloads = {blob: payload for blob, _, payload in ROWS}
+    table = FactTable.from_rows([*blobs, "none"], [*map(payloads.__getitem__, blobs), None])
+    for place, blob in enumerate(blobs):
+        assert_holds(table, place, FACTS[blob])
+    assert_holds(table, len(blobs), Facts(parsed=False))
+    assert list(table.vocabulary) == sorted({term for facts in FACTS.values() for term in facts.terms})
+    again = FactTable.from_arrays(table.to_arrays())
+    for name, array in table.to_arrays().items():
+        np.testing.assert_array_equal(array, again.to_arrays()[name])
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zlib", pack([["a"]], [np.arange(2)]), ROWS[3][2][:-9]])
+def test_rows_that_do_not_unpack_are_named(damage: bytes) -> None:
+    with pytest.raises(DamagedFacts) as caught:
+        FactTable.from_rows(["a", "b"], [ROWS[0][2], damage])
+    assert caught.value.blobs == ["b"]
+
+
+def test_large_counts_and_odd_strings_survive() -> None:
+    facts = analyse("word " * 70_000 + "\nclass A { }\n" * 300, ".java")
+    assert facts.counts.max() == 65_535
+    assert_holds(FactTable.from_rows(["a"], [pack_facts(facts)]), 0, facts)
+    (names,), (numbers,) = unpack(pack([["a\nb", "caf\udce9"]], [np.array([2**40])]), 1)
+    assert (names, numbers.tolist()) == (["a\nb", "caf\udce9"], [2**40])
+
+
+@pytest.mark.parametrize("damage", ["format", "cut", "bytes"])
+def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "facts.db"
+    with FactStore(path) as store:
+        store.write(ROWS)
+    if damage == "format":
+        with sqlite3.connect(path) as database:
+            database.execute("PRAGMA user_version = 2")
+        database.close()
+    elif damage == "cut":
+        os.truncate(path, 300)
+    else:
+        data = bytearray(path.read_bytes())
+        data[100:3000] = b"\xff" * 2900
+        path.write_bytes(data)
+    with FactStore(path) as store:
+        assert store.missing(TEXTS, "java1") == list(TEXTS)
+        store.write(ROWS)
+        assert store.missing(TEXTS, "java1") == []
+
+
+def test_another_programs_file_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("mine" * 1000)
+    with sqlite3.connect(tmp_path / "other.db") as database:
+        database.execute("CREATE TABLE mine (a)")
+    database.close()
+    for name, words in (("text", "not a database"), ("other.db", "no facts store")):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(StoreError, match=words):
+            FactStore(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+    with pytest.raises(StoreError, match="is a folder"):
+        FactStore(tmp_path)
+
+
+def test_a_store_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FactStore(tmp_path / "facts.db") as store:
+        store.write(ROWS)
+    monkeypatch.setattr(module.os, "access", lambda path, mode: mode == os.R_OK)  # who runs the tests may write all
+    with FactStore(tmp_path / "facts.db") as store:
+        assert len(store.read(list(TEXTS), "java1")) == len(ROWS)
+        with pytest.raises(StoreError, match=r"cannot be used .*readonly"):
+            store.write(ROWS)
+
+
+def test_a_copy_is_read_without_locks(tmp_path: Path) -> None:
+    with FactStore(tmp_path / "facts.db") as store:
+        store.write(ROWS)
+        store.copy_to(tmp_path / "copy.db")
+    with FactStore(tmp_path / "copy.db", unchanging=True) as store:
+        assert len(store.read(list(TEXTS), "java1")) == len(ROWS)
+
+
+def _write_all(path: Path, turn: int) -> None:
+    with FactStore(path) as store:
+        for start in range(len(ROWS)):
+            store.write([ROWS[(start * turn) % len(ROWS)]])
+
+
+@pytest.mark.slow
+def test_several_processes_write_at_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_all, args=(tmp_path / "facts.db", turn)) for turn in (1, 5, 7)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    with FactStore(tmp_path / "facts.db") as store:
+        assert store.read(list(TEXTS), "java1") == {blob: payload for blob, _, payload in ROWS}

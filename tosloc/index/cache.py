@@ -1,0 +1,232 @@
+"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again when needed.
+
+A folder that is removed is renamed away in one step: a process that has its files open goes on with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from tosloc.analysis.analyser import analyser_of
+from tosloc.analysis.function_rows import functions_analyser_of
+from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.data.git import Repository
+from tosloc.errors import ConfigError
+from tosloc.files import parse_json, read_plain, remove_unfinished, remove_whole, write_text
+from tosloc.index.build_history import COMMITS, HISTORY_VERSION
+
+STORE: Final = "facts.sqlite"
+PLACE: Final = "place.json"
+KINDS: Final = {
+    "facts": (STORE, f"{STORE}-wal", f"{STORE}-shm"),
+    "versions": ("facts.versions",),
+    "vectors": ("facts.vectors.sqlite", "facts.vectors.sqlite-wal", "facts.vectors.sqlite-shm"),
+    "reports": ("reports.jsonl", "github"),
+}
+"""What is kept of a repository -> its files and folders."""
+MADE_AGAIN: Final = ("facts", "versions", "vectors")
+"""Kinds that the repository alone suffices to make again; the others are what ``tosloc mine`` has gathered."""
+SIZE_VARIABLE: Final = "TOSLOC_CACHE_SIZE"
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{8}")
+_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
+_LARGEST_PLACE: Final = 1 << 20
+
+
+def cache_folder() -> Path:
+    """Where facts are kept by default: $TOSLOC_CACHE, else the user's cache folder."""
+    named = os.environ.get("TOSLOC_CACHE")
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
+
+
+def default_store(repo: Repository) -> Path:
+    """The facts store of a repository, unless another is named."""
+    return cache_folder() / f"{repo.name}-{_digest(repo.path)}" / STORE
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def note_use(repo: Repository, store: Path) -> None:
+    """Note in the folder of a repository where that lies, and that it is used now; nothing for a store elsewhere.
+
+    Raises ConfigError for a largest size that is none.
+    """
+    if store != default_store(repo):
+        return
+    largest_size()
+    place = store.with_name(PLACE)
+    with suppress(OSError):  # whoever writes there will say what is wrong
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if CacheEntry(store.parent).repository == repo.path.resolve():
+            os.utime(place)
+        else:
+            write_text(place, json.dumps({"repository": str(repo.path.resolve())}) + "\n")
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """What the cache keeps of one repository, as it was when it was listed."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The repository's."""
+        return self.folder.name.rpartition("-")[0]
+
+    @cached_property
+    def repository(self) -> Path | None:
+        """Where it lies; None where the folder does not tell."""
+        try:
+            return Path(parse_json(read_plain(self.folder / PLACE, _LARGEST_PLACE))["repository"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is there any more where it lay; False where that is not known."""
+        return self.repository is not None and not os.path.lexists(self.repository)
+
+    @cached_property
+    def bytes(self) -> dict[str, int]:
+        """Kind -> bytes of its files."""
+        return {kind: sum(_bytes_of(self.folder / name) for name in names) for kind, names in KINDS.items()}
+
+    @property
+    def total(self) -> int:
+        """Bytes of all."""
+        return sum(self.bytes.values())
+
+    @cached_property
+    def last_used(self) -> datetime:
+        """When a command or process last began to use it."""
+        place = self.folder / PLACE
+        return datetime.fromtimestamp((place if place.exists() else self.folder).stat().st_mtime, UTC)
+
+    def remove(self, kinds: Iterable[str] = tuple(KINDS)) -> int:
+        """Remove these kinds, the folder with the last of its files; the bytes of them. Files of others stay."""
+        size = sum(self.bytes[kind] for kind in kinds)
+        names = {name for kind in kinds for name in KINDS[kind]}
+        present = {path.name for path in self.folder.iterdir()}
+        if present <= {*names, PLACE}:
+            remove_whole([self.folder], self.folder.parent)
+        else:
+            remove_whole([self.folder / name for name in sorted(present & names)], self.folder)
+        return size
+
+    def remove_former(self) -> int:
+        """Remove what another version of TosLoc, or of what it reads by, has made; the bytes of it."""
+        from tosloc.index.store import FactStore  # sqlite3, which listing does not need
+
+        store, before = self.folder / STORE, self.bytes["facts"]
+        if not store.exists():
+            return 0
+        with FactStore(store) as facts:
+            former = [name for name in facts.analysers() if not _is_present(name)]
+            facts.remove_analysers(former)
+        return max(0, before - sum(_bytes_of(self.folder / name) for name in KINDS["facts"]))
+
+
+def _is_present(analyser: str) -> bool:
+    """Whether this TosLoc would make such facts."""
+    languages = {language_of(suffix) for suffix in SOURCE_SUFFIXES} | {"text", "markup", "settings"}
+    makers = {make(language) for language in languages for make in (analyser_of, functions_analyser_of)}
+    with_lizard = {analyser_of(language, True) for language in languages}
+    return analyser in makers | with_lizard or analyser.startswith(f"{COMMITS}{HISTORY_VERSION}+")
+
+
+def entries() -> list[CacheEntry]:
+    """All that the cache holds, last used first. Raises OSError where it cannot be read."""
+    folder = cache_folder()
+    found = [CacheEntry(path) for path in folder.iterdir() if _is_entry(path)] if folder.exists() else []
+    return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
+
+
+def _is_entry(path: Path) -> bool:
+    """Whether a folder of the cache is a repository's: called so, not a link, with one of our files in it."""
+    if not _DIGEST.fullmatch(path.name.rpartition("-")[2]) or path.is_symlink() or not path.is_dir():
+        return False
+    return any((path / name).exists() for name in (PLACE, *(name for names in KINDS.values() for name in names)))
+
+
+def entries_of(text: str) -> list[CacheEntry]:
+    """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
+    digest = _digest(Path(text).expanduser().absolute())
+    everything = entries()
+    by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
+    return by_place or [entry for entry in everything if text in (entry.name, entry.folder.name)]
+
+
+def remove_leftovers() -> None:
+    """Remove what killed processes had begun to write or to remove."""
+    folder = cache_folder()
+    for path in (folder, *(entry.folder for entry in entries())):
+        remove_unfinished(path)
+        remove_unfinished(path / "facts.versions")
+
+
+# ---- the largest size
+
+
+def largest_size() -> int | None:
+    """Bytes that the cache may take, by $TOSLOC_CACHE_SIZE; None without. Raises ConfigError for what is no size."""
+    named = os.environ.get(SIZE_VARIABLE, "").strip()
+    return None if not named else bytes_of_size(named, f"${SIZE_VARIABLE}")
+
+
+def bytes_of_size(text: str, what: str) -> int:
+    """Bytes that a text such as 500M or 20G names; ``what`` it is, for the ConfigError.
+
+    >>> bytes_of_size("1.5G", ""), bytes_of_size("2KiB", ""), bytes_of_size("0", "")
+    (1500000000, 2048, 0)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise ConfigError(f"{what}: {text!r} is no size; write 500M or 20G, say")
+    number, unit, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
+
+
+def keep_to_size(repo: Repository, store: Path) -> None:
+    """Remove the least used, if $TOSLOC_CACHE_SIZE is set and there is more; what fails waits for the next time.
+
+    For whoever has written to the store of a repository, which stays; for one that lies elsewhere it does nothing.
+    """
+    most = largest_size()
+    if most is not None and store == default_store(repo):
+        with suppress(OSError):
+            for entry in least_used(entries(), most):
+                if entry.folder != store.parent:
+                    entry.remove(MADE_AGAIN)
+
+
+def least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
+    """Those to remove, of entries that stand last used first, so that at most so many bytes are left."""
+    found, total = [], sum(entry.total for entry in everything)
+    for entry in reversed(everything):
+        if total <= most:
+            break
+        if size := sum(entry.bytes[kind] for kind in MADE_AGAIN):
+            found.append(entry)
+            total -= size
+    return found
+
+
+def _bytes_of(path: Path) -> int:
+    """Of a file, or of all in a folder; links count for nothing, and what has just been removed."""
+    with suppress(OSError):
+        if not path.is_symlink():
+            return sum(map(_bytes_of, path.iterdir())) if path.is_dir() else path.stat().st_size
+    return 0
