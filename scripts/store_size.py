@@ -24,7 +24,6 @@ from typing import Any
 
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import print_table
-from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.index.corpus import blobs_of
@@ -57,7 +56,7 @@ def sizes(git: Path, work: Path) -> dict[str, Any]:
         project = IndexedRepository(repo, store, jobs=1)
         snapshot = project.sources("HEAD")
         say(f"{repo.name}: indexing {len(snapshot):,} files")
-        project.prepared(snapshot.commit, Config().history.max_files)
+        project.prepared(snapshot.commit)
         [version] = [path.stat().st_size for path in store.with_name("facts.versions").iterdir()]
         blobs = blobs_of([snapshot], project.suffixes)
         say(f"{repo.name}: finding all functions")

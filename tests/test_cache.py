@@ -48,7 +48,7 @@ def kept(repository: GitRepository) -> Kept:
 def prepare(repository: GitRepository) -> Kept:
     with Repository(repository.path) as repo:
         project = IndexedRepository(repo, jobs=1)
-        project.prepared("HEAD", 30)
+        project.prepared("HEAD")
         project.close()
         let_go()
         return Kept(default_store(repo).parent)

@@ -105,7 +105,7 @@ class ExperimentContext:
                 indexed.index([indexed.snapshot(version) for version in versions], progress)
             tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
             history = indexed.history(list(tips), progress)
-            history_index = indexed.build_history(history, dataset.cases, config.history.max_files)
+            history_index = indexed.build_history(history, dataset.cases)
         except BaseException:
             indexed.close()
             raise

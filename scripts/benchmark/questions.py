@@ -110,14 +110,13 @@ def one_commit_more(bench: Bench) -> list[Row]:
     if not parents:
         say("the version has no parent: no row for one commit more")
         return []
-    max_files = bench.config.history.max_files
     bench.index(parents[0], bench.store)
-    before = bench.project.prepare(bench.project.snapshot(parents[0]), max_files)
+    before = bench.project.prepare(bench.project.snapshot(parents[0]))
     say("making the version ready, from its parent's and from nothing")
     whole, more = in_turns(
         [
-            lambda: bench.project.prepare(bench.snapshot, max_files),
-            lambda: bench.project.prepare(bench.snapshot, max_files, before),
+            lambda: bench.project.prepare(bench.snapshot),
+            lambda: bench.project.prepare(bench.snapshot, before),
         ],
         rounds=3,
         clock=with_children,

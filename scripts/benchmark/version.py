@@ -98,7 +98,7 @@ class Bench:
     @cached_property
     def evidence(self) -> HistoryIndex:
         """What they say."""
-        return self.project.build_history(self.history, None, self.config.history.max_files)
+        return self.project.build_history(self.history, None)
 
     def version(self, snapshot: Snapshot) -> OpenVersion:
         """A version, ready for questions."""

@@ -218,7 +218,7 @@ def test_files_of_reports(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[stage_one]\nsampled_negative = 3\n", "did you mean 'sampled_negatives'?"),
+        ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
         ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
         ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
         ("[stage_one]\nl2 = 'much'\n", "should be a number"),
@@ -310,8 +310,7 @@ def full(*_: object, **__: object) -> None:
 def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
     (place.parent / "small.toml").write_text(
         "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
-        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nsampled_negatives = 5\n"
-        "[stage_one.ranker]\nenabled = false\n"
+        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
     common = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
     return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
@@ -436,11 +435,11 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
 def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
     shutil.copytree(checkpoint, place / "broken")
     record = json.loads((checkpoint / "weights.json").read_text())
-    (place / "broken/weights.json").write_text(json.dumps(record | {"mix": 1.0}))
-    for text in ("", "tree\nversion=v4\n", "nonsense"):
-        (place / "broken/ranker.txt").write_text(text)
+    (place / "broken/weights.json").write_text(json.dumps(record | {"ranker": {"weight": 1.0, "features": ["path"]}}))
+    for text in ("", "nonsense"):
+        (place / "broken/ranker.npz").write_text(text)
         write_digests(place / "broken")
-        assert "ranker.txt" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
+        assert "ranker.npz" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:

@@ -18,8 +18,7 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import BugReport
 from tosloc.retrieval import features
-from tosloc.retrieval.answer import StageOneAnswer
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
 REPORT = BugReport(
@@ -72,12 +71,12 @@ def answers(version: PreparedVersion) -> list[bytes]:
 def compared(repository: GitRepository, tmp_path: Path, before: str, after: str) -> PreparedVersion:
     """A version brought up to date from another one, read back, and made from nothing; the first of them."""
     warm, cold = indexed(repository, tmp_path / "warm.sqlite"), indexed(repository, tmp_path / f"cold-{after}.sqlite")
-    base = warm.prepared(before, 30)
-    updated = warm._updated(base, warm.sources(after), 30, lambda *_: None)
+    base = warm.prepared(before)
+    updated = warm._updated(base, warm.sources(after), lambda *_: None)
     assert updated is not None
     warm._keep(updated, warm._family(30))
     read = warm._kept(warm._kept_path(warm._family(30), updated.snapshot.commit))
-    whole = cold.prepared(after, 30)
+    whole = cold.prepared(after)
     assert read is not None
     for made in (updated, read):
         assert made.snapshot.paths == whole.snapshot.paths
@@ -112,8 +111,8 @@ def test_large_lists_are_made_in_pieces(grown: GitRepository, tmp_path: Path, mo
         if name == "pieces":
             monkeypatch.setattr(postings, "AT_ONCE", 7)
             monkeypatch.setattr(mapped_arrays, "IN_MEMORY", 64)
-        one.prepared("HEAD~2", 30)
-        one.prepared("HEAD", 30)
+        one.prepared("HEAD~2")
+        one.prepared("HEAD")
         one.close()
     kept = [sorted((tmp_path / name / "facts.versions").iterdir()) for name in names]
     assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
@@ -153,13 +152,13 @@ def test_another_history_is_made_anew(grown: GitRepository, tmp_path: Path) -> N
     before = grown.made[-1]
     grown.commit({f"other/C{n}.java": source(300 + n) for n in range(9)}, "Another beginning", parents=())
     project = indexed(grown, tmp_path / "one.sqlite")
-    assert project._updated(project.prepared(before, 30), project.sources("HEAD"), 30, lambda *_: None) is None
-    assert len(project.prepared("HEAD", 30).commit_ids) == 1
+    assert project._updated(project.prepared(before), project.sources("HEAD"), lambda *_: None) is None
+    assert len(project.prepared("HEAD").commit_ids) == 1
 
 
 def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = indexed(grown, tmp_path / "one.sqlite")
-    project.prepared("HEAD", 30)
+    project.prepared("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
     asked: list[str] = []
 
@@ -171,5 +170,5 @@ def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypa
     monkeypatch.setattr(module, "read_commits", counted)
     monkeypatch.setattr(module, "read_history", None)
     monkeypatch.setattr(IndexedRepository, "corpus", None)
-    assert len(project.prepared("HEAD", 30).commit_ids) == 15
+    assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]

@@ -50,7 +50,7 @@ def not_again(*_: object, **__: object) -> None:
 
 def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     head = project.repo.resolve("HEAD")
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     assert first.snapshot.commit == head
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
     assert "src/caf\udce9.java" in first.paths
@@ -58,7 +58,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     for name in ("history", "index", "corpus", "snapshot"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Repository, "objects", not_again)
-    again = project.prepared("HEAD", 30)
+    again = project.prepared("HEAD")
     assert same(first, again)
     assert again.snapshot.paths == first.snapshot.paths
     assert again.snapshot.blobs == first.snapshot.blobs
@@ -67,16 +67,14 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     assert again.snapshot.path_names.ids == first.snapshot.path_names.ids
 
 
-@pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow", "analyser"])
+@pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
 def test_another_query_has_another_version(
     project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    revision, max_files = "HEAD", 30
-    project.prepared(revision, max_files)
+    revision = "HEAD"
+    project.prepared(revision)
     if what == "version":
         revision = "HEAD~1"
-    elif what == "files":
-        max_files = 1
     elif what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif what == "code":
@@ -86,13 +84,13 @@ def test_another_query_has_another_version(
     else:  # the file of another analyser's facts is written again
         monkeypatch.setattr(module, "analyser_of", lambda language, lizard: f"{language} of another time")
         assert [project._kept(path) for path in kept(project)] == [None]
-    project.prepared(revision, max_files)
+    project.prepared(revision)
     assert len(kept(project)) == (1 if what == "analyser" else 2)
     assert all(project._kept(path) is not None for path in kept(project))
 
 
 def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) -> None:
-    first, second = (project.prepared(name, 30) for name in ("HEAD", "HEAD~1"))
+    first, second = (project.prepared(name) for name in ("HEAD", "HEAD~1"))
     for path, other in itertools.permutations(kept(project)):
         data = path.read_bytes()
         path.write_bytes(other.read_bytes())
@@ -161,7 +159,7 @@ def test_no_bit_of_a_store_changes_an_answer(project: IndexedRepository, tmp_pat
 
 @pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "longer", "a bit", "another format"])
 def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [path] = kept(project)
     whole = path.read_bytes()
     half = len(whole) // 2
@@ -176,22 +174,22 @@ def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -
             "another format": whole.replace(b"arrays 1", b"arrays 2"),
         }[damage]
     )
-    assert same(first, project.prepared("HEAD", 30))
+    assert same(first, project.prepared("HEAD"))
     assert path.read_bytes() == whole
     assert kept(project) == [path]
 
 
 def test_what_is_not_a_file_is_not_read(project: IndexedRepository) -> None:
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [path] = kept(project)
     path.unlink()
     os.mkfifo(path)
-    assert same(first, project.prepared("HEAD", 30))
+    assert same(first, project.prepared("HEAD"))
 
 
 @pytest.mark.slow
 def test_no_bit_of_a_kept_version_changes_an_answer(project: IndexedRepository, tmp_path: Path) -> None:
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [path] = kept(project)
     data, arrays = path.read_bytes(), first.to_arrays()
     rng = random.Random(4)
@@ -204,12 +202,14 @@ def test_no_bit_of_a_kept_version_changes_an_answer(project: IndexedRepository, 
         assert read is None or all(np.array_equal(arrays[name], array) for name, array in read.to_arrays().items())
 
 
-def test_only_the_last_used_are_kept(project: IndexedRepository) -> None:
-    for max_files in range(1, KEPT_VERSIONS + 3):
-        project.prepared("HEAD", max_files)
-        project.prepared("HEAD", 1)  # used all the time
+def test_only_the_last_used_are_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in range(KEPT_VERSIONS + 2):
+        monkeypatch.setattr(module, "HISTORY_VERSION", version)
+        project.prepared("HEAD")
+        monkeypatch.setattr(module, "HISTORY_VERSION", 0)
+        project.prepared("HEAD")  # used all the time
     assert len(kept(project)) == KEPT_VERSIONS
-    assert same(project.prepared("HEAD", 1), project.prepared("HEAD", 1))
+    assert same(project.prepared("HEAD"), project.prepared("HEAD"))
 
 
 def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "write_mapped", full)
-    assert len(project.prepared("HEAD", 30).history.commits) == 3
+    assert len(project.prepared("HEAD").history.commits) == 3
     assert kept(project) == []
 
 
@@ -226,7 +226,7 @@ def test_a_version_with_files_that_cannot_be_read_is_not_kept(
 ) -> None:
     blob = repository.git("rev-parse", "HEAD:src/Writer.java")
     (repository.objects / blob[:2] / blob[2:]).unlink()
-    version = project.prepared("HEAD", 30)
+    version = project.prepared("HEAD")
     assert version.missing == 1
     assert kept(project) == []
 

@@ -43,7 +43,7 @@ def indexed(repository: GitRepository) -> Path:
     repository.commit({"src/Door.java": "class Door { void open() {} }"})
     with Repository(repository.path) as repo:
         project = IndexedRepository(repo, jobs=1)
-        project.prepared("HEAD", 30)
+        project.prepared("HEAD")
         project.close()
         let_go()
         return default_store(repo).parent
@@ -92,7 +92,7 @@ def test_the_place_is_noted_and_use_is_a_time(indexed: Path, repository: GitRepo
     [kept] = kept_repositories()
     assert kept.last_used.timestamp() == 1e9
     with Repository(repository.path) as repo:
-        IndexedRepository(repo).prepared("HEAD", 30)  # reads the kept version alone
+        IndexedRepository(repo).prepared("HEAD")  # reads the kept version alone
     [kept] = kept_repositories()
     assert kept.last_used.timestamp() > 1.7e9
     os.rename(repository.path, repository.path.with_name("moved"))
@@ -117,7 +117,7 @@ def test_a_store_elsewhere_is_none_of_the_caches(repository: GitRepository, fold
     repository.commit({"src/Door.java": "class Door {}"})
     with Repository(repository.path) as repo:
         project = IndexedRepository(repo, tmp_path / "facts.sqlite", jobs=1)
-        project.prepared("HEAD", 30)
+        project.prepared("HEAD")
         project.close()
     assert not folder.exists()
     assert kept_repositories() == []
@@ -225,20 +225,20 @@ def test_who_writes_keeps_to_the_largest_size(
     other = made("other", 1_000_000, 50)
     monkeypatch.setenv("TOSLOC_CACHE_SIZE", "1M")
     with Repository(repository.path) as repo:
-        IndexedRepository(repo, tmp_path / "named.sqlite", jobs=1).prepared("HEAD", 30)
+        IndexedRepository(repo, tmp_path / "named.sqlite", jobs=1).prepared("HEAD")
         assert other.folder.exists()  # a store that lies elsewhere is not counted
         project = IndexedRepository(repo, jobs=1)
-        project.prepared("HEAD", 30)
+        project.prepared("HEAD")
         assert not other.folder.exists()
         assert project.store_path.exists()
         monkeypatch.setenv("TOSLOC_CACHE_SIZE", "0")
         repository.commit({"src/Key.java": "class Key { }"})
         with Repository(repository.path) as again:
-            IndexedRepository(again, jobs=1).prepared("HEAD", 30)  # its own stays, however small the size
+            IndexedRepository(again, jobs=1).prepared("HEAD")  # its own stays, however small the size
         assert project.store_path.exists()
         monkeypatch.setenv("TOSLOC_CACHE_SIZE", "much")
         with pytest.raises(ConfigError, match="TOSLOC_CACHE_SIZE: 'much' is no size"):
-            IndexedRepository(repo).prepared("HEAD", 30)
+            IndexedRepository(repo).prepared("HEAD")
 
 
 @pytest.mark.parametrize("text", ["", "G", "-1", "1X", "1e9", "nan", "1 2", "9" * 400])

@@ -156,17 +156,20 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
         asked.append(weights.copy())
         return -float(((weights - top) ** 2).sum())
 
-    first = fit_evolution(3, hill, generations=80, tolerance=0.0, seed=11)
+    first = fit_evolution(3, hill, generations=80, population=15, seed=11)
     assert first == pytest.approx(top, abs=0.01)
     assert all((weights >= 0).all() and (weights <= 1).all() for weights in asked)
-    assert fit_evolution(3, hill, generations=80, tolerance=0.0, seed=11).tolist() == first.tolist()
-    assert fit_evolution(3, hill, generations=3, seed=12).tolist() != fit_evolution(3, hill, generations=3).tolist()
+    assert fit_evolution(3, hill, generations=80, population=15, seed=11).tolist() == first.tolist()
+    assert (
+        fit_evolution(3, hill, generations=3, population=9, seed=12).tolist()
+        != fit_evolution(3, hill, generations=3, population=9).tolist()
+    )
 
 
 def test_evolution_separates_signal_from_noise():
     lists = planted([40.0, 0.0], reports=40)
     seen = []
-    weights = fit_evolution(2, ListQuality(lists), generations=15, progress=seen.append)
+    weights = fit_evolution(2, ListQuality(lists), generations=15, population=15, progress=seen.append)
     assert weights[0] > 4 * weights[1]
     assert ListQuality(lists)(weights) >= ListQuality(lists)(np.array([1.0, 0.2]))
     assert seen == list(range(1, len(seen) + 1))

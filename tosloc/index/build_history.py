@@ -19,6 +19,9 @@ from tosloc.records import BugReport, Case, Names
 HISTORY_VERSION = 2
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
 and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
+MAX_FILES = 30
+"""Commits that touch more source files say little about any of them and are ignored; chosen on the validation
+reports of four projects."""
 TRAILER = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
@@ -39,8 +42,8 @@ def report_terms(report: BugReport) -> Counter[str]:
     return Counter(text.terms(report.summary)) + Counter(text.terms(traces.without_frames(report.description)))
 
 
-def commit_documents(history: History, max_files: int, among: Iterable[int] | None = None) -> Documents:
-    """Messages of the commits (all, or those ``among``) that touched 1 to ``max_files`` source files."""
+def commit_documents(history: History, among: Iterable[int] | None = None) -> Documents:
+    """Messages of the commits (all, or those ``among``) that touched 1 to ``MAX_FILES`` source files."""
     starts = history.touched_starts
     sizes = np.diff(starts)
     return Documents.collect(
@@ -54,7 +57,7 @@ def commit_documents(history: History, max_files: int, among: Iterable[int] | No
             tuple(f"#{name}" for name in references(without_trailers(history.messages[number]))),
         )
         for number in (range(len(history)) if among is None else among)
-        if 0 < sizes[number] <= max_files
+        if 0 < sizes[number] <= MAX_FILES
     )
 
 
@@ -78,10 +81,10 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
     )
 
 
-def build_history(history: History, cases: Sequence[Case] | None, paths: Names, max_files: int) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case] | None, paths: Names) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
     if cases is None or (cases and not any(case.fix_commit for case in cases)):
-        reports = commit_documents(history, max_files, fix_commits(history).tolist())
+        reports = commit_documents(history, fix_commits(history).tolist())
     else:
         reports = report_documents(cases, history, paths)
-    return HistoryIndex(commit_documents(history, max_files), reports)
+    return HistoryIndex(commit_documents(history), reports)

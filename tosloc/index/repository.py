@@ -148,14 +148,14 @@ class IndexedRepository:
         """All commits that the tips contain."""
         return read_history(self.repo, tips, self.suffixes, progress)
 
-    def build_history(self, history: History, cases: Sequence[Case] | None, max_files: int) -> HistoryIndex:
+    def build_history(self, history: History, cases: Sequence[Case] | None) -> HistoryIndex:
         """Commit messages and fixed reports, the latter from labelled cases or else from the commits' messages."""
-        return build_history(history, cases, self.repo.path_names, max_files)
+        return build_history(history, cases, self.repo.path_names)
 
     # ---- versions ready for queries
 
     def prepared(
-        self, revision: str, max_files: int, progress: Progress = silent, before: PreparedVersion | None = None
+        self, revision: str, progress: Progress = silent, before: PreparedVersion | None = None
     ) -> PreparedVersion:
         """The version that ``revision`` names, ready for queries, fixes told by commit messages.
 
@@ -164,7 +164,7 @@ class IndexedRepository:
         ToslocError when it holds no source file.
         """
         commit = self.repo.resolve(revision)
-        family = self._family(max_files)
+        family = self._family()
         path = self._kept_path(family, commit)
         if path.exists():
             hold(self.repo, self.store_path)
@@ -175,28 +175,26 @@ class IndexedRepository:
         snapshot = self.sources(commit)
         if before is None:
             before = next(filter(None, map(self._kept, self._kept_paths(family))), None)
-        return self.prepare(snapshot, max_files, before, progress)
+        return self.prepare(snapshot, before, progress)
 
     def prepare(
-        self, snapshot: Snapshot, max_files: int, before: PreparedVersion | None = None, progress: Progress = silent
+        self, snapshot: Snapshot, before: PreparedVersion | None = None, progress: Progress = silent
     ) -> PreparedVersion:
         """Make a version ready, with the help of one that is, and keep it."""
-        made = None if before is None or before.missing else self._updated(before, snapshot, max_files, progress)
+        made = None if before is None or before.missing else self._updated(before, snapshot, progress)
         if made is None:
             self.index([snapshot], progress, check=False)
             history = self.history([snapshot.commit], progress)
-            documents = self.build_history(history, None, max_files)
+            documents = self.build_history(history, None)
             corpus = self.corpus([snapshot])
             made = PreparedVersion.of(
                 snapshot, corpus, documents, self.repo.path_names.names, history.ids, len(self.store.absent)
             )
         if not made.missing and not self.repo.missing:
-            self._keep(made, self._family(max_files))
+            self._keep(made, self._family())
         return made
 
-    def _updated(
-        self, before: PreparedVersion, snapshot: Snapshot, max_files: int, progress: Progress
-    ) -> PreparedVersion | None:
+    def _updated(self, before: PreparedVersion, snapshot: Snapshot, progress: Progress) -> PreparedVersion | None:
         """The version from another one and what is new; None where that is as much as the whole."""
         known = before.index.text.corpus.row_of_blob
         blobs = blobs_of([snapshot], self.suffixes)
@@ -221,7 +219,7 @@ class IndexedRepository:
             Corpus(facts),
             partial(self.facts, blobs),
             order,
-            self.build_history(history, None, max_files),
+            self.build_history(history, None),
             self.repo.path_names.names,
             new_ids,
             Scratch(self.store_path.parent),
@@ -238,11 +236,11 @@ class IndexedRepository:
             finally:
                 own.close()
 
-    def _family(self, max_files: int) -> str:
+    def _family(self) -> str:
         """Of kept versions that differ in their commit alone."""
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         # a clone that was cut off has another history once it is made whole
-        return key_of(maker, max_files, self.lizard, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
+        return key_of(maker, self.lizard, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
 
     @property
     def _kept_folder(self) -> Path:

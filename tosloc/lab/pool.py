@@ -39,13 +39,13 @@ from tosloc.evaluation.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.files import key_of, parse_json, read_plain, write_text
 from tosloc.index.history_index import HistoryIndex
-from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.lambdamart import HeadRanker, fit_trees
 from tosloc.learning.linear import fit_listwise
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.processes import parallel
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
-from tosloc.retrieval.extraction import sampled_table, tasks_of
+from tosloc.retrieval.extraction import SAMPLED, sampled_table, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.retrieval.fitting import head_lists
@@ -54,6 +54,12 @@ from tosloc.training import feature_names
 
 FOLDS: Final = 5
 """Parts into which projects are dealt, each left out in turn, unless another number is asked for."""
+ROUNDS: Final = 400
+"""Trees of a ranker of many projects: chosen on projects left out."""
+RANKER_WEIGHT: Final = 8.0
+"""What its score counts beside the linear one."""
+LEAST_REPORTS: Final = 300
+"""Every project counts the same, but one of fewer reports less: so much for each of its reports."""
 LEFT_OUT: Final = "left-out"
 """Folder of the runs: a folder a project, ranked by weights that never saw it."""
 _RECORD: Final = "tables.json"
@@ -119,8 +125,7 @@ class Pool:
         config = self.config_of(project)
         key = key_of(
             [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
-            [project.record(), config.data.model_dump(), config.history.model_dump()],
-            [fingerprint(project.reports), config.stage_one.sampled_negatives],
+            [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
         )
         made = not is_finished(folder, key)
         if made:
@@ -134,7 +139,7 @@ class Pool:
         """A project's data and history, and all else as for the others; one process, since others run beside it."""
         own = project.configured(self.config)
         run = self.config.run.model_copy(update={"jobs": 1, "cluster": ""})
-        return self.config.model_copy(update={"data": own.data, "history": own.history, "run": run})
+        return self.config.model_copy(update={"data": own.data, "run": run})
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
@@ -151,7 +156,7 @@ class Pool:
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
                 return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
 
-            sampled, whole = config.stage_one.sampled_negatives, blocks(judged, 0)
+            sampled, whole = SAMPLED, blocks(judged, 0)
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = extraction.tables(whole)
@@ -173,7 +178,7 @@ class Pool:
         key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
         folder = self.folder / "learned" / key[:24]
         if is_finished(folder, key):
-            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, self.config.stage_one.ranker)
+            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder)
         stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)
@@ -201,24 +206,23 @@ def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
     return [np.full(size, weight * sum(sizes) / total) for weight, size in zip(each, sizes, strict=True)]
 
 
-def joined(config: Config, projects: Iterable[RankingLists]) -> RankingLists:
+def joined(projects: Iterable[RankingLists]) -> RankingLists:
     """What several projects teach, each counting the same. Raises ToslocError without reports."""
     some = [lists for lists in projects if len(lists)]
     if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
-    weights = report_weights([len(lists) for lists in some], config.pool.least_reports)
+    weights = report_weights([len(lists) for lists in some], LEAST_REPORTS)
     return RankingLists.join([one.counting(each) for one, each in zip(some, weights, strict=True)])
 
 
 def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
     """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
-    lists = joined(config, projects)
-    stage, settings = StageOne(names, fit_listwise(lists, l2=config.stage_one.l2)), config.stage_one.ranker
-    if not settings.enabled:
+    lists = joined(projects)
+    stage = StageOne(names, fit_listwise(lists))
+    if not config.stage_one.ranker:
         return stage
-    heads = head_lists(stage, lists, settings.depth)
-    ranker = HeadRanker(settings, config.run.seed, config.pool.ranker_weight)
-    return StageOne(names, stage.weights, ranker.fit(heads))
+    trees = fit_trees(head_lists(stage, lists), config.run.seed, ROUNDS)
+    return StageOne(names, stage.weights, HeadRanker(names, trees, RANKER_WEIGHT))
 
 
 def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
@@ -331,7 +335,7 @@ def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, l
     some = [answers[one.project.name] for one in projects if answers[one.project.name]]
     if not some:
         return fit_temperature([])
-    counts = report_weights([len(one) for one in some], pool.config.pool.least_reports)
+    counts = report_weights([len(one) for one in some], LEAST_REPORTS)
     return fit_temperature([answer for one in some for answer in one], np.concatenate(counts))
 
 
@@ -349,7 +353,7 @@ def _left_out(
         "settings": _settings(pool.config),
         TEMPERATURE: temperature,
     }
-    ranker = None if stage.ranker is None else [stage.ranker.text(), stage.ranker.weight_]
+    ranker = None if stage.ranker is None else stage.ranker.trees.leaves.tolist()
     key = key_of(header, one.key, stage.weights.tolist(), ranker)
     if not is_finished(folder, key):
         unfinish(folder)
@@ -366,8 +370,8 @@ def _left_out(
 
 def _settings(config: Config) -> dict[str, Any]:
     """What the fit looks at."""
-    chosen = config.stage_one.model_dump(mode="json", include={"l2", "sampled_negatives", "ranker"})
-    return {"stage_one": chosen, "pool": config.pool.model_dump(), "seed": config.run.seed}
+    fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
+    return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
 
 
 def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:

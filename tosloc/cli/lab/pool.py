@@ -30,7 +30,7 @@ def pool(
     work: Annotated[
         Path, typer.Option("--work", help="Folder of feature tables and of the runs; what is in it is not made again.")
     ] = Path("pool"),
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.txt to.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.npz to.")] = None,
     folds: FoldsOption = 5,
     stores: StoresOption = None,
     cluster: ClusterOption = None,

@@ -7,7 +7,7 @@ import pytest
 from tests.index_fixtures import report_of
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.query import Query
-from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
+from tosloc.lab.agreement.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.records import Snapshot
 
 FILES = {"A.java": {"code": "tree leaf"}, "B.java": {"code": "tree"}, "C.java": {"code": "tree node"}, "D.java": {}}
