@@ -29,8 +29,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent
-from tosloc.retrieval.function_bm25 import function_bm25
-from tosloc.retrieval.functions import FUNCTION_DEPTH, score_functions
+from tosloc.retrieval.functions import FUNCTION_DEPTH, function_bm25, score_functions
 
 MOST_RANKED: Final = 1_000
 """Functions of one written ranking; a changed one further down counts as not found."""

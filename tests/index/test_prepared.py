@@ -74,8 +74,8 @@ def compared(repository: GitRepository, tmp_path: Path, before: str, after: str)
     base = warm.prepared(before)
     updated = warm._updated(base, warm.sources(after), lambda *_: None)
     assert updated is not None
-    warm._keep(updated, warm._family(30))
-    read = warm._kept(warm._kept_path(warm._family(30), updated.snapshot.commit))
+    warm._keep(updated, warm._family())
+    read = warm._kept(warm._kept_path(warm._family(), updated.snapshot.commit))
     whole = cold.prepared(after)
     assert read is not None
     for made in (updated, read):

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tosloc.index import rvsm
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.paths import PathTable
-from tosloc.index.rvsm import StructuredText, TermVectors, length_score, min_max
+from tosloc.index.rvsm import StructuredText, TermVectors, length_score
 from tosloc.records import Snapshot
 
 
@@ -43,19 +42,6 @@ def test_length_score_golden():
     x = np.array([0.0, 10 / 190, 30 / 190, 70 / 190, 1.0])
     assert got == pytest.approx(1 / (1 + np.exp(-10 * x)))
     assert got[[0, 4]] == pytest.approx([0.5, 0.999955], abs=1e-6)
-
-
-def test_length_score_of_the_older_paper(monkeypatch):
-    # lambda 1, as BugLocator has it
-    monkeypatch.setattr(rvsm, "LENGTH_STEEPNESS", 1.0)
-    got = length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
-    assert got == pytest.approx([0.5, 0.513155, 0.539392, 0.591077, 0.731059], abs=1e-6)
-
-
-def test_min_max():
-    assert min_max(np.array([3.0, 1.0, 2.0])).tolist() == [1.0, 0.0, 0.5]
-    assert min_max(np.array([4.0, 4.0])).tolist() == [0.0, 0.0]
-    assert min_max(np.zeros(0)).tolist() == []
 
 
 def structured(make_table, files, gone=()):
@@ -91,24 +77,6 @@ def test_text_is_file_name_declared_names_and_comments(make_table):
     assert revised.similarity(report) == pytest.approx(expected)
 
 
-def test_nothing_shared_is_changed(make_table):
-    """Facts and path terms are used by every other feature, and by the next block of versions."""
-    files = {"a/b/Tree.java": {"code": "hidden tree", "comment": "node"}, "a/Leaf.java": {"string": "x"}}
-    corpus, table = Corpus(make_table(files)), PathTable(tuple(sorted(files)))
-    before = [array.copy() for array in (corpus.table.terms, corpus.table.starts, table.terms, table.starts)]
-    first = StructuredText(corpus, table)
-    after = (corpus.table.terms, corpus.table.starts, table.terms, table.starts)
-    assert [array.tolist() for array in after] == [array.tolist() for array in before]
-    again = StructuredText(corpus, table)
-    assert again.blobs.toarray().tolist() == first.blobs.toarray().tolist()
-    assert again.names.toarray().tolist() == first.names.toarray().tolist()
-
-
 def test_a_file_that_could_not_be_read_keeps_its_name(make_table):
     revised = structured(make_table, {"a/Tree.java": {"comment": "node"}, "b/Leaf.java": None})
-    assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])
-
-
-def test_no_blob_could_be_read(make_table):
-    revised = structured(make_table, {"a/Tree.java": None, "b/Leaf.java": None})
     assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])

@@ -90,10 +90,6 @@ def test_lists_leave_out_reports_without_a_fixed_file():
     assert made.starts.tolist() == [0, 2, 3]
 
 
-def test_no_list_at_all():
-    assert len(ranking_lists(iter([]))) == 0
-
-
 # Which files are asked for
 
 
@@ -172,16 +168,6 @@ def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
     assert not any(table.rows[:, code].any() for table in extraction.tables(none))
     extraction.term_bounds = None
     assert extraction.run(tasks, jobs=1) == whole
-
-
-def test_blocks_do_not_depend_on_their_size(experiment, tmp_path, monkeypatch):
-    tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
-    tables = []
-    for size in (1, 5, 48):
-        monkeypatch.setattr(module, "BLOCK_REPORTS", size)
-        extraction = experiment.extraction(tmp_path / str(size), (*NAMES, "text", "bm25f"))
-        tables.append([content(table) for table in extraction.tables(extraction.run(tasks, jobs=1))])
-    assert tables[0] == tables[1] == tables[2]
 
 
 def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, monkeypatch):

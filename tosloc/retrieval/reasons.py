@@ -19,6 +19,7 @@ from tosloc.data.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
+from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.records import FloatArray, LongArray, Reason
 from tosloc.retrieval.text_features import DefinedNames
@@ -141,7 +142,7 @@ class ReasonsOf:
         spelled = self._spelled.get(row)
         if spelled is not None:
             return Reason("name", f"the report names {spelled}")
-        stem = self.context.version.paths.table.stems[row]
+        stem = stem_of(self.context.version.paths.table.paths[row])
         if stem not in self._mentions or not (stem[:1].isupper() or "_" in stem):
             return None
         same = len(self.context.version.paths.rows_of_stem(stem))
@@ -273,9 +274,12 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        shared, counts = self._counts_of(row)
+        if row not in self._positions:
+            self.look_at([file])
+        shared, positions = self._positions[row]
+        counts = view.corpus.counts[positions]
         idf = self.context.hits.idf[shared]
-        frequency = bm25.whole(view, counts, np.full(len(shared), row, dtype=np.int32))
+        frequency = bm25.WHOLE.of(view, counts, np.full(len(shared), row, dtype=np.int32))
         gain: FloatArray = frequency * idf * weights[shared]
         words = self.context.known_words
         best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
@@ -292,15 +296,11 @@ class ReasonsOf:
         """Look up the report's words in these files, all at once, before each is asked for."""
         rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
         if len(self.context.text_terms[0]):
-            self._counts.update(zip(rows, self.context.hits.counts_in(rows), strict=True))
-
-    def _counts_of(self, row: int) -> tuple[LongArray, bm25.FieldCounts]:
-        if row not in self._counts:
-            [self._counts[row]] = self.context.hits.counts_in([row])
-        return self._counts[row]
+            self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
 
     @cached_property
-    def _counts(self) -> dict[int, tuple[LongArray, bm25.FieldCounts]]:
+    def _positions(self) -> dict[int, tuple[LongArray, LongArray]]:
+        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
         return {}
 
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
@@ -319,7 +319,7 @@ class ReasonsOf:
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
         paths = self.context.version.paths
-        stem = frozenset(text.terms(paths.table.stems[self._path(file)]))
+        stem = frozenset(text.terms(stem_of(paths.table.paths[self._path(file)])))
         ids = paths.table.term_ids
         held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
         known = self.context.query.weights
@@ -335,7 +335,11 @@ class ReasonsOf:
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
             same = table.counterpart_group[there] == table.counterpart_group[row]
-            if same and table.stems[there] != table.stems[row] and table.test[there] != table.test[row]:
+            if (
+                same
+                and stem_of(table.paths[there]) != stem_of(table.paths[row])
+                and table.test[there] != table.test[row]
+            ):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
         return None
