@@ -25,7 +25,8 @@ from tosloc.evaluation.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import VersionView, corpus_of, suffix_of
 from tosloc.index.function_facts import functions_of_files
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent

@@ -26,8 +26,7 @@ from tosloc.retrieval import features
 from tosloc.retrieval.feature_tables import StoredFeatureTables
 from tosloc.retrieval.stage_one import StageOne
 
-RANKER = {"enabled": True, "depth": 10, "rounds": 5, "leaves": 4, "min_leaf": 3, "l2": 1.0}
-CONFIG = toy.config(0.6, 0.2, ranker=RANKER)
+CONFIG = toy.config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
 
@@ -64,7 +63,7 @@ def test_training_learns(out):
 
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
-    few = toy.config(0.6, 0.2, ranker=RANKER, train_reports=9, shipped=False)
+    few = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=False)
     train(project, "few", few, default="shipped", keep_features=True)
     stored = StoredFeatureTables.read(project.folder / "few")
     assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 
 PATHS = (
     "java/org/apache/Tomcat.java",

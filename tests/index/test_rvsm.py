@@ -10,30 +10,29 @@ from scipy import sparse
 
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.paths import PathTable
-from tosloc.index.rvsm import StructuredText, TermVectors, length_score
+from tosloc.index.rvsm import RevisedVectors, StructuredText, length_score
 from tosloc.records import Snapshot
 
 
-def test_cosine_golden():
+def test_similarity_golden():
     """Files aab, bc, cccd; report abb and an unknown word. df: a 1, b 2, c 2, d 1; N = 3.
 
     Report: a 1 ln 3 = 1.098612, b (1 + ln 2) ln 1.5 = .686512. File 1: a (1 + ln 2) ln 3 = 1.860113, b .405465:
-    cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447.
+    cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447. Lengths 3, 2, 4.
     """
     counts = sparse.csr_array(np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 3, 1]], dtype=np.float64))
-    vectors = TermVectors.of(counts)
+    vectors = RevisedVectors.of(counts, {term: number for number, term in enumerate("abcd")})
     assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
-    got = vectors.cosine(np.array([0, 1]), np.array([1.0, 1.0 + math.log(2)]))
-    assert got == pytest.approx([0.941447, 0.374719, 0.0], abs=1e-6)
+    got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
+    assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
-def test_cosine_of_words_that_are_everywhere_or_nowhere():
-    counts = sparse.csr_array(np.array([[1.0, 0, 0], [1.0, 2.0, 0]]))
-    vectors = TermVectors.of(counts)
+def test_words_that_are_everywhere_or_nowhere():
+    vectors = RevisedVectors.of(sparse.csr_array(np.array([[2.0, 0, 0], [1.0, 1.0, 0]])), {"a": 0, "b": 1, "c": 2})
     # the first word stands in every file: ln 1 = 0; the third in none
-    assert vectors.cosine(np.array([0, 2]), np.ones(2)).tolist() == [0.0, 0.0]
-    assert vectors.cosine(np.array([0, 1]), np.ones(2)) == pytest.approx([0.0, 1.0])
-    assert vectors.cosine(np.zeros(0, dtype=np.int64), np.zeros(0)).tolist() == [0.0, 0.0]
+    assert vectors.similarity({"a": 1.0, "c": 1.0}).tolist() == [0.0, 0.0]
+    assert vectors.similarity({"a": 1.0, "b": 1.0}) == pytest.approx([0.0, 0.5])
+    assert vectors.similarity({}).tolist() == [0.0, 0.0]
 
 
 def test_length_score_golden():

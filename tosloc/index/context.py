@@ -14,7 +14,7 @@ from tosloc.index.bm25 import Hits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import AggregatedDocuments, DocumentsView
 from tosloc.index.history_index import HistoryAsOf
-from tosloc.index.paths import PathView
+from tosloc.index.path_view import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.index.rvsm import RevisedVectors, StructuredText

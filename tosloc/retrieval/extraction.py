@@ -28,7 +28,8 @@ from tosloc.files import written_whole
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, corpus_of
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.processes import executor, parallel

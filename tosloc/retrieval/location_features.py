@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.index.context import QueryContext
-from tosloc.index.paths import FileGroups
+from tosloc.index.path_view import FileGroups
 from tosloc.index.postings import leaders, summed
 from tosloc.records import FloatArray
 

@@ -86,6 +86,10 @@ class ReasonsOf:
 
     def __init__(self, context: QueryContext) -> None:
         self.context = context
+        self._said: dict[bool, Mapping[int, str]] = {}
+        """Number -> term, of those terms of fixed reports, and of commits, that the report says."""
+        self._positions: dict[int, tuple[LongArray, LongArray]] = {}
+        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
         self._written: dict[str, str] = {}
         """Terms of what the report says, each as it is written there first."""
         for source in (context.query.report.summary, context.query.prose):
@@ -93,10 +97,6 @@ class ReasonsOf:
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
                         self._written.setdefault(term, part)
-
-    @cached_property
-    def _said(self) -> dict[int, Mapping[int, str]]:
-        return {}
 
     @cached_property
     def _strong(self) -> frozenset[str]:
@@ -143,7 +143,7 @@ class ReasonsOf:
         if spelled is not None:
             return Reason("name", f"the report names {spelled}")
         stem = stem_of(self.context.version.paths.table.paths[row])
-        if stem not in self._mentions or not (stem[:1].isupper() or "_" in stem):
+        if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
         same = len(self.context.version.paths.rows_of_stem(stem))
         if same > NAMESAKES:
@@ -151,10 +151,6 @@ class ReasonsOf:
         if self.context.version.paths.table.compound_stem[row]:
             return Reason("name", f"the report names {stem}{_one_of(same)}")
         return Reason("name", f"the report says {stem}, the file's name{_one_of(same)}")
-
-    @cached_property
-    def _mentions(self) -> frozenset[str]:
-        return frozenset(self.context.query.mentions)
 
     @cached_property
     def _spelled(self) -> dict[int, str]:
@@ -223,7 +219,11 @@ class ReasonsOf:
 
     def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
-        documents, said = view.documents, self._written_in(view)
+        documents = view.documents
+        if fix not in self._said:
+            numbers = {documents.term_ids.get(term): term for term in self._written}
+            self._said[fix] = {number: term for number, term in numbers.items() if number is not None}
+        said = self._said[fix]
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
         weights = {
             term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
@@ -237,15 +237,6 @@ class ReasonsOf:
         commit, identity = documents.commit_ids[number], documents.ids[number]
         bug = None if identity == commit or not fix else identity.partition("#")[0]
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
-
-    def _written_in(self, view: DocumentsView) -> Mapping[int, str]:
-        """Number -> term, of those terms of some documents that the report says."""
-        said = self._said.get(id(view))
-        if said is None:
-            numbers = view.documents.term_ids
-            found = ((numbers.get(term), term) for term in self._written)
-            said = self._said[id(view)] = {number: term for number, term in found if number is not None}
-        return said
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report.
@@ -297,11 +288,6 @@ class ReasonsOf:
         rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
         if len(self.context.text_terms[0]):
             self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
-
-    @cached_property
-    def _positions(self) -> dict[int, tuple[LongArray, LongArray]]:
-        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
-        return {}
 
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
