@@ -141,7 +141,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     out.rename(world / "defaults")
     assert shipped_projects() == {"one", "bob+two", "cid+three"}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
-    assert record["mix"] == 8.0
+    assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
     assert read_stage_one(record, world / "defaults").ranker is not None
 
@@ -159,6 +159,13 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "macro mean of 3 projects" in printed.out
     after = {path: path.stat().st_mtime_ns for path in (world / "work").rglob("*") if path.is_file()}
     assert after == before
+
+    # from the kept tables alone the same is learned, without any repository
+    args = ["lab", "pool", "--work", str(world / "work"), "--config", str(world / "small.toml")]
+    assert main([*args, "--leave-projects-out", "2", "--out", str(world / "again")]) == 0
+    again = read_record(world / "again/weights.json")["weights"]
+    assert again == pytest.approx(record["weights"], abs=1e-3)
+    capsys.readouterr()
 
     # a file of reports that changed is read again, and what it taught is learned again
     changed = world / "reports/cid+three.jsonl"

@@ -64,6 +64,8 @@ LEFT_OUT: Final = "left-out"
 """Folder of the runs: a folder a project, ranked by weights that never saw it."""
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
+_OF_PROJECT: Final = ("part", "judged", "at_most", "alone")
+"""What of a project's entry is kept beside its tables."""
 
 
 def evenly(reports: int, number: int) -> LongArray:
@@ -135,6 +137,20 @@ class Pool:
         record = parse_json(read_plain(folder / _RECORD))
         return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
 
+    def kept(self) -> list[Tables]:
+        """The finished tables that the folder holds, in the order of their names, without any repository."""
+        found = []
+        for path in sorted(self.folder.glob(f"tables/*/{_RECORD}")):
+            record = parse_json(read_plain(path))
+            project = Project(path.parent.name, path.parent, path.parent, **record["project"])
+            counts = record["learned"], record["judged"], tuple(record["blocks"])
+            found.append(Tables(project, path.parent, fingerprint(path), tuple(record["features"]), *counts))
+        if len({tables.names for tables in found}) > 1:
+            raise ToslocError(
+                f"{self.folder}: its tables have different features; name the --projects to make them anew"
+            )
+        return found
+
     def config_of(self, project: Project) -> Config:
         """A project's data and history, and all else as for the others; one process, since others run beside it."""
         own = project.configured(self.config)
@@ -170,7 +186,8 @@ class Pool:
         for path in folder.glob("block-*.npz"):
             if path.name not in kept:
                 path.unlink()
-        record = {"learned": len(lists), "judged": len(judged), "blocks": kept}
+        own = {name: getattr(project, name) for name in _OF_PROJECT}
+        record = {"learned": len(lists), "judged": len(judged), "blocks": kept, "features": names, "project": own}
         write_text(folder / _RECORD, json.dumps(record, indent=1) + "\n")
 
     def learned(self, names: tuple[str, ...], projects: Sequence[Tables]) -> StageOne:
@@ -253,12 +270,17 @@ class Pooled:
 
 
 def make_pool(
-    pool: Pool, projects: Sequence[Project], folds: int = FOLDS, out: Path | None = None, progress: Progress = silent
+    pool: Pool,
+    projects: Sequence[Project] | None,
+    folds: int = FOLDS,
+    out: Path | None = None,
+    progress: Progress = silent,
 ) -> Pooled:
     """Make what is missing of a pool: tables, rankings of every project by the others' weights; the weights of all.
 
     Those are written to ``out`` as TosLoc ships them. A project without tables is left out; what became of each stands
-    in the outcomes. Raises ToslocError when fewer than two are left.
+    in the outcomes. Without ``projects`` the tables that the folder holds are learned from, without any repository.
+    Raises ToslocError when fewer than two are left.
     """
     jobs = pool.config.run.jobs
     tables, outcomes = of_projects(pool, projects, progress)
@@ -291,13 +313,19 @@ def make_pool(
     return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
 
 
-def of_projects(pool: Pool, projects: Sequence[Project], progress: Progress) -> tuple[list[Tables], list[Outcome]]:
-    """The tables of the projects that have any, and what became of each.
+def of_projects(
+    pool: Pool, projects: Sequence[Project] | None, progress: Progress
+) -> tuple[list[Tables], list[Outcome]]:
+    """The tables of the projects that have any, and what became of each; None: those that are kept.
 
     Raises ToslocError when fewer than two are left.
     """
-    outcomes = for_each(projects, pool.tables, jobs=pool.config.run.jobs, what="tables of projects", progress=progress)
-    tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
+    if projects is None:
+        outcomes, tables = [], pool.kept()
+    else:
+        jobs = pool.config.run.jobs
+        outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
+        tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if len(tables) < 2:
         failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
         why = f" ({failed[0]})" if failed else ""
