@@ -233,3 +233,21 @@ def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number
     if method and method not in _NO_NAMES and "lambda" not in method:
         return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
     return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
+
+
+def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
+    """The function that holds the most of the words, and those that it holds; None where none holds any.
+
+    Each word counts more than all after it together; a class is no function.
+    """
+    wanted = {term: 2.0**-place for place, term in enumerate(words)}
+    of_terms = functions.of_terms(wanted)
+    if not len(functions) or not of_terms.any():
+        return None
+    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
+    values[functions.kinds == CLASS] = 0.0
+    best = int(np.argmax(values))
+    if not values[best]:
+        return None
+    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()

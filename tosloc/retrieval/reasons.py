@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.analysis.function_rows import KINDS, FunctionFacts
+from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.data.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
@@ -22,6 +22,7 @@ from tosloc.index.documents import DocumentsView
 from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.records import FloatArray, LongArray, Reason
+from tosloc.retrieval.functions import holder_of
 from tosloc.retrieval.text_features import DefinedNames
 
 WORDS_SHOWN: Final = 5
@@ -47,7 +48,6 @@ NEAREST: Final = 3
 """Fixes and commits of a file that are looked at: those nearest to the report."""
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
-CLASS: Final = KINDS.index("class")
 _PATH: Final = re.compile(
     r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
 )
@@ -249,7 +249,7 @@ class ReasonsOf:
         said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
         shared = self.listed(change.words)
         if subject:
-            said = f"{said}: {_cut(subject)}"
+            said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
@@ -292,7 +292,7 @@ class ReasonsOf:
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
         shown = list(words[:WORDS_SHOWN])
-        place = None if functions is None else _holder(functions, shown)
+        place = None if functions is None else holder_of(functions, shown)
         if functions is None or place is None:
             return Reason("words", f"words {self.listed(words)}")
         number, held = place
@@ -331,24 +331,6 @@ class ReasonsOf:
         return None
 
 
-def _holder(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
-    """The function that holds the most of the words, and those that it holds; None where none holds any.
-
-    Each word counts more than all after it together; a class is no function.
-    """
-    wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    of_terms = functions.of_terms(wanted)
-    if not len(functions) or not of_terms.any():
-        return None
-    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
-    values[functions.kinds == CLASS] = 0.0
-    best = int(np.argmax(values))
-    if not values[best]:
-        return None
-    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
-    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
-
-
 def _tail(spelled: str, path: str) -> str:
     """The end of a path as a report spells it, as far as it is that of the file.
 
@@ -368,12 +350,3 @@ def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
 
 def _one_of(files: int) -> str:
     return f" (one of {files} files so called)" if files > 1 else ""
-
-
-def _cut(subject: str) -> str:
-    """A commit's subject, no longer than SUBJECT.
-
-    >>> _cut("Fix " + "x" * 200)[-4:]
-    'xx …'
-    """
-    return subject if len(subject) <= SUBJECT else f"{subject[: SUBJECT - 2].rstrip()} …"
