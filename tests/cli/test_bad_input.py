@@ -221,7 +221,7 @@ def test_files_of_reports(
         ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
         ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
         ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
-        ("[stage_one]\nl2 = 'much'\n", "should be a number"),
+        ("[data]\ntrain = 'much'\n", "should be a number"),
         ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
         ("[data\n", "not valid TOML"),
         ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
@@ -407,7 +407,9 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     assert "no weights.json" in said("weights.json", None)
     for name in ("config.json", "provenance.json"):
         assert "copy the whole folder" in said(name, None)
-    assert "copy the whole folder" in said("weights.json", weighing(mix=1.0))
+    assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
+    for bad in (1.0, {}, {"weight": -1.0, "features": []}, {"weight": 1.0, "features": ["magic"]}):
+        assert "train again" in said("weights.json", weighing(ranker=bad))
     assert "newer TosLoc" in said("weights.json", weighing(schema=2))
     assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
     for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):

@@ -101,8 +101,8 @@ class ReasonsOf:
     @cached_property
     def _strong(self) -> frozenset[str]:
         """Terms that say what the report is about: those of its summary, and identifiers."""
-        query = self.context.query
-        return frozenset(term for term in (*query.summary_counts, *query.compounds) if term in self._written)
+        said = (*self.context.query.summary_counts, *self.context.query.compounds)
+        return frozenset(said) & self._written.keys()
 
     def as_written(self, term: str) -> str:
         """A term of the report as it was written there."""
