@@ -42,7 +42,7 @@ from tosloc.cli.guard import guarded
 from tosloc.data.git import Repository, decode
 from tosloc.errors import ToslocError
 from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import MAX_FILES, Localizer
+from tosloc.localizer import Localizer
 
 PARTS: Final = ("facts", "version", "commit", "opening", "question", "questions")
 REPORTS: Final = 21
@@ -52,7 +52,6 @@ PAUSE: Final = 0.02
 
 def work(part: str, path: Path, store: Path) -> None:
     """One part, in this process."""
-    max_files = MAX_FILES
     if part.startswith("question"):
         ask(path, store, REPORTS if part == "questions" else 1)
         return
@@ -62,7 +61,7 @@ def work(part: str, path: Path, store: Path) -> None:
             if part == "facts":
                 indexed.index([indexed.sources("HEAD~1")])
             else:
-                indexed.prepared("HEAD~1" if part == "version" else "HEAD", max_files)
+                indexed.prepared("HEAD~1" if part == "version" else "HEAD")
         finally:
             indexed.close()
 

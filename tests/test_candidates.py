@@ -17,10 +17,9 @@ from tosloc.index.query import Query
 from tosloc.localizer import Localizer
 from tosloc.records import Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, RerankingContext
-from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.extraction import tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 NAMES = ("code", "recency")
 STAGE = StageOne(NAMES, np.array([0.1, 1.0]))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests import toy
+from tosloc import training as module
 from tosloc.errors import ToslocError
 from tosloc.records import BugReport, Case
 from tosloc.training import training_cases
@@ -19,9 +20,10 @@ def case(number: int) -> Case:
     return Case(report, "f" * 40, "0" * 40, number, ("A.java",), ("A.java",))
 
 
-def test_evolution_learns_from_the_newest_reports_with_a_fixed_file() -> None:
+def test_evolution_learns_from_the_newest_reports_with_a_fixed_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVOLUTION_REPORTS", 3)
     cases = [replace(case(number), fixed=()) if number == 7 else case(number) for number in range(9)]
-    config = toy.config(fit="differential_evolution", evolution={"train_reports": 3})
+    config = toy.config(fit="differential_evolution")
     chosen, sampled = training_cases(config, cases)
     assert [one.report.id for one in chosen] == ["5", "6", "8"]
     assert sampled == 0  # of every file
@@ -29,9 +31,9 @@ def test_evolution_learns_from_the_newest_reports_with_a_fixed_file() -> None:
 
 def test_the_listwise_fit_learns_from_all_with_a_sample_of_their_wrong_files() -> None:
     cases = [case(number) for number in range(9)]
-    chosen, sampled = training_cases(toy.config(sampled_negatives=5), cases)
+    chosen, sampled = training_cases(toy.config(), cases)
     assert [one.report.id for one in chosen] == list(map(str, range(9)))
-    assert sampled == 5
+    assert sampled == module.SAMPLED
 
 
 def test_nothing_to_learn_from() -> None:

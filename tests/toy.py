@@ -30,9 +30,8 @@ THEMES = (
 ).split()
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
 SMALL: Mapping[str, Any] = {
-    "sampled_negatives": 12,
-    "ranker": {"enabled": False},
-    "evolution": {"generations": 3, "population": 4, "train_reports": 20},
+    "ranker": False,
+    "evolution": {"generations": 3, "population": 4},
 }
 
 SETTINGS = """
@@ -40,9 +39,7 @@ SETTINGS = """
 train = 0.6
 validation = 0.2
 [stage_one]
-sampled_negatives = 12
-[stage_one.ranker]
-enabled = false
+ranker = false
 [run]
 jobs = 1
 """

@@ -14,9 +14,8 @@ import numpy as np
 from tosloc.learning.lambdamart import raised
 from tosloc.records import FloatArray, Progress, Ranking, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, features_of_rows
-from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 
 def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:

@@ -1,4 +1,4 @@
-"""What was learned, on disk: JSON, LightGBM's text, arrays and safetensors; never pickle. Also the shipped weights.
+"""What was learned, on disk: JSON, arrays and safetensors; never pickle. Also the shipped weights.
 
 One small file, written last, holds the SHA-256 of every other one: nothing is parsed before all of them fit.
 """
@@ -23,12 +23,12 @@ from tosloc.errors import CheckpointError
 from tosloc.files import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.index.documents import Documents
 from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.trees import Trees
 from tosloc.reranking import RERANKERS, reranker_class
 from tosloc.retrieval import features
 from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
-    from tosloc.config import RankerSettings
     from tosloc.reranking.base import Reranker
     from tosloc.retrieval.fitting import Choice
 
@@ -39,7 +39,7 @@ DIGESTS_FILE: Final = "digests.json"
 """{"sha256": {path in the folder: SHA-256 of the file}}"""
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST_RECORD: Final = 1 << 28
-_RANKER_FILE: Final = "ranker.txt"
+_RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
 REPORTS_FILE: Final = "reports.npz"
@@ -128,7 +128,9 @@ def weights_record(
         "analyser": analyser(lizard),
         "digests": DIGESTS_FILE,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
-        "mix": stage.ranker.weight_ if stage.ranker is not None else None,
+        "ranker": None
+        if stage.ranker is None
+        else {"weight": stage.ranker.weight, "features": list(stage.ranker.features)},
         "temperature": temperature,
         "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
     }
@@ -137,13 +139,13 @@ def weights_record(
 def write_stage_one(folder: Path, stage: StageOne) -> None:
     """Write the learned ranker, if there is one; the weights are for the caller to write, last of all."""
     if stage.ranker is not None:
-        write_text(folder / _RANKER_FILE, stage.ranker.text())
+        save_arrays(folder / _RANKER_FILE, stage.ranker.trees.to_arrays())
 
 
-def read_stage_one(record: Mapping[str, Any], folder: Path, settings: RankerSettings | None) -> StageOne:
-    """Stage one from weights.json and, where it gives the learned ranker a weight, ranker.txt beside it."""
+def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
+    """Stage one from weights.json and, where it names a learned ranker, ranker.npz beside it."""
     where = folder / WEIGHTS_FILE
-    schema, weights, weight = (record.get(key) for key in ("schema", "weights", "mix"))
+    schema, weights, ranker = (record.get(key) for key in ("schema", "weights", "ranker"))
     if not isinstance(schema, int):
         raise CheckpointError(f"{where} is not what tosloc train wrote (it has no schema); train again")
     if schema > _SCHEMA:
@@ -153,14 +155,19 @@ def read_stage_one(record: Mapping[str, Any], folder: Path, settings: RankerSett
     unknown = [name for name in weights if name not in features.ALL]
     if unknown:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
-    ranker = None
-    if weight is not None:
-        if not _is_number(weight) or weight < 0:
-            raise CheckpointError(f"{where} mixes in the learned ranker by no number; train again")
-        ranker = _ranker(folder / _RANKER_FILE, settings, float(weight))
-        if ranker.features != len(weights) + 2:
-            raise CheckpointError(f"{folder / _RANKER_FILE} reads other features than {where} weighs; train again")
-    return StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64), ranker)
+    values = np.array(list(weights.values()), dtype=np.float64)
+    return StageOne(tuple(weights), values, None if ranker is None else _ranker(ranker, weights, folder))
+
+
+def _ranker(record: Any, weights: Mapping[str, Any], folder: Path) -> HeadRanker:
+    path = folder / _RANKER_FILE
+    try:
+        names, weight = tuple(record["features"]), record["weight"]
+        if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
+            raise ValueError("its weight or features are none")
+        return HeadRanker(names, Trees.from_arrays(load_arrays(path), len(names) + 2), float(weight))
+    except NOT_FITTING as error:
+        raise damaged(path, error) from error
 
 
 def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
@@ -173,17 +180,6 @@ def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
             f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
         )
     return float(value)
-
-
-def _ranker(path: Path, settings: RankerSettings | None, weight: float) -> HeadRanker:
-    try:
-        text = read_plain(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); copy the whole folder") from error
-    try:
-        return HeadRanker.from_text(text, settings, weight)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
 
 
 def _is_number(value: Any) -> bool:
@@ -209,7 +205,7 @@ def shipped() -> tuple[StageOne, float | None]:
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
         check_digests(folder)
         record = read_record(folder / WEIGHTS_FILE)
-        return read_stage_one(record, folder, None), read_temperature(record, folder)
+        return read_stage_one(record, folder), read_temperature(record, folder)
 
 
 def shipped_projects() -> frozenset[str]:

@@ -98,40 +98,11 @@ class DataSettings(Section):
         return self
 
 
-class HistorySettings(Section):
-    """``[history]``: which commits count."""
-
-    max_files: Annotated[int, Field(ge=1)] = 30
-
-
 class EvolutionSettings(Section):
     """``[stage_one.evolution]``: differential evolution of the weights, maximising MRR + MAP on train."""
 
     generations: Annotated[int, Field(ge=1)] = 60
     population: Annotated[int, Field(ge=1)] = 15
-    bounds: Annotated[tuple[Annotated[float, Strict()], Annotated[float, Strict()]], Strict(False)] = (0.0, 1.0)
-    tolerance: Annotated[float, Field(ge=0)] = 0.01
-    train_reports: Annotated[int, Field(ge=1)] = 600
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.bounds[0] >= self.bounds[1]:
-            raise ValueError(f"bounds go from low to high, not from {self.bounds[0]:g} to {self.bounds[1]:g}")
-        return self
-
-
-class RankerSettings(Section):
-    """``[stage_one.ranker]``: LambdaMART on the head of the list."""
-
-    enabled: bool = True
-    depth: Annotated[int, Field(ge=2)] = 150
-    rounds: Annotated[int, Field(ge=1)] = 600
-    leaves: Annotated[int, Field(ge=2)] = 15
-    learning_rate: Annotated[float, Field(gt=0)] = 0.05
-    min_leaf: Annotated[int, Field(ge=1)] = 200
-    l2: Annotated[float, Field(ge=0)] = 20.0
-    feature_fraction: Annotated[float, Field(gt=0, le=1)] = 0.35
-    truncation: Annotated[int, Field(ge=1)] = 20
 
 
 class StageOneSettings(Section):
@@ -142,11 +113,8 @@ class StageOneSettings(Section):
     train_reports: Annotated[int, Field(ge=0)] = 0
     shipped: bool = True
     fit: Literal["listwise", "differential_evolution"] = "listwise"
-    l2: Annotated[float, Field(ge=0)] = 1e-3
-    shrink_to_default: Annotated[float, Field(ge=0)] = 0.03
-    sampled_negatives: Annotated[int, Field(ge=1)] = 400
+    ranker: bool = True
     evolution: EvolutionSettings = EvolutionSettings()
-    ranker: RankerSettings = RankerSettings()
 
     @field_validator("features")
     @classmethod
@@ -236,13 +204,6 @@ class StageTwoSettings(Section):
         return self.reranker == "terms" or bool(self.code_encoder)
 
 
-class PoolSettings(Section):
-    """``[pool]``: how ``tosloc lab pool`` learns from many projects."""
-
-    least_reports: Annotated[int, Field(ge=1)] = 10
-    ranker_weight: Annotated[float, Field(gt=0)] = 8.0
-
-
 class RunSettings(Section):
     """``[run]``: how the work is done."""
 
@@ -263,10 +224,8 @@ class Config(Section):
     """Every setting of an experiment. ``Config()`` holds the defaults, which ``configs/default.toml`` explains."""
 
     data: DataSettings = DataSettings()
-    history: HistorySettings = HistorySettings()
     stage_one: StageOneSettings = StageOneSettings()
     stage_two: StageTwoSettings = StageTwoSettings()
-    pool: PoolSettings = PoolSettings()
     run: RunSettings = RunSettings()
 
     def as_dict(self) -> dict[str, Any]:

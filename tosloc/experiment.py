@@ -41,8 +41,7 @@ from tosloc.open_version import texts_of, vectors_path
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
-from tosloc.retrieval.feature_tables import LabelledReports
-from tosloc.retrieval.stored_tables import WORK
+from tosloc.retrieval.feature_tables import WORK, LabelledReports
 
 PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
@@ -107,7 +106,7 @@ class ExperimentContext:
                 indexed.index([indexed.snapshot(version) for version in versions], progress)
             tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
             history = indexed.history(list(tips), progress)
-            history_index = build_history(history, dataset.cases, repo.path_names, config.history.max_files)
+            history_index = build_history(history, dataset.cases, repo.path_names)
         except BaseException:
             indexed.close()
             raise

@@ -25,12 +25,12 @@ from tosloc.evaluation.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import VersionView, suffix_of
 from tosloc.index.function_facts import functions_of_files
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent
-from tosloc.retrieval.function_bm25 import function_bm25
-from tosloc.retrieval.functions import FUNCTION_DEPTH, score_functions
+from tosloc.retrieval.functions import FUNCTION_DEPTH, function_bm25, score_functions
 
 MOST_RANKED: Final = 1_000
 """Functions of one written ranking; a changed one further down counts as not found."""

@@ -21,8 +21,8 @@ from tosloc.index.postings import leaders
 from tosloc.open_version import OpenVersion, time_of_seconds
 from tosloc.records import BoolArray, FloatArray, Function, Hit, Ranking, Reason
 from tosloc.reranking.base import Reranked, Reranker
-from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.reasons import Sources
+from tosloc.retrieval.stage_one import StageOneAnswer
 
 if TYPE_CHECKING:
     from tosloc.analysis.function_rows import FunctionFacts

@@ -50,8 +50,7 @@ from tosloc.records import (
     silent,
 )
 from tosloc.reranking.base import Reranker
-from tosloc.retrieval.answer import StageOneAnswer
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -65,8 +64,6 @@ FILES_TOGETHER: Final = 200_000
 """Files of all of them together."""
 FUNCTIONS_TOGETHER: Final = 1_000
 """Files whose functions are read for them together: no more than are remembered."""
-MAX_FILES: Final = 30
-"""``[history] max_files`` where no configuration says otherwise."""
 
 
 class Localizer:
@@ -146,7 +143,7 @@ class Localizer:
         """
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
         repo = Repository(git_files.containing(Path(path).expanduser().absolute()))
-        localizer._live = LiveRepository(localizer.indexed(repo, store), localizer._max_files)
+        localizer._live = LiveRepository(localizer.indexed(repo, store))
         localizer.version_ = None if commit is None else localizer._opened(commit, progress)
         return localizer
 
@@ -316,7 +313,7 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        prepared = indexed.prepared(revision, self._max_files, progress)
+        prepared = indexed.prepared(revision, progress)
         self.version_ = self._ready(prepared, indexed, indexed.repo)
         return self
 
@@ -329,10 +326,6 @@ class Localizer:
     def repository(self) -> LiveRepository | None:
         """What ``open`` opened; None without."""
         return self._live
-
-    @property
-    def _max_files(self) -> int:
-        return MAX_FILES if self._config is None else self.config.history.max_files
 
     def _carried(self) -> OpenVersion:
         if self.version_ is None:
@@ -400,7 +393,7 @@ class Localizer:
         config = path / "config.json"
         localizer = cls(_of_this_machine(Config.from_record(checkpoint.read_record(config), str(config))))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
-        localizer.stage_one_ = checkpoint.read_stage_one(record, path, localizer.config.stage_one.ranker)
+        localizer.stage_one_ = checkpoint.read_stage_one(record, path)
         localizer.temperature_ = checkpoint.read_temperature(record, path)
         localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
         if (path / checkpoint.REPORTS_FILE).exists():

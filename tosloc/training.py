@@ -24,15 +24,16 @@ from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking import reranker_class
 from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
-from tosloc.retrieval.extraction import Extraction, tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
+from tosloc.retrieval.extraction import SAMPLED, Extraction, tasks_of
+from tosloc.retrieval.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.retrieval.fitting import Choice, fit_stage_one
 from tosloc.retrieval.stage_one import StageOne
-from tosloc.retrieval.stored_tables import WORK, StoredFeatureTables, write_listing
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
 _SCORED: Final = ("validation", "test")
+EVOLUTION_REPORTS: Final = 600
+"""The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
 NOTHING_TO_LEARN: Final = (
     "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
 )
@@ -174,8 +175,8 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
         raise ToslocError(NOTHING_TO_LEARN)
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
-        return useful[-settings.evolution.train_reports :], 0
-    return useful, settings.sampled_negatives
+        return useful[-EVOLUTION_REPORTS:], 0
+    return useful, SAMPLED
 
 
 def fit(

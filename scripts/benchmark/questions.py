@@ -108,13 +108,12 @@ def one_commit_more(bench: Bench) -> list[Row]:
     if not parents:
         say("the version has no parent: no row for one commit more")
         return []
-    max_files = bench.config.history.max_files
     kept = bench.work / "parent"
 
     def made(revision: str, folder: Path) -> float:
         project = IndexedRepository(bench.repo, folder / "facts.sqlite", bench.project.suffixes, jobs=1)
         try:
-            return seconds(lambda: project.prepared(revision, max_files), with_children)
+            return seconds(lambda: project.prepared(revision), with_children)
         finally:
             project.close()
 

@@ -86,7 +86,7 @@ class Bench:
     @cached_property
     def evidence(self) -> HistoryIndex:
         """What they say."""
-        payloads = dict(commit_payloads(self.history, self.config.history.max_files))
+        payloads = dict(commit_payloads(self.history))
         return history_of_commits(self.history.ids, payloads, self.repo.path_names)
 
     def version(self, snapshot: Snapshot) -> OpenVersion:

@@ -218,10 +218,10 @@ def test_files_of_reports(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[stage_one]\nsampled_negative = 3\n", "did you mean 'sampled_negatives'?"),
+        ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
         ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
         ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
-        ("[stage_one]\nl2 = 'much'\n", "should be a number"),
+        ("[data]\ntrain = 'much'\n", "should be a number"),
         ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
         ("[data\n", "not valid TOML"),
         ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
@@ -310,8 +310,7 @@ def full(*_: object, **__: object) -> None:
 def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
     (place.parent / "small.toml").write_text(
         "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
-        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nsampled_negatives = 5\n"
-        "[stage_one.ranker]\nenabled = false\n"
+        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
     common = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
     return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
@@ -408,7 +407,9 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     assert "no weights.json" in said("weights.json", None)
     for name in ("config.json", "provenance.json"):
         assert "copy the whole folder" in said(name, None)
-    assert "copy the whole folder" in said("weights.json", weighing(mix=1.0))
+    assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
+    for bad in (1.0, {}, {"weight": -1.0, "features": []}, {"weight": 1.0, "features": ["magic"]}):
+        assert "train again" in said("weights.json", weighing(ranker=bad))
     assert "newer TosLoc" in said("weights.json", weighing(schema=2))
     assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
     for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):
@@ -436,11 +437,11 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
 def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
     shutil.copytree(checkpoint, place / "broken")
     record = json.loads((checkpoint / "weights.json").read_text())
-    (place / "broken/weights.json").write_text(json.dumps(record | {"mix": 1.0}))
-    for text in ("", "tree\nversion=v4\n", "nonsense"):
-        (place / "broken/ranker.txt").write_text(text)
+    (place / "broken/weights.json").write_text(json.dumps(record | {"ranker": {"weight": 1.0, "features": ["path"]}}))
+    for text in ("", "nonsense"):
+        (place / "broken/ranker.npz").write_text(text)
         write_digests(place / "broken")
-        assert "ranker.txt" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
+        assert "ranker.npz" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:

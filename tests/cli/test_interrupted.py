@@ -23,9 +23,7 @@ validation = 0.2
 jobs = 1
 [stage_one]
 features = ['bm25f', 'path', 'recency', 'file_documents']
-sampled_negatives = 5
-[stage_one.ranker]
-enabled = false
+ranker = false
 """
 
 # a command that stops after its first progress on some work and waits to be interrupted

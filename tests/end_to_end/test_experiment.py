@@ -23,11 +23,10 @@ from tosloc.localizer import Localizer
 from tosloc.records import BugReport
 from tosloc.retrieval import extraction as extraction_module
 from tosloc.retrieval import features
+from tosloc.retrieval.feature_tables import StoredFeatureTables
 from tosloc.retrieval.stage_one import StageOne
-from tosloc.retrieval.stored_tables import StoredFeatureTables
 
-RANKER = {"enabled": True, "depth": 10, "rounds": 5, "leaves": 4, "min_leaf": 3, "l2": 1.0}
-CONFIG = toy.config(0.6, 0.2, ranker=RANKER)
+CONFIG = toy.config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
 
@@ -64,7 +63,7 @@ def test_training_learns(out):
 
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
-    few = toy.config(0.6, 0.2, ranker=RANKER, train_reports=9, shipped=False)
+    few = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=False)
     train(project, "few", few, default="shipped", keep_features=True)
     stored = StoredFeatureTables.read(project.folder / "few")
     assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]
@@ -161,15 +160,15 @@ def test_no_known_word_is_said_and_still_ranked(out, project):
 
 def test_interrupted_training_goes_on(out, project, monkeypatch):
     monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
-    real, made = extraction_module.save_block, []
+    real, made = extraction_module._write_block, []
 
-    def killed(path, tables):
+    def killed(path, block):
         if len(made) == 2:
             raise RuntimeError("killed")
-        real(path, tables)
+        real(path, block)
         made.append(path)
 
-    monkeypatch.setattr(extraction_module, "save_block", killed)
+    monkeypatch.setattr(extraction_module, "_write_block", killed)
     with pytest.raises(RuntimeError, match="killed"):
         train(project, "stopped")
     folder = project.folder / "stopped"
@@ -177,7 +176,7 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
     assert not (folder / "test").exists()
     assert sorted((folder / ".tosloc-work").glob("block-*")) == sorted(made)
     kept = set(made)
-    monkeypatch.setattr(extraction_module, "save_block", lambda path, tables: (real(path, tables), made.append(path)))
+    monkeypatch.setattr(extraction_module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
     train(project, "stopped")
     assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
     assert kept < set(made)

@@ -18,11 +18,6 @@ SETTINGS = """
 [data]
 train = 0.6
 validation = 0.2
-[stage_one]
-sampled_negatives = 400
-[stage_one.ranker]
-rounds = 20
-min_leaf = 5
 [stage_two]
 reranker = "terms"
 [stage_two.terms]

@@ -20,12 +20,8 @@ validation = 0.2
 [run]
 jobs = 1
 [stage_one]
-sampled_negatives = 12
 features = ["bm25f", "path", "popularity", "near_reports"]
-[stage_one.ranker]
-enabled = {ranker}
-rounds = 8
-min_leaf = 2
+ranker = {ranker}
 """
 TERMS = """
 [stage_two]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from tosloc.index import bm25
-from tosloc.index.bm25 import TextHits
-from tosloc.index.chunks import ChunkHits
+from tosloc.index.bm25 import Hits
 from tosloc.index.postings import known_terms
 
 FILES = {
@@ -18,7 +16,7 @@ FILES = {
     "C": {"code": "label"},
 }
 QUERY = {"parse": 2.0, "xml": 1.0, "unheard": 7.0}
-FORMULAS = (bm25.code_field, bm25.method_field, bm25.whole, bm25.fielded)
+FORMULAS = (bm25.CODE_FIELD, bm25.METHOD_FIELD, bm25.WHOLE, bm25.fielded)
 
 COMMON = math.log(1 + 1.5 / 2.5)
 """IDF of parse: 2 of 3 files."""
@@ -28,7 +26,7 @@ RARE = math.log(1 + 2.5 / 1.5)
 
 def scores(view, formula, query=QUERY):
     terms, weights = known_terms(view.corpus.term_ids, query)
-    return TextHits(view, terms).scores(formula, weights)
+    return view.to_files(Hits.of_text(view, terms).scores(formula, weights))
 
 
 def bm(frequency, length, average, k1, b):
@@ -38,19 +36,14 @@ def bm(frequency, length, average, k1, b):
 def test_code_by_hand(make_view):
     # code lengths 4, 1, 1: mean 2; parse stands twice in A's code and never in B's
     expected = 2 * COMMON * bm(2, 4, 2, 1.2, 0.4) + RARE * bm(1, 4, 2, 1.2, 0.4)
-    assert scores(make_view(FILES), bm25.code_field) == pytest.approx([expected, 0, 0])
-
-
-def test_methods_by_hand(make_view):
-    # one method name in the whole version: length 1, mean 1/3
-    assert scores(make_view(FILES), bm25.method_field) == pytest.approx([2 * COMMON * bm(1, 1, 1 / 3, 1.2, 0.4), 0, 0])
+    assert scores(make_view(FILES), bm25.CODE_FIELD) == pytest.approx([expected, 0, 0])
 
 
 def test_whole_text_by_hand(make_view):
     # code, comments and strings: lengths 5, 2, 1, mean 8/3; parse 3 times in A, once in B
     first = 2 * COMMON * bm(3, 5, 8 / 3, 1.2, 0.3) + RARE * bm(1, 5, 8 / 3, 1.2, 0.3)
     second = 2 * COMMON * bm(1, 2, 8 / 3, 1.2, 0.3)
-    assert scores(make_view(FILES), bm25.whole) == pytest.approx([first, second, 0])
+    assert scores(make_view(FILES), bm25.WHOLE) == pytest.approx([first, second, 0])
 
 
 def test_fields_by_hand(make_view):
@@ -78,8 +71,8 @@ def test_a_version_kept_in_memory_scores_alike(make_view, formula):
         expected = scores(usual, formula, query).tolist()
         for resident.queries in (0, bm25.QUERIES_BEFORE_ALL, bm25.QUERIES_BEFORE_ALL):  # then of all postings
             assert scores(resident, formula, query).tolist() == expected
-            assert bool(resident.saturations) == bool(resident.queries)
-        resident.saturations.clear()
+            assert bool(resident.kept) == bool(resident.queries)
+        resident.kept.clear()
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -87,26 +80,11 @@ def test_no_known_word(make_view, formula):
     assert scores(make_view(FILES), formula, {"unheard": 1.0}).tolist() == [0, 0, 0]
 
 
-def test_best_chunk_by_hand(make_view):
-    """A: chunks (parse parse), (xml), (parse xml xml); B: (parse); weights 2 and 1. tf 2 becomes 4.4/3.2 = 1.375."""
-    view = make_view({"A": {"code": "parse parse / xml / parse xml xml"}, "B": {"code": "parse"}, "C": {}})
-    terms, weights = known_terms(view.corpus.term_ids, {"parse": 2.0, "xml": 1.0})
-    assert ChunkHits(view, terms).best(weights) == pytest.approx([max(2 * 1.375, 1, 2 + 1.375), 2, 0])
-    none = np.zeros(0, dtype=np.int64)
-    assert ChunkHits(view, none).best(np.zeros(0)).tolist() == [0, 0, 0]
-
-
-def test_chunk_counts_saturate_up_to_the_highest(make_view):
-    view = make_view({"A": {"code": "x " * 255}})
-    terms, weights = known_terms(view.corpus.term_ids, {"x": 1.0})
-    assert ChunkHits(view, terms).best(weights) == pytest.approx([255 * 2.2 / (255 + 1.2)])
-
-
 def test_counts_of_some_rows(make_view):
     view = make_view({"A": {"code": "x y y", "comment": "z"}, "B": {"code": "w"}, "C": {"code": "y"}})
     terms, _ = known_terms(view.corpus.term_ids, dict.fromkeys("zywx", 1.0))
     rows = [int(view.rows[file]) for file in (2, 0, 2, 1)]
-    found = TextHits(view, terms).counts_in(rows)
+    found = Hits.of_text(view, terms).positions_in(rows)
     assert [places.tolist() for places, _ in found] == [[1], [0, 1, 3], [1], [2]]
-    assert found[1][1][:, :2].tolist() == [[0, 1], [2, 0], [1, 0]]
-    assert TextHits(view, terms[:0]).counts_in(rows[:1])[0][1].shape == (0, 6)
+    assert view.corpus.counts[found[1][1]][:, :2].tolist() == [[0, 1], [2, 0], [1, 0]]
+    assert Hits.of_text(view, terms[:0]).positions_in(rows[:1])[0][1].tolist() == []

@@ -36,7 +36,7 @@ def paths(documents, number, names):
 def test_commits_and_labelled_reports(repository):
     repository.commit({"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100)
     repository.commit({"x.txt": "2"}, "Only text", when=200)
-    before = repository.commit({f"many/F{n}.java": "1" for n in range(4)}, "Import", when=300)
+    before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
     fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
     opened = datetime.fromtimestamp(350, UTC)
     report = BugReport("7", "Tree tree breaks", "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node", opened)
@@ -44,7 +44,7 @@ def test_commits_and_labelled_reports(repository):
     with Repository(repository.path) as opened_repository:
         names = opened_repository.path_names
         history = read_history(opened_repository, fix, JAVA)
-        index = build_history(history, [case], names, 3)
+        index = build_history(history, [case], names)
         commits, reports = index.commits, index.reports
         # neither the commit without a source file nor the one of more than three
         assert commits.times.tolist() == [100, 400]
@@ -67,10 +67,10 @@ def test_commits_and_labelled_reports(repository):
 def test_commits_that_fix_stand_in_for_reports(repository):
     repository.commit({"A.java": "1"}, "Start", when=100)
     fix = repository.commit({"A.java": "2"}, "Fix crash in parser", when=200)
-    repository.commit({f"F{n}.java": "1" for n in range(4)}, "Fix everything", when=300)
+    repository.commit({f"F{n}.java": "1" for n in range(31)}, "Fix everything", when=300)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        reports = history_of_commits(history.ids, dict(commit_payloads(history, 3)), opened.path_names).reports
+        reports = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names).reports
     assert reports.ids == reports.commit_ids == (fix,)
     assert words(reports, 0) == {"fix": 1, "crash": 1, "parser": 1}
     assert np.array_equal(reports.sizes, [1.0])
@@ -96,7 +96,7 @@ def test_what_this_version_of_history_documents_is(repository):
     repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        made = history_of_commits(history.ids, dict(commit_payloads(history, 30)), opened.path_names)
+        made = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names)
     assert HISTORY_VERSION == 3
     assert words(made.commits, 0) == {"import": 1, "initi": 1}
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
@@ -116,6 +116,6 @@ def test_reports_without_a_known_fix_are_no_documents(repository):
     with Repository(repository.path) as opened_repository:
         history = read_history(opened_repository, fix, JAVA)
         # commits that fix bugs stand in for reports, as where nothing is labelled
-        index = build_history(history, [searched], opened_repository.path_names, 3)
+        index = build_history(history, [searched], opened_repository.path_names)
         assert index.reports.ids == (fix,)
-        assert build_history(history, [], opened_repository.path_names, 3).reports.ids == ()
+        assert build_history(history, [], opened_repository.path_names).reports.ids == ()

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.paths import PathTable, PathView, counterpart_stem, is_test
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 
 PATHS = (
     "java/org/apache/Tomcat.java",
@@ -25,52 +26,20 @@ def view_of(paths, present=None):
     return PathView(table, np.array(list(rows), dtype=np.int32))
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("test/org/x/Parser.java", True),
-        ("src/tests/Parser.java", True),
-        ("org.eclipse.swt.tests/JUnit Tests/Parser.java", True),
-        ("a/testcases/Parser.java", True),
-        ("spec/parser.rb", True),
-        ("src/ParserTest.java", True),
-        ("src/ParserTests.java", True),
-        ("src/TestParser.java", True),
-        ("src/Test_parser.java", True),
-        ("src/test_parser.py", True),
-        ("src/parser_test.go", True),
-        ("src/ParserTestCase.java", True),
-        ("src/parser.spec.ts", True),
-        ("src/Testimony.java", False),
-        ("src/Latest.java", False),
-        ("src/contest/Parser.java", False),
-        ("src/attestation/Parser.java", False),
-        ("Parser.java", False),
-    ],
-)
-def test_is_test(path, expected):
-    assert is_test(path) is expected
+def test_tests_are_known_by_folder_or_name():
+    tests = (
+        *("test/org/x/Parser.java", "src/tests/Parser.java", "org.eclipse.swt.tests/JUnit Tests/Parser.java"),
+        *("a/testcases/Parser.java", "spec/parser.rb", "src/ParserTest.java", "src/ParserTests.java"),
+        *("src/TestParser.java", "src/Test_parser.java", "src/test_parser.py", "src/parser_test.go"),
+        *("src/ParserTestCase.java", "src/parser.spec.ts"),
+    )
+    others = "src/Testimony.java", "src/Latest.java", "src/contest/P.java", "src/attestation/P.java", "Parser.java"
+    assert PathTable((*tests, *others)).test.tolist() == [True] * len(tests) + [False] * len(others)
 
 
-@pytest.mark.parametrize(
-    ("path", "stem"),
-    [
-        ("a/Foo.java", "Foo"),
-        ("a/FooTest.java", "Foo"),
-        ("a/FooTests.java", "Foo"),
-        ("a/FooTestCase.java", "Foo"),
-        ("a/TestFoo.java", "Foo"),
-        ("a/test_foo.py", "foo"),
-        ("a/foo_test.go", "foo"),
-        ("a/foo.test.ts", "foo"),
-        ("a/Test.java", "Test"),
-    ],
-)
-def test_counterparts_share_a_stem(path, stem):
-    assert counterpart_stem(path) == stem
-
-
-def test_counterpart_groups():
+def test_files_and_their_tests_share_a_group():
+    names = "Foo.java FooTest.java FooTests.java FooTestCase.java TestFoo.java x/Foo.test.ts y/Foo_test.go".split()
+    assert len(set(PathTable((*names, "z/Test_Foo.py")).counterpart_group.tolist())) == 1
     groups = PathTable(PATHS).counterpart_group
     assert groups[1] == groups[3] == groups[4]
     assert len({int(groups[row]) for row in (0, 1, 2, 5)}) == 4
@@ -169,12 +138,6 @@ def test_sums_of_folders_by_hand():
     assert view.directory_sum(np.array([1.0, 2.0, 5.0])) == pytest.approx([3 / math.sqrt(2), 3 / math.sqrt(2), 5.0])
 
 
-def test_compound_names_and_lengths():
-    table = PathTable(("org/core/Display.java", "org/core/StandardContext.java", "core/core/max_size.py"))
-    assert table.compound_stem.tolist() == [False, True, True]
-    assert table.lengths.tolist() == [[2.0, 2.0, 2.0], [1.0, 3.0, 3.0]]
-
-
 def test_numbering_of_absent_paths_changes_nothing():
     paths = ("org/core/parser.c", "org/ParserContext.c", "core/core/label.c")
     alone = view_of(paths)
@@ -190,21 +153,6 @@ def test_a_version_without_files():
     assert view.name_coverage(frozenset({"x"})).tolist() == []
     empty = view_of(())
     assert empty.bm25({"x": 1.0}).tolist() == []
-
-
-def test_rows_of_file_are_those_with_most_equal_folders():
-    paths = ("src/a/util.c", "lib/a/util.c", "lib/util.c", "lib/b/other.c", "util.h")
-    view = view_of(paths)
-    assert view.rows_of_file("/home/me/project/src/a/util.c") == [0]
-    assert view.rows_of_file("a/util.c") == [0, 1]
-    assert view.rows_of_file("b\\other.c") == [3]
-    # the name alone is as good in each folder
-    assert view.rows_of_file("util.c") == [0, 1, 2]
-    assert view.rows_of_file("elsewhere/util.h") == [4]
-    assert view.rows_of_file("none.c") == []
-    assert view.rows_of_file("") == []
-    # a file that the version lacks has no say
-    assert view_of(paths, [1, 2]).rows_of_file("src/a/util.c") == [1]
 
 
 OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tosloc.retrieval.answer import StageOneAnswer
 
 from tests.conftest import HOUR, GitRepository
 from tosloc import mapped_arrays
@@ -18,7 +19,6 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import BugReport
 from tosloc.retrieval import features
-from tosloc.retrieval.answer import StageOneAnswer
 from tosloc.retrieval.stage_one import StageOne
 
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
@@ -72,10 +72,10 @@ def answers(version: PreparedVersion) -> list[bytes]:
 def compared(repository: GitRepository, tmp_path: Path, before: str, after: str) -> PreparedVersion:
     """A version made where another one is known, read back, and made from nothing; the first of them."""
     warm, cold = (indexed(repository, tmp_path / name / "facts.sqlite") for name in ("warm", f"cold {after}"))
-    warm.prepared(before, 30)
-    made = warm.prepared(after, 30)
-    read = warm.prepared(after, 30)
-    whole = cold.prepared(after, 30)
+    warm.prepared(before)
+    made = warm.prepared(after)
+    read = warm.prepared(after)
+    whole = cold.prepared(after)
     for one in (made, read):
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.commit_ids) == list(whole.commit_ids)
@@ -102,8 +102,8 @@ def test_large_lists_are_made_in_pieces(grown: GitRepository, tmp_path: Path, mo
         if name == "pieces":
             monkeypatch.setattr(postings, "AT_ONCE", 7)
             monkeypatch.setattr(mapped_arrays, "_IN_MEMORY", 64)
-        one.prepared("HEAD~2", 30)
-        one.prepared("HEAD", 30)
+        one.prepared("HEAD~2")
+        one.prepared("HEAD")
         one.close()
     kept = [sorted((tmp_path / name / "facts.versions").iterdir()) for name in names]
     assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
@@ -141,7 +141,7 @@ def test_a_rewritten_history(grown: GitRepository, tmp_path: Path) -> None:
 
 def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = indexed(grown, tmp_path / "one.sqlite")
-    project.prepared("HEAD", 30)
+    project.prepared("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
     asked: list[str] = []
 
@@ -152,15 +152,15 @@ def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypa
     read = module.read_commits
     monkeypatch.setattr(module, "read_commits", counted)
     monkeypatch.setattr(module, "read_history", None)
-    assert len(project.prepared("HEAD", 30).commit_ids) == 15
+    assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
 
 
 def test_commits_that_are_damaged_are_made_again(grown: GitRepository, tmp_path: Path) -> None:
     project = indexed(grown, tmp_path / "facts.sqlite")
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [analyser] = [name for name in project.store.analysers() if name.startswith("commits")]
     project.store.write([(grown.made[2], analyser, b"damaged")])
     for path in (tmp_path / "facts.versions").iterdir():
         path.unlink()
-    assert answers(project.prepared("HEAD", 30)) == answers(first)
+    assert answers(project.prepared("HEAD")) == answers(first)

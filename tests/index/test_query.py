@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.index.query import Query, log_weight
+from tosloc.index.query import Query
 from tosloc.records import BugReport
 
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
@@ -46,8 +46,3 @@ def test_an_empty_report():
     assert asked.weights == asked.plain_weights == asked.summary_weights == {}
     assert asked.frames == ()
     assert asked.compounds == frozenset()
-
-
-def test_log_weight():
-    assert log_weight(1) == 1.0
-    assert log_weight(math.e) == 2.0

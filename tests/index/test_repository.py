@@ -46,7 +46,7 @@ def not_again(*_: object, **__: object) -> None:
 
 def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     head = project.repo.resolve("HEAD")
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     assert first.snapshot.commit == head
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
     assert "src/caf\udce9.java" in first.paths
@@ -54,7 +54,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Repository, "objects", not_again)
-    again = project.prepared("HEAD", 30)
+    again = project.prepared("HEAD")
     assert same(first, again)
     assert again.snapshot.paths == first.snapshot.paths
     assert again.snapshot.blobs == first.snapshot.blobs
@@ -63,16 +63,14 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     assert again.snapshot.path_names.ids == first.snapshot.path_names.ids
 
 
-@pytest.mark.parametrize("what", ["version", "files", "suffixes", "code", "shallow", "analyser"])
+@pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
 def test_another_query_has_another_version(
     project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    revision, max_files = "HEAD", 30
-    project.prepared(revision, max_files)
+    revision = "HEAD"
+    project.prepared(revision)
     if what == "version":
         revision = "HEAD~1"
-    elif what == "files":
-        max_files = 1
     elif what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif what == "code":
@@ -81,13 +79,13 @@ def test_another_query_has_another_version(
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
     else:
         monkeypatch.setattr(module, "analyser_of", lambda language, lizard: f"{language} of another time")
-    project.prepared(revision, max_files)
+    project.prepared(revision)
     assert len(kept(project)) == 2
     assert all(project._kept(path) is not None for path in kept(project))
 
 
 def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) -> None:
-    first, second = (project.prepared(name, 30) for name in ("HEAD", "HEAD~1"))
+    first, second = (project.prepared(name) for name in ("HEAD", "HEAD~1"))
     for path, other in itertools.permutations(kept(project)):
         data = path.read_bytes()
         path.write_bytes(other.read_bytes())
@@ -98,7 +96,7 @@ def test_another_ones_content_is_not_taken_for_it(project: IndexedRepository) ->
 
 @pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "longer", "another head"])
 def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [path] = kept(project)
     whole = path.read_bytes()
     half = len(whole) // 2
@@ -112,25 +110,26 @@ def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -
             "another head": whole.replace(b"data_offsets", b"data_offsetz"),
         }[damage]
     )
-    assert same(first, project.prepared("HEAD", 30))
+    assert same(first, project.prepared("HEAD"))
     assert path.read_bytes() == whole
     assert kept(project) == [path]
 
 
 def test_what_is_not_a_file_is_not_read(project: IndexedRepository) -> None:
-    first = project.prepared("HEAD", 30)
+    first = project.prepared("HEAD")
     [path] = kept(project)
     path.unlink()
     os.mkfifo(path)
-    assert same(first, project.prepared("HEAD", 30))
+    assert same(first, project.prepared("HEAD"))
 
 
-def test_only_the_last_used_are_kept(project: IndexedRepository) -> None:
-    for max_files in range(1, KEPT_VERSIONS + 3):
-        project.prepared("HEAD", max_files)
-        project.prepared("HEAD", 1)  # used all the time
+def test_only_the_last_used_are_kept(project: IndexedRepository, repository: GitRepository) -> None:
+    for number in range(KEPT_VERSIONS + 2):
+        repository.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
+        project.prepared(repository.made[-1])
+        project.prepared(repository.made[0])  # used all the time
     assert len(kept(project)) == KEPT_VERSIONS
-    assert same(project.prepared("HEAD", 1), project.prepared("HEAD", 1))
+    assert any(repository.made[0] in path.name for path in kept(project))
 
 
 def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +137,7 @@ def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "write_mapped", full)
-    assert len(project.prepared("HEAD", 30).history.commits) == 3
+    assert len(project.prepared("HEAD").history.commits) == 3
     assert kept(project) == []
 
 
@@ -147,7 +146,7 @@ def test_a_version_with_files_that_cannot_be_read_is_not_kept(
 ) -> None:
     blob = repository.git("rev-parse", "HEAD:src/Writer.java")
     (repository.objects / blob[:2] / blob[2:]).unlink()
-    assert len(project.prepared("HEAD", 30).snapshot) == 3
+    assert len(project.prepared("HEAD").snapshot) == 3
     assert kept(project) == []
 
 

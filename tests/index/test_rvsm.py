@@ -8,33 +8,31 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tosloc.index import rvsm
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.paths import PathTable
-from tosloc.index.rvsm import StructuredText, TermVectors, length_score, min_max
+from tosloc.index.rvsm import RevisedVectors, StructuredText, length_score
 from tosloc.records import Snapshot
 
 
-def test_cosine_golden():
+def test_similarity_golden():
     """Files aab, bc, cccd; report abb and an unknown word. df: a 1, b 2, c 2, d 1; N = 3.
 
     Report: a 1 ln 3 = 1.098612, b (1 + ln 2) ln 1.5 = .686512. File 1: a (1 + ln 2) ln 3 = 1.860113, b .405465:
-    cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447.
+    cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447. Lengths 3, 2, 4.
     """
     counts = sparse.csr_array(np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 3, 1]], dtype=np.float64))
-    vectors = TermVectors.of(counts)
+    vectors = RevisedVectors.of(counts, {term: number for number, term in enumerate("abcd")})
     assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
-    got = vectors.cosine(np.array([0, 1]), np.array([1.0, 1.0 + math.log(2)]))
-    assert got == pytest.approx([0.941447, 0.374719, 0.0], abs=1e-6)
+    got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
+    assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
-def test_cosine_of_words_that_are_everywhere_or_nowhere():
-    counts = sparse.csr_array(np.array([[1.0, 0, 0], [1.0, 2.0, 0]]))
-    vectors = TermVectors.of(counts)
+def test_words_that_are_everywhere_or_nowhere():
+    vectors = RevisedVectors.of(sparse.csr_array(np.array([[2.0, 0, 0], [1.0, 1.0, 0]])), {"a": 0, "b": 1, "c": 2})
     # the first word stands in every file: ln 1 = 0; the third in none
-    assert vectors.cosine(np.array([0, 2]), np.ones(2)).tolist() == [0.0, 0.0]
-    assert vectors.cosine(np.array([0, 1]), np.ones(2)) == pytest.approx([0.0, 1.0])
-    assert vectors.cosine(np.zeros(0, dtype=np.int64), np.zeros(0)).tolist() == [0.0, 0.0]
+    assert vectors.similarity({"a": 1.0, "c": 1.0}).tolist() == [0.0, 0.0]
+    assert vectors.similarity({"a": 1.0, "b": 1.0}) == pytest.approx([0.0, 0.5])
+    assert vectors.similarity({}).tolist() == [0.0, 0.0]
 
 
 def test_length_score_golden():
@@ -43,19 +41,6 @@ def test_length_score_golden():
     x = np.array([0.0, 10 / 190, 30 / 190, 70 / 190, 1.0])
     assert got == pytest.approx(1 / (1 + np.exp(-10 * x)))
     assert got[[0, 4]] == pytest.approx([0.5, 0.999955], abs=1e-6)
-
-
-def test_length_score_of_the_older_paper(monkeypatch):
-    # lambda 1, as BugLocator has it
-    monkeypatch.setattr(rvsm, "LENGTH_STEEPNESS", 1.0)
-    got = length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
-    assert got == pytest.approx([0.5, 0.513155, 0.539392, 0.591077, 0.731059], abs=1e-6)
-
-
-def test_min_max():
-    assert min_max(np.array([3.0, 1.0, 2.0])).tolist() == [1.0, 0.0, 0.5]
-    assert min_max(np.array([4.0, 4.0])).tolist() == [0.0, 0.0]
-    assert min_max(np.zeros(0)).tolist() == []
 
 
 def structured(make_table, files, gone=()):
@@ -91,24 +76,6 @@ def test_text_is_file_name_declared_names_and_comments(make_table):
     assert revised.similarity(report) == pytest.approx(expected)
 
 
-def test_nothing_shared_is_changed(make_table):
-    """Facts and path terms are used by every other feature, and by the next block of versions."""
-    files = {"a/b/Tree.java": {"code": "hidden tree", "comment": "node"}, "a/Leaf.java": {"string": "x"}}
-    corpus, table = Corpus(make_table(files)), PathTable(tuple(sorted(files)))
-    before = [array.copy() for array in (corpus.table.terms, corpus.table.starts, table.terms, table.starts)]
-    first = StructuredText(corpus, table)
-    after = (corpus.table.terms, corpus.table.starts, table.terms, table.starts)
-    assert [array.tolist() for array in after] == [array.tolist() for array in before]
-    again = StructuredText(corpus, table)
-    assert again.blobs.toarray().tolist() == first.blobs.toarray().tolist()
-    assert again.names.toarray().tolist() == first.names.toarray().tolist()
-
-
 def test_a_file_that_could_not_be_read_keeps_its_name(make_table):
     revised = structured(make_table, {"a/Tree.java": {"comment": "node"}, "b/Leaf.java": None})
-    assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])
-
-
-def test_no_blob_could_be_read(make_table):
-    revised = structured(make_table, {"a/Tree.java": None, "b/Leaf.java": None})
     assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])

@@ -12,13 +12,10 @@ import pytest
 from tests import toy
 from tosloc import training
 from tosloc.cli import main
-from tosloc.config import StageOneSettings
 from tosloc.errors import ToslocError
 from tosloc.lab.multi_project import feature_ablation
-from tosloc.retrieval.feature_tables import FeatureTable, save_block
-from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
+from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables, save_block, write_listing
 
-LINEAR = StageOneSettings.model_validate({"ranker": {"enabled": False}})
 NAMES = ("good", "noise")
 
 
@@ -65,7 +62,7 @@ def test_a_folder_that_keeps_nothing(tmp_path: Path, content: str | None) -> Non
 
 
 def test_ablation(tmp_path: Path) -> None:
-    rows = feature_ablation(LINEAR, keep(tmp_path / "one"))
+    rows = feature_ablation(keep(tmp_path / "one"))
     assert list(rows) == ["all", "good", "noise"]
     loss, mrr, map_ = rows["all"]
     assert (mrr, map_) == (1, 1)

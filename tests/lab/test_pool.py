@@ -17,11 +17,12 @@ from tosloc.config import Config
 from tosloc.data.projects import Project
 from tosloc.errors import ToslocError
 from tosloc.evaluation.run_paths import read_scored
+from tosloc.lab import pool as module
 from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
 from tosloc.learning.ranking_lists import RankingLists
 
 NAMES = ("one", "two")
-LINEAR = Config.of({"stage_one": {"ranker": {"enabled": False}}, "pool": {"least_reports": 1}}, "test")
+LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")
 
 
 def lists(reports: int, column: int, files: int = 4) -> RankingLists:
@@ -56,13 +57,15 @@ def test_each_project_counts_the_same() -> None:
     assert np.concatenate((single, more)).mean() == pytest.approx(1)
 
 
-def test_a_large_project_does_not_outvote_a_small_one() -> None:
+def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_REPORTS", 1)
     contrary = [lists(3, 0), lists(30, 1)]
     alike = fit_pool(LINEAR, NAMES, contrary)
     assert alike.ranker is None
     one, two = alike.weights.tolist()
     assert one == pytest.approx(two, abs=1e-3)
-    unlike = fit_pool(Config.of(LINEAR.as_dict() | {"pool": {"least_reports": 30}}, "test"), NAMES, contrary)
+    monkeypatch.setattr(module, "LEAST_REPORTS", 30)
+    unlike = fit_pool(LINEAR, NAMES, contrary)
     assert unlike.weights[1] > unlike.weights[0] + 1
     with pytest.raises(ToslocError, match="no project is left to learn from"):
         fit_pool(LINEAR, NAMES, [RankingLists.of([], features=2)])
@@ -102,10 +105,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         without = ["ann+one"]
         """
     )
-    (folder / "small.toml").write_text(
-        '[stage_one]\nfeatures = ["bm25f", "path", "test"]\nsampled_negatives = 4\n'
-        "[stage_one.ranker]\nrounds = 3\nmin_leaf = 2\n[run]\njobs = 1\n"
-    )
+    (folder / "small.toml").write_text('[stage_one]\nfeatures = ["bm25f", "path", "test"]\n[run]\njobs = 1\n')
     return folder
 
 
@@ -141,9 +141,9 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     out.rename(world / "defaults")
     assert shipped_projects() == {"one", "bob+two", "cid+three"}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
-    assert record["mix"] == 8.0
+    assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(record, world / "defaults", None).ranker is not None
+    assert read_stage_one(record, world / "defaults").ranker is not None
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "bob+two", "cid+three")}
     for name, run in runs.items():
@@ -159,6 +159,13 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "macro mean of 3 projects" in printed.out
     after = {path: path.stat().st_mtime_ns for path in (world / "work").rglob("*") if path.is_file()}
     assert after == before
+
+    # from the kept tables alone the same is learned, without any repository
+    args = ["lab", "pool", "--work", str(world / "work"), "--config", str(world / "small.toml")]
+    assert main([*args, "--leave-projects-out", "2", "--out", str(world / "again")]) == 0
+    again = read_record(world / "again/weights.json")["weights"]
+    assert again == pytest.approx(record["weights"], abs=1e-3)
+    capsys.readouterr()
 
     # a file of reports that changed is read again, and what it taught is learned again
     changed = world / "reports/cid+three.jsonl"
@@ -210,14 +217,15 @@ def test_what_features_are_worth(
 
 
 @pytest.mark.slow
-def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path) -> None:
+def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
     from tosloc.data.projects import read_projects
     from tosloc.lab.pool import Pool
 
+    monkeypatch.setattr(module, "SAMPLED", 3)
     config = Config.of(
         {
-            "stage_one": {"features": ["bm25f", "path"], "sampled_negatives": 3},
+            "stage_one": {"features": ["bm25f", "path"]},
             "run": {"jobs": 1},
             "data": {"train": 0.9, "validation": 0.05},
         },

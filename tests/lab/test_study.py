@@ -7,8 +7,8 @@ import pytest
 from tests import toy
 from tosloc import training
 from tosloc.cli import main
-from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement import study
+from tosloc.lab.agreement.term_bounds import TermBounds
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tosloc.config import RankerSettings
-from tosloc.learning.lambdamart import HeadRanker, head_rows
+from tosloc.learning import lambdamart
+from tosloc.learning.lambdamart import HeadRanker, fit_trees, head_rows
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.retrieval.above import WEIGHTED_SUM, differences, meaning, telling, why_above
 from tosloc.retrieval.feature_tables import FeatureTable
@@ -15,16 +15,17 @@ from tosloc.retrieval.stage_one import StageOne
 TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)
 
 
-@pytest.fixture(scope="module")
-def ranker() -> HeadRanker:
+@pytest.fixture
+def ranker(monkeypatch: pytest.MonkeyPatch) -> HeadRanker:
     rng = np.random.default_rng(1)
     lists = []
     for _ in range(40):
         table = rng.random((6, 2)).astype(np.float32)
         table = table[np.argsort(-table[:, 0])]
         lists.append((head_rows(table, table[:, 0].astype(np.float64)), table[:, 1] == table[:, 1].max()))
-    settings = RankerSettings(depth=4, rounds=10, leaves=4, min_leaf=2, l2=0.1, feature_fraction=1.0)
-    return HeadRanker(settings, weight=2.0).fit(RankingLists.of(lists))
+    for name, value in {"DEPTH": 4, "ROUNDS": 10, "MIN_LEAF": 2, "L2": 0.1, "FEATURE_FRACTION": 1.0}.items():
+        monkeypatch.setattr(lambdamart, name, value)
+    return HeadRanker(("bm25f", "path"), fit_trees(RankingLists.of(lists), 7), 2.0)
 
 
 def test_of_a_weighted_sum_the_parts_are_its_terms() -> None:

@@ -15,8 +15,8 @@ FOUR_THIRDS = math.log(4 / 3)
 """IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)."""
 
 
-def of(name, context):
-    return features.FEATURES[name].values(context)
+def of(name, context, *shares):
+    return features.FEATURES[name].values(context, *shares)
 
 
 def bm(frequency, length, average, k1, b):
@@ -130,13 +130,6 @@ def test_lead(words):
     assert of("lead", words) == pytest.approx([expected, 0])
 
 
-def test_lead_hears_forty_words(make_context):
-    files = {"a": {"code": "tree"}, "b": {"code": "leaf"}}
-    for before, heard in ((39, math.log(2)), (40, 0.0)):
-        got = of("lead", make_context(files, "x", "node " * before + "tree"))
-        assert got == pytest.approx([heard, 0])
-
-
 def test_coverage(make_context):
     """Each word of the summary once, however often it stands there or in the file; the description has no say."""
     files = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node tree"}, "c": {"code": "leaf"}}
@@ -210,12 +203,6 @@ def test_cause_frame(make_context):
     assert of("cause_frame", single) == pytest.approx([1, 1 / math.sqrt(2)])
 
 
-def test_frames_before_the_last_cause_only(make_context):
-    # a last cause that names no file of the version: nothing
-    context = make_context(("x/A.java",), "w", TRACE.split("Caused")[0] + "Caused by: y.Bad at y.Z.go(Z.java:1)")
-    assert of("cause_frame", context).tolist() == [0]
-
-
 # What earlier reports and commit messages say
 
 
@@ -240,13 +227,6 @@ def test_near_commits(make_context):
     context = make_context(("a", "b", "c"), "tree", commits=commits)
     half = math.sqrt(0.5)
     assert of("near_commits", context) == pytest.approx([half * half, half * half + 1, 0], rel=1e-6)
-
-
-def test_near_commits_are_ten(make_context):
-    commits = [(20 - n, "tree", [f"f{n:02}"]) for n in range(12)]
-    got = of("near_commits", make_context([f"f{n:02}" for n in range(12)], "tree", commits=commits))
-    # all alike: the ten latest
-    assert got == pytest.approx([0, 0] + [1] * 10, rel=1e-6)
 
 
 def test_near_reports(make_context):
@@ -325,14 +305,14 @@ def test_prior():
 
 def test_test_counterpart(make_context):
     context = make_context(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
-    got = features.test_counterpart(context, np.array([0.1, 0.5, 0.3, 0.1]))
+    got = of("twin", context, np.array([0.1, 0.5, 0.3, 0.1]))
     assert got.tolist() == [0, 0.3, 0.5, 0.5]
 
 
 def test_folder_share(make_context):
     context = make_context(("p/a", "p/b", "p/c", "q/d"))
     # by the root of the two others; alone in its folder: nothing
-    got = features.folder_share(context, np.array([0.5, 0.2, 0.1, 0.2]))
+    got = of("folder_share", context, np.array([0.5, 0.2, 0.1, 0.2]))
     assert got == pytest.approx([0.3 / math.sqrt(2), 0.6 / math.sqrt(2), 0.7 / math.sqrt(2), 0])
 
 
@@ -341,15 +321,8 @@ def test_co_change(make_context):
     commits = [(0.0001, "x", ["c"]), (0.0001, "x", ["b", "c"])]
     context = make_context(("a", "b", "c"), commits=commits)
     share = math.sqrt(0.5) / (1 + math.sqrt(0.5))
-    got = features.co_change(context, np.array([0.1, 0.2, 0.7]))
+    got = of("co_change", context, np.array([0.1, 0.2, 0.7]))
     assert got == pytest.approx([0, 0.7 * share, 0.2], abs=1e-6)
-
-
-def test_co_change_asks_twenty_leaders(make_context):
-    paths = [f"f{n:02}" for n in range(25)]
-    context = make_context([*paths, "z"], commits=[(0.0001, "x", [path, "z"]) for path in paths])
-    shares = np.concatenate((np.linspace(1, 2, 25), [0.0]))
-    assert features.co_change(context, shares)[-1] == pytest.approx(shares[5:25].sum(), rel=1e-6)
 
 
 # Tables
@@ -377,6 +350,14 @@ def rich(make_context):
         reports=[(7, "tree node", [paths[1]])],
         complexity={paths[1]: 5},
     )
+
+
+def test_what_a_report_and_a_repository_are_like(make_context):
+    files = {"a/Leaf.java": {"code": "leaf"}, "a/Tree.java": {"code": "tree"}, "b/x.py": {"code": "x"}}
+    made = features.columns(make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), features.CONTEXT_NAMES)
+    assert made["language_share"].tolist() == [2 / 3, 2 / 3, 1 / 3]
+    numbers = {"files": 3, "known_reports": 0, "known_commits": 1, "report_terms": 2}
+    assert {name: made[name].tolist() for name in numbers} == {name: [math.log1p(n)] * 3 for name, n in numbers.items()}
 
 
 def test_all_columns_are_finite_and_comparable(rich):
@@ -410,18 +391,13 @@ def test_columns_do_not_depend_on_what_else_is_wanted(rich):
 def test_very_many_postings_are_scored_term_by_term_with_the_same_values(rich, monkeypatch):
     made = features.columns(rich, features.ALL)
     for resident in (False, True):
-        rich.version.text.resident = rich.version.paths.resident = resident
-        rich.version.text.queries = rich.version.paths._queries = 100 * resident
+        rich.version.text.resident = resident
+        rich.version.text.queries = 100 * resident
         for most in (2, 0, -1):
             monkeypatch.setattr(postings, "LARGEST_AT_ONCE", most)
             again = QueryContext(rich.query, rich.version, rich.history)
             for name, values in features.columns(again, features.ALL).items():
                 assert values.tobytes() == made[name].tobytes(), name
-
-
-def test_an_unknown_feature(rich):
-    with pytest.raises(KeyError, match="magic"):
-        features.columns(rich, ["code", "magic"])
 
 
 def test_no_file_and_no_history(make_context):
@@ -459,7 +435,7 @@ def test_changes_that_a_report_mentions_by_number_or_name(make_context):
     ]
 
     def referenced(said):
-        return features.referenced(make_context(files, "Grows", said, commits)).round(3).tolist()
+        return of("referenced", make_context(files, "Grows", said, commits)).round(3).tolist()
 
     assert referenced("follow-up to #8265") == [0, 1, 0]
     assert referenced("see https://example.org/a/b/pull/12") == [0.707, 0, 0.707]

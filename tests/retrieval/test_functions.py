@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
+import bm25s
 import numpy as np
 import pytest
 
 from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.analysis.functions import functions_of
-from tosloc.retrieval.functions import FunctionWeights, score_functions
+from tosloc.analysis.text import terms
+from tosloc.records import BugReport
+from tosloc.retrieval.functions import FunctionWeights, function_bm25, score_functions
 
 NOTHING = FunctionWeights(**dict.fromkeys(FunctionWeights.__slots__, 0.0))
 SHAPES = '''\
@@ -165,15 +169,25 @@ def test_long_functions_gain_and_classes_lose(ask):
     }
 
 
-def test_the_answer_depends_on_nothing_else(ask):
-    asked = ("area", "compute_area() is wrong; load_shape too", FunctionWeights())
-    assert ask(*asked) == ask(*asked)
-    assert ask(*asked, scores=(2.0, 2.0)) == ask(*asked, scores=(7.0, 7.0))
-
-
 def test_files_without_functions_and_no_files(make_context):
     context = make_context({PATHS[0]: {}, PATHS[1]: {}}, "anything")
     assert scored(context, (), np.array([1.0, 2.0]), []) == []
     assert scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FunctionFacts()]) == [(), ()]
     one = scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FACTS[0]])
     assert [len(functions) for functions in one] == [0, 4]
+
+
+@pytest.mark.parametrize("words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"])
+def test_the_reference_ranks_as_bm25s_does(words):
+    draw = "def draw_line(canvas, colour):\n    canvas.line(colour)\n\ndef draw_circle(canvas):\n    canvas.circle()\n"
+    store = "def load(path):\n    return read(path)\n\ndef empty(): pass\n"
+    index = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+    index.index([terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False)
+    facts = [functions_of(draw, ".py"), functions_of(store, ".py"), FunctionFacts()]
+
+    def asked(summary):
+        return function_bm25(BugReport("r", summary, "", datetime(2020, 1, 1, tzinfo=UTC)), facts)
+
+    np.testing.assert_allclose(asked(words), index.get_scores(terms(words)) * 2.5, rtol=1e-5)  # k1 + 1
+    assert asked("zebra the a of").tolist() == [0, 0, 0, 0]
+    assert function_bm25(BugReport("r", "load", "", datetime(2020, 1, 1, tzinfo=UTC)), []).tolist() == []

@@ -33,13 +33,6 @@ def test_what_is_reported_later_makes_no_word_common(make_context):
     assert of("rare_bm25f", later) == pytest.approx(of("bm25f", later))
 
 
-def test_strings_for_the_summary_alone(make_context):
-    files = {"a": {"string": "broken pipe"}, "b": {"code": "broken pipe"}, "c": {"string": "other"}}
-    got = of("summary_strings", make_context(files, "broken pipe", "other"))
-    assert got[0] > 0
-    assert got[1:].tolist() == [0, 0]
-
-
 def test_defined_names_by_how_few_files_define_them(make_context):
     files = {
         "a": {"code": "parseargs main", "method": "parseargs main"},
@@ -55,12 +48,6 @@ def test_defined_names_by_how_few_files_define_them(make_context):
     assert of("defined_names", make_context(files, "main reader", "reader")).tolist() == [0, 0, 0]
 
 
-def test_names_that_a_report_defines_itself_are_its_own(make_context):
-    files = {"a": {"code": "runall", "method": "runall"}, "b": {}}
-    description = "```python\ndef run_all():\n    pass\nrun_all()\n```"
-    assert of("defined_names", make_context(files, "x", description)).tolist() == [0, 0]
-
-
 def test_messages_in_strings(make_context):
     files = {
         "a": {"string": "tabl missing schema"},
@@ -74,14 +61,6 @@ def test_messages_in_strings(make_context):
     whole = rare + 2 * common
     expected = [2 * common * (2 * common / whole) ** 2, 0, 0, whole]
     assert of("message_strings", context) == pytest.approx(expected)
-
-
-def test_messages_of_errors(make_context):
-    files = {"a": {"string": "read header"}, "b": {}}
-    context = make_context(files, "It fails", "ValueError: cannot read header /tmp/x")
-    assert of("message_strings", context)[0] > 0
-    # one word is no message
-    assert of("message_strings", make_context(files, "It fails", 'the "header"')).tolist() == [0, 0]
 
 
 TEXT_FEATURES = (

@@ -165,8 +165,6 @@ def train(
             learned = training.train(
                 settings, repo, reports, out, store, callback, carry=carry, keep_features=keep_features
             )
-    if learned.choice_ is not None and learned.choice_.note:
-        print(f"tosloc: {learned.choice_.note}", file=sys.stderr)
     judged = learned.provenance_["splits"]["validation"]
     if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
         few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""

@@ -345,7 +345,7 @@ def _why_above(run: Path, results: Results) -> WhyAbove | None:
     from tosloc.localizer import Localizer
     from tosloc.plots.page import WhyAbove, named_above
     from tosloc.retrieval.above import meaning, telling, why_above
-    from tosloc.retrieval.stored_tables import StoredFeatureTables, keeps_tables
+    from tosloc.retrieval.feature_tables import StoredFeatureTables, keeps_tables
 
     place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
     if place is None:

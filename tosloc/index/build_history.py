@@ -23,6 +23,9 @@ COMMITS: Final = "commits"
 HISTORY_VERSION: Final = 3
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
 and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
+MAX_FILES: Final = 30
+"""Commits that touch more source files say little about any of them and are ignored; chosen on the validation
+reports of four projects."""
 TRAILER = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
@@ -43,15 +46,15 @@ def report_terms(report: BugReport) -> Counter[str]:
     return Counter(text.terms(report.summary)) + Counter(text.terms(traces.without_frames(report.description)))
 
 
-def commit_payloads(history: History, max_files: int) -> Iterator[tuple[str, bytes]]:
-    """(commit id, payload) of all commits: what each says and which source files it touched, 1 to ``max_files``.
+def commit_payloads(history: History) -> Iterator[tuple[str, bytes]]:
+    """(commit id, payload) of all commits: what each says and which source files it touched, 1 to ``MAX_FILES``.
 
     Those that touched none, or more, have an empty payload.
     """
     starts, names = history.touched_starts, history.path_names.names
     for number, commit in enumerate(history.ids):
         files = history.touched[starts[number] : starts[number + 1]].tolist()
-        if not 0 < len(files) <= max_files:
+        if not 0 < len(files) <= MAX_FILES:
             yield commit, b""
             continue
         message = without_trailers(history.messages[number])
@@ -101,9 +104,9 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
     )
 
 
-def build_history(history: History, cases: Sequence[Case], paths: Names, max_files: int) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case], paths: Names) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
-    made = history_of_commits(history.ids, dict(commit_payloads(history, max_files)), paths)
+    made = history_of_commits(history.ids, dict(commit_payloads(history)), paths)
     if cases and not any(case.fix_commit for case in cases):
         return made
     return HistoryIndex(made.commits, report_documents(cases, history, paths))

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from tosloc.analysis.report_locations import SourceLocation
-from tosloc.index.bm25 import TextHits
-from tosloc.index.chunks import ChunkHits
+from tosloc.index import bm25
+from tosloc.index.bm25 import Hits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import AggregatedDocuments, DocumentsView
 from tosloc.index.history_index import HistoryAsOf
-from tosloc.index.paths import PathView
+from tosloc.index.path_view import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.index.rvsm import RevisedVectors, StructuredText
@@ -76,15 +76,29 @@ class QueryContext:
         return any(term in in_files or term in in_paths for term in self.query.weights)
 
     @cached_property
-    def hits(self) -> TextHits:
+    def hits(self) -> Hits:
         """Postings of the report's terms."""
         self.version.text.queries += 1
-        return TextHits(self.version.text, self.text_terms[0])
+        return Hits.of_text(self.version.text, self.text_terms[0])
+
+    def in_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
+        """(F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
+        return self.version.text.to_files(self.hits.scores(formula, weights))
 
     @cached_property
-    def chunk_hits(self) -> ChunkHits:
+    def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
-        return ChunkHits(self.version.text, self.text_terms[0])
+        view, terms = self.version.text, self.text_terms[0]
+        chunks = int(view.corpus.chunk_starts[-1])
+        return Hits(view, view.corpus.chunk_postings, terms, view.idf(terms), chunks, bm25.keeps(view))
+
+    def best_chunk(self, weights: FloatArray) -> FloatArray:
+        """(F,) BM25 of the best chunk of each file, from such weights."""
+        view = self.version.text
+        if not len(view.corpus):
+            return np.zeros(view.files)
+        of_chunks = self._chunk_hits.scores(bm25.of_chunks, weights)
+        return view.to_files(np.maximum.reduceat(of_chunks, view.corpus.chunk_starts[:-1]))
 
     def weights_of_hits(self, weights: Mapping[str, float]) -> FloatArray:
         """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""

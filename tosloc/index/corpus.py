@@ -168,11 +168,9 @@ class VersionView:
         present = self.rows[self.rows >= 0]
         self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)
         self.frequency = self.corpus.document_frequency(self.multiplicity)
-        self.saturations: dict[Hashable, Float32Array] = {}
+        self.kept: dict[Hashable, Any] = {}
         """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
-        self.chunk_saturations: FloatArray | None = None
-        """(Q,) the same of all chunk postings."""
-        self.norms: dict[tuple[float, ...], Float32Array] = {}
+        self.norms: dict[Hashable, Float32Array] = {}
         """Of formulas: (B,) what the length of a blob does to its frequencies."""
         self.queries = 0
         """How many were asked."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
+from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.postings import (
     K1,
     B,
@@ -453,7 +454,7 @@ class AggregatedDocuments:
         if self._floor is None or self._floor[0] is not present:
             filled = present & (self.lengths > 0)
             average = float(self.lengths[filled].mean()) if filled.any() else 1.0
-            self._floor = present, K1 * (1 - B + B * self.lengths / average)
+            self._floor = present, length_norm(self.lengths, average, K1, B)
             self._known, self._known_size = {}, 0
         floor = self._floor[1]
         found = [self._saturated(term, floor) for term in terms.tolist()]
@@ -472,7 +473,7 @@ class AggregatedDocuments:
             rows = postings.rows[start:end]
             seen = self.view.known[rows]
             held, frequency = self.groups.totals_of(rows[seen], documents.posting_counts[start:end][seen])
-            found = held, frequency * (K1 + 1) / (frequency + floor[held])
+            found = held, saturated(frequency, floor[held], K1)
             if self._known_size > _REMEMBERED:
                 self._known, self._known_size = {}, 0
             self._known[term] = found

@@ -27,8 +27,8 @@ class LiveRepository:
     The repository of ``indexed`` belongs to it from now on.
     """
 
-    def __init__(self, indexed: IndexedRepository, max_files: int) -> None:
-        self.indexed, self.max_files = indexed, max_files
+    def __init__(self, indexed: IndexedRepository) -> None:
+        self.indexed = indexed
         self._asked = Repository(indexed.repo.path)
         self._asking, self._updating = Lock(), RLock()
         self._versions: dict[str, PreparedVersion] = {}
@@ -73,7 +73,7 @@ class LiveRepository:
             found = self._versions.get(commit)  # made by another thread while this one waited
             if found is None:
                 try:
-                    found = self.indexed.prepared(commit, self.max_files, progress)
+                    found = self.indexed.prepared(commit, progress)
                 finally:
                     self.indexed.close()  # the next version may be made by another thread, which needs its own store
                 self._versions = dict([*self._versions.items(), (commit, found)][-OPEN_VERSIONS:])

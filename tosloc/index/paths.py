@@ -6,10 +6,9 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,33 +17,11 @@ from tosloc.analysis.languages import language_of
 from tosloc.arrays import Arrays
 from tosloc.data.path_filter import PathFacts
 from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
-from tosloc.index.postings import (
-    K1,
-    LARGEST_KEPT,
-    QUERIES_BEFORE_ALL,
-    B,
-    Postings,
-    Selection,
-    idf,
-    known_terms,
-    row_sums,
-    stable_order,
-    starts_of,
-    summed,
-)
+from tosloc.index.postings import Postings, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
-INSTALLED: Final = re.compile(
-    r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
-)
-"""Folders of installed packages: what follows is a path within one of them."""
-FOREIGN: Final = re.compile(
-    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/|/usr/local/go/src/|/rustc/"
-    r"|^(?:node:)?internal/|<frozen "
-)
-"""Folders of a language's own library."""
-TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
-TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
+_TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
+_TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 _EXAMPLE: Final = re.compile(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
 )
@@ -56,33 +33,18 @@ _SETUP: Final = frozenset(
     """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py tasks.py hubconf.py
     gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js AssemblyInfo.cs""".split()
 )
-TEST_MARK = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+_TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
 
 
-def stem_of(name: str) -> str:
+def stem_of(path: str) -> str:
     """A file's name without its suffix.
 
-    >>> stem_of("Foo.java"), stem_of(".rc"), stem_of("a."), stem_of("a.b.c")
+    >>> stem_of("a/Foo.java"), stem_of(".rc"), stem_of("a."), stem_of("a.b.c")
     ('Foo', '.rc', 'a.', 'a.b')
     """
+    name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return name[:dot] if 0 < dot < len(name) - 1 else name
-
-
-def is_test(path: str) -> bool:
-    """Whether a path is a test by its folder or its name.
-
-    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
-    (True, False, True)
-    """
-    folder, _, name = path.rpartition("/")
-    return bool(TEST_FOLDER.search(folder) or TEST_NAME.match(stem_of(name)))
-
-
-def counterpart_stem(path: str) -> str:
-    """File name without what marks it as a test: Foo, FooTest and TestFoo share it."""
-    stem = stem_of(path.rpartition("/")[2])
-    return TEST_MARK.sub("", stem) or stem
 
 
 class PathTable:
@@ -99,11 +61,11 @@ class PathTable:
         said: list[int] = []  # terms of each path's folder, then of its name
         sizes = []
         of_folder: dict[str, list[int]] = {}
-        for folder, stem in zip(folders, self.stems, strict=True):
+        for folder, path in zip(folders, paths, strict=True):
             if folder not in of_folder:
                 of_folder[folder] = [numbers.setdefault(term, len(numbers)) for term in text.terms(folder)]
             in_folder = of_folder[folder]
-            in_name = [numbers.setdefault(term, len(numbers)) for term in text.terms(stem)]
+            in_name = [numbers.setdefault(term, len(numbers)) for term in text.terms(stem_of(path))]
             said += in_folder
             said += in_name
             sizes += [len(in_folder), len(in_name)]
@@ -124,71 +86,53 @@ class PathTable:
     def __len__(self) -> int:
         return len(self.paths)
 
-    # ---- as arrays
-
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
-        arrays: Arrays = {name: getattr(self, name) for name in _ARRAYS}
-        numbers, paths = self.term_ids, self.paths
-        if self._stem_lists is None:
-            stems: dict[str, int] = {}
-            stem_of_row = np.array([stems.setdefault(stem, len(stems)) for stem in self.stems], dtype=np.int32)
-            lists = Postings.invert(np.arange(len(self) + 1, dtype=np.int64), stem_of_row, len(stems))
-            stem_numbers = Vocabulary.of(list(stems))
-        else:
-            stem_numbers, lists = self._stem_lists
+        numbers, paths, (stems, rows) = self.term_ids, self.paths, self._stems
         return {
-            **arrays,
+            **{name: getattr(self, name) for name in _ARRAYS},
             **PackedNames.of(paths).to_arrays("paths"),
             "test_file": self.facts.tests,
             "suffix": self.facts.suffix,
             **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
             **vocabulary_of(numbers).to_arrays("term_ids"),
-            **stem_numbers.to_arrays("stems"),
-            "stems.starts": lists.starts,
-            "stems.rows": lists.rows,
+            **stems.to_arrays("stems"),
+            "stems.starts": rows.starts,
+            "stems.rows": rows.rows,
             "postings.starts": self.postings.starts,
             "postings.rows": self.postings.rows,
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> PathTable:
-        """A table from ``to_arrays``."""
+        """A table from ``to_arrays``. Raises KeyError or ValueError when the arrays are no table."""
         made = cls.__new__(cls)
         made.paths, made.term_ids = PackedNames.read(arrays, "paths"), Vocabulary.read(arrays, "term_ids")
-        for name in _ARRAYS:
-            vars(made)[name] = arrays[name]
+        vars(made).update({name: arrays[name] for name in _ARRAYS})
         made.directories = int(made.directory.max(initial=-1)) + 1
-        made.postings = Postings(arrays["postings.starts"], arrays["postings.rows"])
-        made._stem_lists = Vocabulary.read(arrays, "stems"), Postings(arrays["stems.starts"], arrays["stems.rows"])
-        made.facts = PathFacts(arrays["test_file"], arrays["suffix"], PackedNames.read(arrays, "suffixes")[:])
+        made.postings, rows = (
+            Postings(arrays[f"{name}.starts"], arrays[f"{name}.rows"]) for name in ("postings", "stems")
+        )
+        made._stems = Vocabulary.read(arrays, "stems"), rows
+        suffixes = PackedNames.read(arrays, "suffixes")[:]
+        made.facts = PathFacts(arrays["test_file"], arrays["suffix"], suffixes)
         return made
 
-    _stem_lists: tuple[Vocabulary, Postings] | None = None
-    """Of kept tables: file name without suffix -> rows."""
+    @cached_property
+    def _stems(self) -> tuple[Vocabulary, Postings]:
+        """File name without suffix -> number, and the rows of each."""
+        stems: dict[str, int] = {}
+        of_row = np.array([stems.setdefault(stem, len(stems)) for stem in map(stem_of, self.paths)], dtype=np.int32)
+        return Vocabulary.of(list(stems)), Postings.invert(np.arange(len(self) + 1), of_row, len(stems))
 
     def rows_of_stem(self, stem: str) -> list[int]:
         """Rows of the files with this name, without its suffix, in order."""
-        if self._stem_lists is None:
-            return self._rows_of_stem.get(stem, [])
-        names, lists = self._stem_lists
+        names, lists = self._stems
         number = names.get(stem)
         if number is None:
             return []
         rows: list[int] = lists.rows[int(lists.starts[number]) : int(lists.starts[number + 1])].tolist()
         return rows
-
-    @cached_property
-    def stems(self) -> Sequence[str]:
-        """(N,) names of the files without suffix."""
-        return _Stems(self.paths)
-
-    @cached_property
-    def _rows_of_stem(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for row, stem in enumerate(self.stems):
-            found.setdefault(stem, []).append(row)
-        return found
 
     @cached_property
     def name_rows(self) -> LongArray:
@@ -209,21 +153,23 @@ class PathTable:
 
     @cached_property
     def test(self) -> BoolArray:
-        """(N,) whether each path is a test."""
-        tests: dict[str, bool] = {}
-        found = []
-        for path, stem in zip(self.paths, self.stems, strict=True):
-            folder = path.rpartition("/")[0]
-            if folder not in tests:
-                tests[folder] = TEST_FOLDER.search(folder) is not None
-            found.append(tests[folder] or TEST_NAME.match(stem) is not None)
-        return np.array(found, dtype=bool)
+        """(N,) whether each path is a test, by its folder or its name."""
+        tests = {
+            folder: _TEST_FOLDER.search(folder) is not None for folder in {p.rpartition("/")[0] for p in self.paths}
+        }
+        found = (tests[path.rpartition("/")[0]] or _TEST_NAME.match(stem_of(path)) is not None for path in self.paths)
+        return np.fromiter(found, dtype=np.bool_, count=len(self))
+
+    def _numbered(self, names: Iterable[str]) -> IntArray:
+        """(N,) number that paths of the same name share."""
+        numbers: dict[str, int] = {}
+        return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)
 
     @cached_property
     def counterpart_group(self) -> IntArray:
-        """(N,) number that a file, its tests and what it tests share."""
-        groups: dict[str, int] = {}
-        return np.array([groups.setdefault(counterpart_stem(path), len(groups)) for path in self.paths], dtype=np.int32)
+        """(N,) number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
+        stems = map(stem_of, self.paths)
+        return self._numbered(_TEST_MARK.sub("", stem) or stem for stem in stems)
 
     @cached_property
     def examples(self) -> BoolArray:
@@ -256,21 +202,18 @@ class PathTable:
     @cached_property
     def name_group(self) -> IntArray:
         """(N,) number that files of the same name share."""
-        names: dict[str, int] = {}
-        return np.array([names.setdefault(path.rpartition("/")[2], len(names)) for path in self.paths], dtype=np.int32)
+        return self._numbered(path.rpartition("/")[2] for path in self.paths)
 
     @cached_property
     def language(self) -> IntArray:
         """(N,) number that files of the same language share."""
-        numbers: dict[str, int] = {}
         suffixes = (path.rpartition("/")[2].rpartition(".")[2] for path in self.paths)
-        named = (language_of(f".{suffix}") for suffix in suffixes)
-        return np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int32)
+        return self._numbered(language_of(f".{suffix}") for suffix in suffixes)
 
     @cached_property
     def compound_stem(self) -> BoolArray:
         """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
-        return np.array([bool(text.compounds(stem)) for stem in self.stems], dtype=bool)
+        return np.array([bool(text.compounds(stem)) for stem in map(stem_of, self.paths)], dtype=bool)
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -281,246 +224,8 @@ class PathTable:
         return found
 
 
-class _Stems(Sequence[str]):
-    """Made when they are asked for: mostly one, among many thousands."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [stem_of(path.rpartition("/")[2]) for path in self._paths[row]]
-        return stem_of(self._paths[row].rpartition("/")[2])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self[:])
-
-
-_ARRAYS: Final = tuple(
-    "directory starts terms row_counts counts test counterpart_group "
-    "compound_stem examples vendored setup name_group language".split()
+_ARRAYS: Final = (
+    *("directory", "starts", "terms", "row_counts", "counts", "test", "counterpart_group", "compound_stem"),
+    *("examples", "vendored", "setup", "name_group", "language"),
 )
-"""Arrays that are kept as they are."""
-
-
-class FileGroups:
-    """Groups of a version's files: those of one name, or those that test each other."""
-
-    def __init__(self, of_file: IntArray) -> None:
-        self.of_file = of_file
-        """(F,) number of each file's group."""
-        number = int(of_file.max(initial=-1)) + 1
-        self._order = stable_order(of_file, number)
-        self._starts = starts_of(np.bincount(of_file, minlength=number))
-
-    def files(self, group: int) -> list[int]:
-        """The files of a group, in order."""
-        files: list[int] = self._order[int(self._starts[group]) : int(self._starts[group + 1])].tolist()
-        return files
-
-
-class PathView:
-    """The paths of one version within a table, with this version's document frequencies."""
-
-    def __init__(self, table: PathTable, path_ids: IntArray, resident: bool = False) -> None:
-        self.table, self.path_ids = table, path_ids
-        self.resident = resident
-        """Many queries will be asked of this version: what does not depend on the query is kept."""
-        self._saturations: dict[bool, tuple[FloatArray, LongArray]] = {}
-        self._averages: dict[bool, float] = {}
-        self._queries = 0
-        self.present: BoolArray = np.zeros(len(table), dtype=bool)
-        self.present[path_ids] = True
-
-    @property
-    def files(self) -> int:
-        """F, the number of files."""
-        return len(self.path_ids)
-
-    def rows_of_stem(self, stem: str) -> list[int]:
-        """Rows of this version's files with a file name, without its suffix."""
-        return [row for row in self.table.rows_of_stem(stem) if self.present[row]]
-
-    def rows_of_class(self, qualified: str) -> list[int]:
-        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
-        outer = qualified.split("$", 1)[0]
-        *packages, name = outer.split(".")
-        # an inner class may also be written with dots: org.x.Outer.Inner
-        rows = self.rows_of_stem(name)
-        while name and not rows and packages and packages[-1][:1].isupper():
-            name = packages.pop()
-            rows = self.rows_of_stem(name)
-        if not packages:
-            return rows
-        folder = "/".join(packages)
-        return [row for row in rows if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
-
-    def rows_of_file(self, spelled: str) -> list[int]:
-        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
-        folders = PurePosixPath(spelled.replace("\\", "/")).parts
-        if not folders:
-            return []
-        best: list[int] = []
-        longest = 0
-        for row in self.rows_of_stem(PurePosixPath(folders[-1]).stem):
-            common = 0
-            for own, other in zip(
-                reversed(PurePosixPath(self.table.paths[row]).parts), reversed(folders), strict=False
-            ):
-                if own != other:
-                    break
-                common += 1
-            if common >= max(longest, 1):
-                best = [*best, row] if common == longest else [row]
-                longest = common
-        return best
-
-    def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
-        """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
-
-        A file agrees where its path ends with the written one or the other way round, and less where the two part
-        after two names or more. A path into an installed package must be all of it; one into a language's library
-        is none of the project's. ``qualified``: all written folders must agree.
-        """
-        installed = list(INSTALLED.finditer(spelled))
-        if installed:
-            spelled = spelled[installed[-1].end() :]
-        elif FOREIGN.search(spelled):
-            return []
-        written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
-        if not written:
-            return []
-        best: list[int] = []
-        most = 0.0
-        for row in self.rows_of_stem(stem_of(written[-1])):
-            own = self.table.paths[row].split("/")
-            agreed = _agreed(written, own, qualified, bool(installed))
-            if agreed > most:
-                best, most = [row], agreed
-            elif agreed and agreed == most:
-                best.append(row)
-        return best
-
-    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
-        """(F,) BM25 of the words of the path, or of its folders alone."""
-        terms, weight = known_terms(self.table.term_ids, weights)
-        lists = self.table.postings
-        chosen = lists.select(terms)
-        self._queries += 1
-        often = self.resident and self._queries > 2 * QUERIES_BEFORE_ALL  # each asks with and without names
-        if chosen.many:
-            return self._term_by_term(terms, weight, names)
-        if often and len(lists.rows) <= LARGEST_KEPT:
-            if names not in self._saturations:
-                everything = lists.select(np.arange(len(self.table.term_ids), dtype=np.int64))
-                self._saturations[names] = self._saturate(everything, names)
-            saturations, frequencies = self._saturations[names]
-            saturation, frequency = chosen.take(saturations), frequencies[terms]
-        else:
-            saturation, frequency = self._saturate(chosen, names)
-        value = saturation * chosen.spread(weight * idf(self.files, frequency))
-        return summed(chosen.take(lists.rows), value, len(self.table))[self.path_ids]
-
-    def _term_by_term(self, terms: LongArray, weight: FloatArray, names: bool) -> FloatArray:
-        """(F,) the same of very many postings, added in the same order: a term stands once in a path's list."""
-        lists = self.table.postings
-        alone = [lists.select(term) for term in terms[:, None]]
-        frequency = np.array([self._saturate(one, names)[1][0] for one in alone])
-        total = np.zeros(len(self.table))
-        for one, by_term in zip(alone, weight * idf(self.files, frequency), strict=True):
-            total[one.take(lists.rows)] += self._saturate(one, names)[0] * by_term
-        return total[self.path_ids]
-
-    def _average(self, names: bool) -> float:
-        """Mean length of the version's paths, or of their folders alone."""
-        if names not in self._averages:
-            length = self.table.lengths.sum(axis=0) if names else self.table.lengths[0]
-            self._averages[names] = max(float(length[self.path_ids].mean()) if self.files else 0.0, 1e-9)
-        return self._averages[names]
-
-    def _saturate(self, chosen: Selection, names: bool) -> tuple[FloatArray, LongArray]:
-        """(P,) saturated frequency of each posting, 0 outside this version, and (T,) files of each term."""
-        rows = chosen.take(self.table.postings.rows)
-        frequency, length = chosen.take(self.table.counts[0]), self.table.lengths[0][rows]
-        if names:
-            frequency, length = frequency + chosen.take(self.table.counts[1]), length + self.table.lengths[1][rows]
-        seen = self.present[rows] & (frequency > 0)
-        value = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / self._average(names)))
-        return value * seen, row_sums(seen, starts_of(chosen.sizes)).astype(np.int64)
-
-    @cached_property
-    def counterparts(self) -> FileGroups:
-        """Files with their tests and what they test."""
-        return FileGroups(self.table.counterpart_group[self.path_ids])
-
-    @cached_property
-    def namesakes(self) -> FileGroups:
-        """Files of the same name."""
-        return FileGroups(self.table.name_group[self.path_ids])
-
-    @cached_property
-    def name_frequency(self) -> LongArray:
-        """(terms,) in how many of this version's file names every path term stands."""
-        chosen = self.table.terms[np.repeat(self.present, np.diff(self.table.starts)) & (self.table.row_counts[1] > 0)]
-        return np.bincount(chosen, minlength=len(self.table.term_ids)).astype(np.int64)
-
-    @cached_property
-    def name_terms(self) -> BoolArray:
-        """(terms,) whether a path term stands in a file name of this version."""
-        return self.name_frequency > 0
-
-    @cached_property
-    def name_idf(self) -> FloatArray:
-        """(terms,) IDF of every path term as a part of this version's file names."""
-        return idf(self.files, self.name_frequency)
-
-    def name_coverage(self, words: frozenset[str]) -> FloatArray:
-        """(F,) share of the IDF of a file name's terms that the words contain."""
-        table = self.table
-        terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
-        chosen = table.postings.select(terms)
-        values = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
-        covered = summed(chosen.take(table.postings.rows), values, len(table))
-        share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
-        return share
-
-    @cached_property
-    def name_weight(self) -> FloatArray:
-        """(N,) sum of the IDF of each file name's terms."""
-        return self.name_sum(np.ones(len(self.table.term_ids)))
-
-    def name_sum(self, of_terms: FloatArray) -> FloatArray:
-        """(N,) sum over each file name's terms of their IDF x a value of the term."""
-        return summed(self.table.name_rows, (self.name_idf * of_terms)[self.table.name_term_list], len(self.table))
-
-    def directory_sum(self, of_files: FloatArray) -> FloatArray:
-        """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
-        folder = self.table.directory[self.path_ids]
-        total = summed(folder, of_files, self.table.directories)
-        size = np.bincount(folder, minlength=self.table.directories)
-        value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
-        return value
-
-
-def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, installed: bool) -> float:
-    """How many names, counted from the end, a written path and a file's have in common; 0 where they contradict."""
-    common = 0
-    for one, other in zip(reversed(written), reversed(own), strict=False):
-        if one != other:
-            break
-        common += 1
-    whole = common == len(written)
-    if qualified:
-        return common if whole else 0
-    if installed:
-        return common if whole and (common > 1 or len(own) < 3) else 0
-    if whole or common == len(own):
-        return common
-    return common - 0.5 if common > 1 else 0
+"""What is kept as it is."""

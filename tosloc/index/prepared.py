@@ -19,7 +19,8 @@ from tosloc.index.corpus import Corpus, TableSource, VersionView
 from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.names import PackedLists, PackedNames, Vocabulary, vocabulary_of
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.postings import Postings
 from tosloc.records import IntArray, Names, Snapshot
 

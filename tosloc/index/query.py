@@ -30,11 +30,6 @@ def frame_name(frame: traces.Frame) -> str:
     return frame.type or frame.path or frame.file
 
 
-def log_weight(count: float) -> float:
-    """1 + ln(count), the report side's term weight."""
-    return 1.0 + math.log(count)
-
-
 @dataclass(frozen=True, eq=False)
 class Query:
     """One report, analysed once; everything is derived from summary and description alone."""
@@ -66,13 +61,14 @@ class Query:
         """The summary without what only says that it is a bug."""
         return report_text.bare_title(self.report.summary)
 
-    def weights_of(self, said: str, summary_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
-        """Term -> 1 + ln(tf in ``said`` + ``summary_weight`` x tf in the title), terms in order."""
-        counts: dict[str, float] = {term: float(count) for term, count in self._counts(text.terms(said)).items()}
-        if summary_weight:
-            for term, count in self._counts(text.terms(self.title)).items():
-                counts[term] = counts.get(term, 0.0) + summary_weight * count
-        return {term: log_weight(count) for term, count in sorted(counts.items())}
+    @staticmethod
+    def _weights(*parts: tuple[Counter[str], float]) -> dict[str, float]:
+        """Term -> 1 + ln(sum over the parts of how often it stands there times what that counts), terms in order."""
+        counts: dict[str, float] = {}
+        for part, times in parts:
+            for term, count in part.items():
+                counts[term] = counts.get(term, 0.0) + times * count
+        return {term: 1.0 + math.log(count) for term, count in sorted(counts.items())}
 
     @cached_property
     def names(self) -> list[tuple[report_text.Name, float]]:
@@ -99,41 +95,37 @@ class Query:
         """Term counts of the description without stack frames."""
         return self._counts(text.terms(self.prose))
 
-    def _weighted(self, summary_weight: float) -> dict[str, float]:
-        counts: dict[str, float] = {term: float(count) for term, count in self.prose_counts.items()}
-        for term, count in self.summary_counts.items():
-            counts[term] = counts.get(term, 0.0) + summary_weight * count
-        return {term: log_weight(count) for term, count in sorted(counts.items())}
-
     @cached_property
     def weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in description + 3 tf in summary), terms in order."""
-        return self._weighted(SUMMARY_WEIGHT)
+        return self._weights((self.prose_counts, 1.0), (self.summary_counts, SUMMARY_WEIGHT))
 
     @cached_property
     def fielded_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in description + 5 tf in summary), the same terms in the same order."""
-        return self._weighted(FIELDED_SUMMARY_WEIGHT)
+        return self._weights((self.prose_counts, 1.0), (self.summary_counts, FIELDED_SUMMARY_WEIGHT))
 
     @cached_property
     def plain_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
-        counts = self.summary_counts + self._counts(text.terms(self.report.description))
-        return {term: log_weight(count) for term, count in sorted(counts.items())}
+        return self._weights((self.summary_counts, 1.0), (self._counts(text.terms(self.report.description)), 1.0))
 
     @cached_property
     def summary_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf in the summary."""
-        return {term: log_weight(count) for term, count in sorted(self.summary_counts.items())}
+        return self._weights((self.summary_counts, 1.0))
+
+    def weights_of(self, said: str, title_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
+        """Term -> 1 + ln(tf in ``said`` + ``title_weight`` x tf in the title), terms in order."""
+        title = self._counts(text.terms(self.title))
+        return self._weights((self._counts(text.terms(said)), 1.0), (title, title_weight))
 
     @cached_property
     def lead_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in the first words of the description + 2 tf in the summary)."""
         words = text.words(self.prose)[:LEAD_WORDS]
-        counts = self._counts(term for word in words for term in text.identifier_terms(word))
-        for term, count in self.summary_counts.items():
-            counts[term] += 2 * count
-        return {term: log_weight(count) for term, count in sorted(counts.items())}
+        lead = self._counts(term for word in words for term in text.identifier_terms(word))
+        return self._weights((lead, 1.0), (self.summary_counts, 2.0))
 
     @cached_property
     def compounds(self) -> frozenset[str]:

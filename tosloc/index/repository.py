@@ -114,14 +114,14 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(self, revision: str, max_files: int, progress: Progress = silent) -> PreparedVersion:
+    def prepared(self, revision: str, progress: Progress = silent) -> PreparedVersion:
         """The version that ``revision`` names, ready for queries, fixes told by commit messages.
 
         It is kept beside the facts for the next time. What is not there is made from the facts of its files and
         commits. Raises UnknownCommit, and ToslocError when it holds no source file.
         """
         commit = self.repo.resolve(revision)
-        path = self._kept_folder / f"{self._key(max_files)}-{commit}.safetensors"
+        path = self._kept_folder / f"{self._key()}-{commit}.safetensors"
         if (kept := self._kept(path)) is not None:
             note_use(self.repo, self.store_path)
             with suppress(OSError):
@@ -130,21 +130,21 @@ class IndexedRepository:
         snapshot = self.sources(commit)
         missing = self.index([snapshot], progress).missing
         order = commit_order(self.repo, [commit])
-        documents = self._commit_documents(order, max_files, progress)
+        documents = self._commit_documents(order, progress)
         names = self.repo.path_names.names
         made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
         if not missing and not self.repo.missing:
             self._keep(path, made)
         return made
 
-    def _commit_documents(self, order: Sequence[str], max_files: int, progress: Progress) -> HistoryIndex:
+    def _commit_documents(self, order: Sequence[str], progress: Progress) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
         maker = metadata.version("PyStemmer")
-        analyser = f"{COMMITS}{HISTORY_VERSION}+{maker}+{key_of(max_files, sorted(self.suffixes))[:12]}"
+        analyser = f"{COMMITS}{HISTORY_VERSION}+{maker}+{key_of(sorted(self.suffixes))[:12]}"
         for _ in range(2):
             new = self.store.missing(order, analyser)
             history = read_commits(self.repo, new, self.suffixes, progress)
-            made = dict(commit_payloads(history, max_files))
+            made = dict(commit_payloads(history))
             cut = self.repo.shallow  # what these touched is not known until the clone is whole
             self.store.write((commit, analyser, made[commit]) for commit in made if commit not in cut)
             try:
@@ -153,12 +153,12 @@ class IndexedRepository:
                 self.store.remove_analysers([analyser])
         raise StoreError(f"{self.store_path}: the facts store is damaged; delete it: what it holds is made again")
 
-    def _key(self, max_files: int) -> str:
+    def _key(self) -> str:
         """Of kept versions that differ in their commit alone."""
         languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         # a clone that was cut off has another history once it is made whole
-        return key_of(maker, max_files, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
+        return key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
 
     @property
     def _kept_folder(self) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import Postings, known_terms, row_sums, summed
-from tosloc.records import FloatArray, LongArray
+from tosloc.records import FloatArray
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -42,37 +42,41 @@ def length_score(terms: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class TermVectors:
-    """Length-1 term vectors of F files over V terms, by term."""
+class RevisedVectors:
+    """rVSM of one version: length-1 term vectors of F files over V terms, by term."""
 
-    files: int
     postings: Postings
     values: FloatArray
     """(P,) component of each posting."""
     idf: FloatArray
     """(V,) ln(N / df); 0 for terms of no file."""
+    length_scores: FloatArray
+    """(F,)"""
+    numbers: Mapping[str, int]
+    """Term -> number."""
 
     @classmethod
-    def of(cls, counts: sparse.csr_array) -> TermVectors:
+    def of(cls, counts: sparse.csr_array, numbers: Mapping[str, int]) -> RevisedVectors:
         """From term counts (F, V)."""
-        files = counts.shape[0]
         terms = counts.indices.astype(np.int32)
         frequency = np.bincount(terms, minlength=counts.shape[1])
-        idf = np.log(files / np.maximum(frequency, 1)) * (frequency > 0)
+        idf = np.log(counts.shape[0] / np.maximum(frequency, 1)) * (frequency > 0)
         weight = (1.0 + np.log(counts.data)) * idf[terms]
         starts = counts.indptr.astype(np.int64)
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
         postings = Postings.invert(starts, terms, counts.shape[1])
-        return cls(files, postings, weight[postings.origin], idf)
+        lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+        return cls(postings, weight[postings.origin], idf, length_score(lengths), numbers)
 
-    def cosine(self, terms: LongArray, weights: FloatArray) -> FloatArray:
-        """(F,) cosine with the report: ``weights`` are 1 + ln tf of the report's ``terms``."""
-        query = weights * self.idf[terms]
+    def similarity(self, weights: Mapping[str, float]) -> FloatArray:
+        """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
+        terms, values = known_terms(self.numbers, weights)
+        query = values * self.idf[terms]
         length = float(np.sqrt((query**2).sum())) or 1.0
         chosen = self.postings.select(terms)
-        values = self.values[chosen.positions] * chosen.spread(query / length)
-        return summed(self.postings.rows[chosen.positions], values, self.files)
+        products = self.values[chosen.positions] * chosen.spread(query / length)
+        return summed(self.postings.rows[chosen.positions], products, len(self.length_scores)) * self.length_scores
 
 
 class StructuredText:
@@ -111,18 +115,4 @@ class StructuredText:
             counts = sparse.csr_array(readable @ self.blobs[np.maximum(view.rows, 0)] + counts)
         counts.eliminate_zeros()
         counts.sort_indices()
-        lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-        return RevisedVectors(TermVectors.of(counts), length_score(lengths), self.numbers)
-
-
-@dataclass(frozen=True, eq=False)
-class RevisedVectors:
-    """rVSM of one version."""
-
-    vectors: TermVectors
-    length_scores: FloatArray
-    numbers: dict[str, int]
-
-    def similarity(self, weights: Mapping[str, float]) -> FloatArray:
-        """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
-        return self.vectors.cosine(*known_terms(self.numbers, weights)) * self.length_scores
+        return RevisedVectors.of(counts, self.numbers)

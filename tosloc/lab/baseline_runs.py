@@ -33,7 +33,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.settings import Profile, Settings, load_settings
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
-from tosloc.retrieval.stored_tables import WORK
+from tosloc.retrieval.feature_tables import WORK
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",

@@ -27,8 +27,7 @@ from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reranking.base import Candidates, RerankingContext
-from tosloc.retrieval.feature_tables import LabelledReports
-from tosloc.retrieval.stored_tables import StoredFeatureTables
+from tosloc.retrieval.feature_tables import LabelledReports, StoredFeatureTables
 
 PARTS: Final = ("train", "validation", "test")
 FORMAT = "tosloc-candidates/1"
@@ -106,7 +105,7 @@ def bundle_training(
 def bundle_key(run: Path, reports: Path, settings: BundleSettings) -> str:
     """What a bundle of the training folder is made of; another one for another training, reports or settings."""
     tables, checkpoint = StoredFeatureTables.read(run), run / "checkpoint"
-    files = [*(checkpoint / name for name in ("config.json", "weights.json", "ranker.txt")), reports]
+    files = [*(checkpoint / name for name in ("config.json", "weights.json", "ranker.npz")), reports]
     digests = [fingerprint(path) for path in files if path.exists()]
     return key_of(digests, tables.features, dict(tables.blocks), asdict(settings))
 

@@ -8,6 +8,7 @@ Shapes: C candidates of a report, T terms of their facts, Q terms of the report,
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ from tosloc.arrays import checked
 from tosloc.errors import ToslocError
 from tosloc.index.fact_table import FactTable
 from tosloc.index.postings import idf
-from tosloc.index.query import Query, log_weight
+from tosloc.index.query import Query
 from tosloc.records import Float32Array, FloatArray, LongArray
 from tosloc.reranking.base import Candidates
 
@@ -120,7 +121,7 @@ class TermVectors:
         made = {}
         for side, said in zip(_SIDES, (query.title, query.parts.prose), strict=True):
             weighed = {
-                term: log_weight(number) * (rare[known[term]] if term in known else unknown)
+                term: (1.0 + math.log(number)) * (rare[known[term]] if term in known else unknown)
                 for term, number in Counter(text.terms(said)).items()
             }
             asked = sorted(weighed, key=lambda term: (-weighed[term], term))[:_TERMS]

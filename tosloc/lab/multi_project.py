@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tosloc.config import StageOneSettings
 from tosloc.lab.pool import evenly
-from tosloc.learning.linear import fit_listwise, listwise_loss
+from tosloc.learning.linear import L2, fit_listwise, listwise_loss
 from tosloc.records import Progress, silent
-from tosloc.retrieval.feature_tables import FeatureTable
+from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables
 from tosloc.retrieval.fitting import judge
 from tosloc.retrieval.stage_one import StageOne
-from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 LINEAR_REPORTS = 900
 """Reports of each project that weights are fitted on, spread evenly over its training part."""
@@ -27,9 +25,7 @@ class FeatureWorth(NamedTuple):
     map: float
 
 
-def feature_ablation(
-    settings: StageOneSettings, project: StoredFeatureTables, progress: Progress = silent
-) -> dict[str, FeatureWorth]:
+def feature_ablation(project: StoredFeatureTables, progress: Progress = silent) -> dict[str, FeatureWorth]:
     """For each feature what leaving it out changes.
 
     The first row, "all", holds the values with every feature. Linear weights of the project's own, fitted on
@@ -42,8 +38,8 @@ def feature_ablation(
     def measured(names: tuple[str, ...]) -> FeatureWorth:
         columns = [project.features.index(name) for name in names]
         part = train.columns(columns)
-        stage = StageOne(names, fit_listwise(part, l2=settings.l2))
-        loss = listwise_loss(stage.weights, part, settings.l2, np.zeros(len(names)), 0.0)[0]
+        stage = StageOne(names, fit_listwise(part))
+        loss = listwise_loss(stage.weights, part, L2, np.zeros(len(names)), 0.0)[0]
         cut = [FeatureTable(t.report, t.rows[:, columns], t.fixed, t.weights, t.path_ids) for t in validation]
         return FeatureWorth(loss, *judge({"": stage}, cut)[""])
 

@@ -39,13 +39,13 @@ from tosloc.evaluation.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.files import key_of, parse_json, read_plain, write_text
 from tosloc.index.history_index import HistoryIndex
-from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.lambdamart import HeadRanker, fit_trees
 from tosloc.learning.linear import fit_listwise
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.processes import parallel
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
-from tosloc.retrieval.extraction import sampled_table, tasks_of
+from tosloc.retrieval.extraction import SAMPLED, sampled_table, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.retrieval.fitting import head_lists
@@ -54,10 +54,18 @@ from tosloc.training import feature_names
 
 FOLDS: Final = 5
 """Parts into which projects are dealt, each left out in turn, unless another number is asked for."""
+ROUNDS: Final = 400
+"""Trees of a ranker of many projects: chosen on projects left out."""
+RANKER_WEIGHT: Final = 8.0
+"""What its score counts beside the linear one."""
+LEAST_REPORTS: Final = 300
+"""Every project counts the same, but one of fewer reports less: so much for each of its reports."""
 LEFT_OUT: Final = "left-out"
 """Folder of the runs: a folder a project, ranked by weights that never saw it."""
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
+_OF_PROJECT: Final = ("part", "judged", "at_most", "alone")
+"""What of a project's entry is kept beside its tables."""
 
 
 def evenly(reports: int, number: int) -> LongArray:
@@ -119,8 +127,7 @@ class Pool:
         config = self.config_of(project)
         key = key_of(
             [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
-            [project.record(), config.data.model_dump(), config.history.model_dump()],
-            [fingerprint(project.reports), config.stage_one.sampled_negatives],
+            [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
         )
         made = not is_finished(folder, key)
         if made:
@@ -130,11 +137,25 @@ class Pool:
         record = parse_json(read_plain(folder / _RECORD))
         return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
 
+    def kept(self) -> list[Tables]:
+        """The finished tables that the folder holds, in the order of their names, without any repository."""
+        found = []
+        for path in sorted(self.folder.glob(f"tables/*/{_RECORD}")):
+            record = parse_json(read_plain(path))
+            project = Project(path.parent.name, path.parent, path.parent, **record["project"])
+            counts = record["learned"], record["judged"], tuple(record["blocks"])
+            found.append(Tables(project, path.parent, fingerprint(path), tuple(record["features"]), *counts))
+        if len({tables.names for tables in found}) > 1:
+            raise ToslocError(
+                f"{self.folder}: its tables have different features; name the --projects to make them anew"
+            )
+        return found
+
     def config_of(self, project: Project) -> Config:
         """A project's data and history, and all else as for the others; one process, since others run beside it."""
         own = project.configured(self.config)
         run = self.config.run.model_copy(update={"jobs": 1, "cluster": ""})
-        return self.config.model_copy(update={"data": own.data, "history": own.history, "run": run})
+        return self.config.model_copy(update={"data": own.data, "run": run})
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
@@ -151,7 +172,7 @@ class Pool:
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
                 return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
 
-            sampled, whole = config.stage_one.sampled_negatives, blocks(judged, 0)
+            sampled, whole = SAMPLED, blocks(judged, 0)
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = extraction.tables(whole)
@@ -165,7 +186,8 @@ class Pool:
         for path in folder.glob("block-*.npz"):
             if path.name not in kept:
                 path.unlink()
-        record = {"learned": len(lists), "judged": len(judged), "blocks": kept}
+        own = {name: getattr(project, name) for name in _OF_PROJECT}
+        record = {"learned": len(lists), "judged": len(judged), "blocks": kept, "features": names, "project": own}
         write_text(folder / _RECORD, json.dumps(record, indent=1) + "\n")
 
     def learned(self, names: tuple[str, ...], projects: Sequence[Tables]) -> StageOne:
@@ -173,7 +195,7 @@ class Pool:
         key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
         folder = self.folder / "learned" / key[:24]
         if is_finished(folder, key):
-            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder, self.config.stage_one.ranker)
+            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder)
         stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)
@@ -201,24 +223,23 @@ def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
     return [np.full(size, weight * sum(sizes) / total) for weight, size in zip(each, sizes, strict=True)]
 
 
-def joined(config: Config, projects: Iterable[RankingLists]) -> RankingLists:
+def joined(projects: Iterable[RankingLists]) -> RankingLists:
     """What several projects teach, each counting the same. Raises ToslocError without reports."""
     some = [lists for lists in projects if len(lists)]
     if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
-    weights = report_weights([len(lists) for lists in some], config.pool.least_reports)
+    weights = report_weights([len(lists) for lists in some], LEAST_REPORTS)
     return RankingLists.join([one.counting(each) for one, each in zip(some, weights, strict=True)])
 
 
 def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
     """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
-    lists = joined(config, projects)
-    stage, settings = StageOne(names, fit_listwise(lists, l2=config.stage_one.l2)), config.stage_one.ranker
-    if not settings.enabled:
+    lists = joined(projects)
+    stage = StageOne(names, fit_listwise(lists))
+    if not config.stage_one.ranker:
         return stage
-    heads = head_lists(stage, lists, settings.depth)
-    ranker = HeadRanker(settings, config.run.seed, config.pool.ranker_weight)
-    return StageOne(names, stage.weights, ranker.fit(heads))
+    trees = fit_trees(head_lists(stage, lists), config.run.seed, ROUNDS)
+    return StageOne(names, stage.weights, HeadRanker(names, trees, RANKER_WEIGHT))
 
 
 def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
@@ -249,12 +270,17 @@ class Pooled:
 
 
 def make_pool(
-    pool: Pool, projects: Sequence[Project], folds: int = FOLDS, out: Path | None = None, progress: Progress = silent
+    pool: Pool,
+    projects: Sequence[Project] | None,
+    folds: int = FOLDS,
+    out: Path | None = None,
+    progress: Progress = silent,
 ) -> Pooled:
     """Make what is missing of a pool: tables, rankings of every project by the others' weights; the weights of all.
 
     Those are written to ``out`` as TosLoc ships them. A project without tables is left out; what became of each stands
-    in the outcomes. Raises ToslocError when fewer than two are left.
+    in the outcomes. Without ``projects`` the tables that the folder holds are learned from, without any repository.
+    Raises ToslocError when fewer than two are left.
     """
     jobs = pool.config.run.jobs
     tables, outcomes = of_projects(pool, projects, progress)
@@ -287,13 +313,19 @@ def make_pool(
     return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
 
 
-def of_projects(pool: Pool, projects: Sequence[Project], progress: Progress) -> tuple[list[Tables], list[Outcome]]:
-    """The tables of the projects that have any, and what became of each.
+def of_projects(
+    pool: Pool, projects: Sequence[Project] | None, progress: Progress
+) -> tuple[list[Tables], list[Outcome]]:
+    """The tables of the projects that have any, and what became of each; None: those that are kept.
 
     Raises ToslocError when fewer than two are left.
     """
-    outcomes = for_each(projects, pool.tables, jobs=pool.config.run.jobs, what="tables of projects", progress=progress)
-    tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
+    if projects is None:
+        outcomes, tables = [], pool.kept()
+    else:
+        jobs = pool.config.run.jobs
+        outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
+        tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if len(tables) < 2:
         failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
         why = f" ({failed[0]})" if failed else ""
@@ -331,7 +363,7 @@ def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, l
     some = [answers[one.project.name] for one in projects if answers[one.project.name]]
     if not some:
         return fit_temperature([])
-    counts = report_weights([len(one) for one in some], pool.config.pool.least_reports)
+    counts = report_weights([len(one) for one in some], LEAST_REPORTS)
     return fit_temperature([answer for one in some for answer in one], np.concatenate(counts))
 
 
@@ -349,7 +381,7 @@ def _left_out(
         "settings": _settings(pool.config),
         TEMPERATURE: temperature,
     }
-    ranker = None if stage.ranker is None else [stage.ranker.text(), stage.ranker.weight_]
+    ranker = None if stage.ranker is None else stage.ranker.trees.leaves.tolist()
     key = key_of(header, one.key, stage.weights.tolist(), ranker)
     if not is_finished(folder, key):
         unfinish(folder)
@@ -366,8 +398,8 @@ def _left_out(
 
 def _settings(config: Config) -> dict[str, Any]:
     """What the fit looks at."""
-    chosen = config.stage_one.model_dump(mode="json", include={"l2", "sampled_negatives", "ranker"})
-    return {"stage_one": chosen, "pool": config.pool.model_dump(), "seed": config.run.seed}
+    fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
+    return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
 
 
 def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:

@@ -95,14 +95,14 @@ def _fold(
     pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]
 ) -> dict[str, dict[str, FloatArray]]:
     """Project left out -> feature left out -> (R, 2)."""
-    lists = joined(pool.config, (one.lists() for one in tables if one not in left_out))
-    names, l2 = list(tables[0].names), pool.config.stage_one.l2
-    weights = {WHOLE: fit_listwise(lists, l2=l2)}
+    lists = joined(one.lists() for one in tables if one not in left_out)
+    names = list(tables[0].names)
+    weights = {WHOLE: fit_listwise(lists)}
     for feature in features:
         kept = [place for place, name in enumerate(names) if name != feature]
         without = np.zeros(len(names))
         # from where the whole fit ended, and without pull: the same minimum, sooner
-        without[kept] = fit_listwise(lists.columns(kept), l2=l2, centre=weights[WHOLE][kept])
+        without[kept] = fit_listwise(lists.columns(kept), centre=weights[WHOLE][kept])
         weights[feature] = without
     found = {}
     for one in left_out:

@@ -178,22 +178,18 @@ def _judged(
         weights = np.ones(1)
         if columns:
             others = [project for place, other in enumerate(dealt) if place != number for project in other]
-            weights = _fitted(config, others, columns)
+            weights = _fitted(others, columns)
         for project in part:
             rows = [(one, one.rows[:, columns or [0]].astype(np.float64) @ weights) for one in project]
             judged.append(np.array([one.values(scores) for one, scores in rows]))
     return judged
 
 
-def _fitted(config: Config, projects: Sequence[Sequence[FeaturedReport]], columns: Sequence[int]) -> FloatArray:
+def _fitted(projects: Sequence[Sequence[FeaturedReport]], columns: Sequence[int]) -> FloatArray:
     """(K',) weights of some columns, each project counting as in the pool."""
     taught = ([one for one in project if one.teaches] for project in projects)
     lists = joined(
-        config,
-        (
-            RankingLists.of([(one.rows[:, columns], one.fixed) for one in some], features=len(columns))
-            for some in taught
-        ),
+        RankingLists.of([(one.rows[:, columns], one.fixed) for one in some], features=len(columns)) for some in taught
     )
     return fit_listwise(lists, l2=0.0, centre=np.eye(1, len(columns))[0], pull=_PULL)
 

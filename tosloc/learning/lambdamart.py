@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from tosloc.errors import CheckpointError, ToslocError
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.learning.tree_text import read_trees
 from tosloc.learning.trees import Trees
 from tosloc.records import Float32Array, FloatArray
 
-if TYPE_CHECKING:
-    from tosloc.config import RankerSettings
+# chosen on the training and validation reports of four projects (docs/features.md)
+DEPTH: Final = 150
+"""Files of the head that it orders; the rest keeps its order."""
+ROUNDS: Final = 600
+"""Trees."""
+LEAVES: Final = 15
+LEARNING_RATE: Final = 0.05
+MIN_LEAF: Final = 200
+"""Files that a leaf holds at least."""
+L2: Final = 20.0
+FEATURE_FRACTION: Final = 0.35
+"""Share of the features that a tree sees."""
+TRUNCATION: Final = 20
+"""Ranks whose swaps count."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadRanker:
+    """What orders the first ``DEPTH`` files; learned from heads, without knowledge of paths."""
+
+    features: tuple[str, ...]
+    """Names of what it reads of a feature table, before the two columns of ``head_rows``."""
+    trees: Trees
+    weight: float
+    """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
@@ -23,119 +45,36 @@ def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
 
 
-SHIPPED_DEPTH: Final = 150
-"""Files that the shipped ranker orders: as many as ``[stage_one.ranker] depth`` says by default."""
+def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
+    """Trees learned from heads, ``ROUNDS`` of them; deterministic for a seed.
 
-
-class HeadRanker:
-    """LambdaMART on the first ``depth`` files; learned from heads, without knowledge of paths.
-
-    Without ``settings`` it is the shipped one, whose settings, which take long to load, are needed to learn alone.
+    A report's pairs count as much as the report does.
     """
+    import lightgbm
 
-    def __init__(self, settings: RankerSettings | None, seed: int = 7, weight: float = 1.0) -> None:
-        self._settings, self.seed = settings, seed
-        self.depth = SHIPPED_DEPTH if settings is None else settings.depth
-        self.weight_ = weight
-        """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
-        self.text_: str = ""
-        """The trees as LightGBM's text format."""
-        self.trees_: Trees | None = None
-
-    @property
-    def settings(self) -> RankerSettings:
-        """How it learns."""
-        if self._settings is None:
-            from tosloc.config import RankerSettings
-
-            self._settings = RankerSettings()
-        return self._settings
-
-    def fit(self, heads: RankingLists) -> HeadRanker:
-        """Learn; a second fit forgets the first. Deterministic for a seed.
-
-        A report's pairs count as much as the report does.
-        """
-        import lightgbm
-
-        alike = bool((heads.report_weights == 1).all())
-        data = lightgbm.Dataset(
-            heads.rows,
-            label=heads.fixed.astype(np.int32),
-            weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
-            group=heads.sizes.tolist(),
-            free_raw_data=True,
-        )
-        booster = lightgbm.train(
-            {
-                "objective": "lambdarank",
-                "num_leaves": self.settings.leaves,
-                "learning_rate": self.settings.learning_rate,
-                "min_data_in_leaf": self.settings.min_leaf,
-                "lambda_l2": self.settings.l2,
-                "feature_fraction": self.settings.feature_fraction,
-                "lambdarank_truncation_level": self.settings.truncation,
-                "seed": self.seed,
-                "deterministic": True,
-                "force_row_wise": True,
-                "num_threads": 1,
-                "verbosity": -1,
-            },
-            data,
-            num_boost_round=self.settings.rounds,
-        )
-        self.text_ = str(booster.model_to_string())
-        self.trees_ = read_trees(self.text_)
-        return self
-
-    def weighted(self, weight: float) -> HeadRanker:
-        """The same trees with another weight."""
-        other = HeadRanker(self._settings, self.seed, weight)
-        other.text_, other.trees_ = self.text_, self.trees_
-        return other
-
-    @property
-    def trees(self) -> Trees:
-        """What was learned. Raises ToslocError before ``fit``."""
-        if self.trees_ is None:
-            raise ToslocError("this ranker has learned nothing yet; fit it, or read it from its text")
-        return self.trees_
-
-    @property
-    def features(self) -> int:
-        """How many features the trees read."""
-        return self.trees.features
-
-    def scores(self, rows: Float32Array) -> FloatArray:
-        """(k,) the trees' scores of the rows of ``head_rows``. Raises CheckpointError when they read other features."""
-        if rows.shape[1] != self.features:
-            raise CheckpointError(
-                f"the learned ranker reads {self.features} features, but there are {rows.shape[1]}; train again"
-            )
-        return self.trees.scores(rows)
-
-    def shap(self, rows: Float32Array) -> FloatArray:
-        """(k, K+2) what each column of the rows of ``head_rows`` adds to their scores: SHAP values of the trees."""
-        import lightgbm
-
-        parts = lightgbm.Booster(model_str=self.text_).predict(rows, pred_contrib=True, num_threads=1)
-        return np.asarray(parts, dtype=np.float64)[:, :-1]
-
-    def text(self) -> str:
-        """The trees as LightGBM's text format."""
-        return self.text_
-
-    @classmethod
-    def from_text(cls, text: str, settings: RankerSettings | None, weight: float) -> HeadRanker:
-        """Ranker from its text. Raises CheckpointError when it is not one that LightGBM wrote."""
-        ranker = cls(settings, weight=weight)
-        try:
-            ranker.text_, ranker.trees_ = text, read_trees(text)
-        except ValueError as error:
-            raise CheckpointError(
-                f"the learned ranker is damaged or no ranker ({error}); train again, or copy the whole folder"
-            ) from error
-        return ranker
+    alike = bool((heads.report_weights == 1).all())
+    data = lightgbm.Dataset(
+        heads.rows,
+        label=heads.fixed.astype(np.int32),
+        weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
+        group=heads.sizes.tolist(),
+        free_raw_data=True,
+    )
+    parameters = {
+        "objective": "lambdarank",
+        "num_leaves": LEAVES,
+        "learning_rate": LEARNING_RATE,
+        "min_data_in_leaf": MIN_LEAF,
+        "lambda_l2": L2,
+        "feature_fraction": FEATURE_FRACTION,
+        "lambdarank_truncation_level": TRUNCATION,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+    return Trees.of_model(lightgbm.train(parameters, data, num_boost_round=rounds or ROUNDS).dump_model())
 
 
 def reorder_head(scores: FloatArray, order: np.ndarray, learned: FloatArray, weight: float) -> FloatArray:

@@ -7,40 +7,61 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.index.postings import leaders
-from tosloc.learning.lambdamart import head_rows
-from tosloc.records import Float32Array
+from tosloc.learning.trees import Trees
+from tosloc.records import Float32Array, FloatArray
 from tosloc.retrieval.feature_tables import FeatureTable
 from tosloc.retrieval.features import FEATURES
 from tosloc.retrieval.stage_one import StageOne
 
 WEIGHTED_SUM: Final = "weighted_sum"
 """What the learned ranker makes of all features together: the place and distance that their weighted sum gave."""
-
 TOLD: Final = 3
 """Features that are told of what set a file above, at most."""
+_ORDERS: Final = 4
 
 
 def differences(stage: StageOne, table: Float32Array, above: Sequence[int], below: int) -> list[dict[str, float]]:
     """For each file ``above``: feature -> how much more it adds to its score than to that of the file ``below``.
 
     ``table`` is (F, K), its rows in path order. Of the weighted sum the parts are its terms; of the ranker's trees
-    their SHAP values (Lundberg and Lee 2017), where they order both files. Where one is no file of the head, only the
-    weighted sum is told. The parts of a file add up to the difference of the scores.
+    Shapley values between the two files, where they order both. Where one is no file of the head, only the weighted sum
+    is told. The parts of a file add up to the difference of the scores.
     """
-    parts = table.astype(np.float64) * stage.weights
-    names = [*stage.features]
-    if stage.ranker is not None:
-        scores = stage.linear(table)
-        head = leaders(scores, stage.ranker.depth)
-        if {below, *above} <= set(head.tolist()):
-            trees = stage.ranker.shap(head_rows(table[head].astype(np.float32), scores[head]))
-            weight = stage.ranker.weight_
-            parts[head] = (parts[head] + weight * trees[:, : len(names)]) / (1 + weight)
-            rest = np.zeros(len(table))
-            rest[head] = weight * trees[:, len(names) :].sum(axis=1) / (1 + weight)
-            parts, names = np.column_stack([parts, rest]), [*names, WEIGHTED_SUM]
-    return [dict(zip(names, (parts[file] - parts[below]).tolist(), strict=True)) for file in above]
+    found = []
+    for file in above:
+        values = (table[file].astype(np.float64) - table[below]) * stage.weights
+        found.append(dict(zip(stage.features, values.tolist(), strict=True)))
+    ranker = stage.ranker
+    if ranker is None:
+        return found
+    order, rows = stage.head(ranker, table, stage.linear(table))
+    places = {file: place for place, file in enumerate(order.tolist())}
+    if not {below, *above} <= places.keys():
+        return found
+    for file, parts in zip(above, found, strict=True):
+        learned = _shapley(ranker.trees, rows[places[file]], rows[places[below]]).tolist()
+        names = [*ranker.features, WEIGHTED_SUM, WEIGHTED_SUM]
+        for name in [*parts, WEIGHTED_SUM]:
+            trees = sum(value for own, value in zip(names, learned, strict=True) if own == name)
+            parts[name] = (parts.get(name, 0.0) + ranker.weight * trees) / (1 + ranker.weight)
+    return found
+
+
+def _shapley(trees: Trees, row: Float32Array, other: Float32Array) -> FloatArray:
+    """(K,) what each column adds to the score of a row over another's; together the difference.
+
+    The columns that differ are exchanged one by one: the mean over a few orders, each also backward (Mitchell et al.
+    2022).
+    """
+    parts, differing = np.zeros(len(row)), np.flatnonzero(row != other)
+    rng = np.random.default_rng(0)
+    for order in (rng.permutation(differing) for _ in range(_ORDERS)):
+        for columns in (order, order[::-1]):
+            rows = np.tile(other, (len(columns) + 1, 1))
+            for step, column in enumerate(columns.tolist(), start=1):
+                rows[step:, column] = row[column]
+            parts[columns] += np.diff(trees.scores(rows)) / (2 * _ORDERS)
+    return parts
 
 
 def why_above(
@@ -71,8 +92,7 @@ def telling(parts: Mapping[str, float], most: int = TOLD) -> list[tuple[str, flo
     """
     if sum(parts.values()) <= 0:
         return []
-    order = sorted(parts.items(), key=lambda part: (part[0] == WEIGHTED_SUM, -part[1]))
-    raised = [part for part in order if part[1] > 0]
+    raised = sorted((part for part in parts.items() if part[1] > 0), key=lambda part: -part[1])
     return [part for part in raised if part[0] != WEIGHTED_SUM][:most] or raised[:1]
 
 

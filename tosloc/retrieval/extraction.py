@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import joblib
 import numpy as np
@@ -22,16 +23,16 @@ from tosloc.analysis.analyser import analyser
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.files import remove_unfinished, written_whole
+from tosloc.files import written_whole
 from tosloc.index.build import read_facts
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, blobs_of
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.store import FactStore
-from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.processes import executor, parallel
 from tosloc.records import (
     BoolArray,
@@ -45,14 +46,14 @@ from tosloc.records import (
     Snapshot,
     silent,
 )
-from tosloc.retrieval.feature_tables import FeatureTable, block_bytes, read_block, save_block
+from tosloc.retrieval.feature_tables import FeatureTable, block_bytes, read_block
 from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 
 BLOCK_REPORTS = 48
 """Reports a block: enough to share the loading, few enough for memory."""
-_COPY = "facts.sqlite"
-"""The copy of the store that workers of other machines read."""
-HARD_SHARE = 0.75
+SAMPLED: Final = 400
+"""Wrong files kept of each training report of the listwise fit; more gained nothing on four projects."""
+HARD_SHARE: Final = 0.75
 """Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
 
 
@@ -86,27 +87,22 @@ class Extraction:
         self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
         self.shared = False
         """Whether its files are read over a network: of the store a copy, which nobody writes."""
-        self.term_bounds: TermBounds = NO_BOUNDS
+        self.term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
+        """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
         self.history_digest = ""
-
-    @property
-    def history_path(self) -> Path:
-        """Where the project's history is kept for the workers."""
-        return self.folder / "evidence.npz"
 
     def write_history(self, history: HistoryIndex, paths: Names) -> None:
         """Keep the history for the workers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        save_arrays(self.history_path, history.to_arrays(paths.names))
-        self.history_digest = hashlib.sha256(self.history_path.read_bytes()).hexdigest()
+        kept = self.folder / "evidence.npz"
+        save_arrays(kept, history.to_arrays(paths.names))
+        self.history_digest = hashlib.sha256(kept.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
         words = [(t.report.summary, t.report.description) for t in tasks]
-        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}"
-        made_of: list[object] = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
-        if self.term_bounds != NO_BOUNDS:
-            made_of.append([self.term_bounds.least, self.term_bounds.most])
+        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}+{self.term_bounds!r}"
+        made_of = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
             key.update(task.contained)
@@ -122,40 +118,29 @@ class Extraction:
         done = len(tasks) - sum(len(block) for block, _ in missing)
         progress(what, done, len(tasks))
         if missing:
-            try:
-                with self._made(missing, jobs) as results:
-                    for finished in results:
+            with self._for_workers() as made:
+                calls = [joblib.delayed(_extract)(made, block, path) for block, path in missing]
+                workers = jobs if made.shared else min(joblib.effective_n_jobs(jobs), len(calls))
+                with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                    for path, block, finished in results:
+                        _write_block(path, block)
                         done += finished
                         progress(what, done, len(tasks))
-            except BaseException:
-                remove_unfinished(self.folder)  # the workers were killed at their writing
-                raise
         return paths
 
     @contextmanager
-    def _made(self, blocks: Sequence[tuple[Sequence[Task], Path]], jobs: int) -> Iterator[Iterable[int]]:
-        """Reports of each block that is written."""
-        (self.folder / _COPY).unlink(missing_ok=True)  # of a process that was killed
-        if executor() is None:
-            calls = [joblib.delayed(_extract)(self, block, path) for block, path in blocks]
-            workers = min(joblib.effective_n_jobs(jobs), len(calls))
-            with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
-                yield results
-            return
-        with self._copied() as extraction:
-            calls = [joblib.delayed(_extracted)(extraction, block, path) for block, path in blocks]
-            with parallel(calls, jobs, return_as="generator_unordered") as results:
-                yield (_write_block(*result) for result in results)
-
-    @contextmanager
-    def _copied(self) -> Iterator[Extraction]:
-        """The same for workers of other machines, who only read: with a copy of the facts that nobody writes.
+    def _for_workers(self) -> Iterator[Extraction]:
+        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes.
 
         SQLite's files are not safe over a network while anyone does.
         """
+        if executor() is None:
+            yield self
+            return
         made = copy.copy(self)
         made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
-        made.store_path = made.folder / _COPY
+        made.store_path = made.folder / "facts.sqlite"
+        made.store_path.unlink(missing_ok=True)  # of a process that was killed
         try:
             with FactStore(self.store_path) as store:
                 store.copy_to(made.store_path)
@@ -188,54 +173,45 @@ def _worker(repo_path: Path, store_path: Path, shared: bool, history_path: Path,
     return _Worker(repo, FactStore(store_path, unchanging=shared), history, PathTable(paths))
 
 
-def _extract(extraction: Extraction, tasks: Sequence[Task], path: Path) -> int:
-    save_block(path, _tables(extraction, tasks))
-    return len(tasks)
-
-
-def _extracted(extraction: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
-    return path, block_bytes(_tables(extraction, tasks)), len(tasks)
-
-
-def _write_block(path: Path, block: bytes, reports: int) -> int:
-    with written_whole(path) as temporary:
-        temporary.write_bytes(block)
-    return reports
-
-
-def _tables(extraction: Extraction, tasks: Sequence[Task]) -> list[FeatureTable]:
-    places = (extraction.repo_path, extraction.store_path, extraction.shared)
-    worker = _worker(*places, extraction.history_path, extraction.history_digest)
-    snapshots = [worker.repo.snapshot(task.version, extraction.suffixes) for task in tasks]
-    blobs = blobs_of(snapshots, extraction.suffixes)
-    corpus = Corpus(read_facts(extraction.repo_path, worker.store, blobs, lizard=extraction.lizard))
-    structured = StructuredText(corpus, worker.paths) if "text" in extraction.names else None
-    return [
-        _table(extraction, task, snapshot, worker, corpus, structured)
+def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
+    """The block of some tasks, as bytes."""
+    history_path = made.folder / "evidence.npz"
+    worker = _worker(made.repo_path, made.store_path, made.shared, history_path, made.history_digest)
+    snapshots = [worker.repo.snapshot(task.version, made.suffixes) for task in tasks]
+    blobs = blobs_of(snapshots, made.suffixes)
+    corpus = Corpus(read_facts(made.repo_path, worker.store, blobs, lizard=made.lizard))
+    structured = StructuredText(corpus, worker.paths) if "text" in made.names else None
+    tables = [
+        _table(made, task, worker, corpus, snapshot, structured)
         for task, snapshot in zip(tasks, snapshots, strict=True)
     ]
+    return path, block_bytes(tables), len(tasks)
+
+
+def _write_block(path: Path, block: bytes) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_bytes(block)
 
 
 def _table(
-    extraction: Extraction,
+    made: Extraction,
     task: Task,
-    snapshot: Snapshot,
     worker: _Worker,
     corpus: Corpus,
+    snapshot: Snapshot,
     structured: StructuredText | None,
 ) -> FeatureTable:
     version = VersionIndex(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
     contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
     history = worker.history.as_of(task.report.opened_seconds, contained)
-    context = QueryContext(Query(task.report, extraction.term_bounds.of(version.text)), version, history)
-    made = columns(context, extraction.names)
-    rows = np.column_stack([made[name] for name in extraction.names]).astype(np.float32)
+    term_filter = None if made.term_bounds is None else made.term_bounds(version.text)
+    values = columns(QueryContext(Query(task.report, term_filter), version, history), made.names)
+    rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
     wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
     fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
-    weights = np.ones(len(rows), dtype=np.float32)
-    table = FeatureTable(task.report.id, rows, fixed, weights, snapshot.path_ids)
+    table = FeatureTable(task.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), snapshot.path_ids)
     if task.sampled and len(rows) > task.sampled + len(wanted):
-        return _sampled(table, prior(made), task.sampled, task.version)
+        return _sampled(table, prior(values), task.sampled, task.version)
     return table
 
 
@@ -254,7 +230,7 @@ def _sampled(table: FeatureTable, guess: FloatArray, number: int, version: str) 
 
 
 def sampled_rows(
-    guess: np.ndarray, fixed: BoolArray, number: int, rng: np.random.Generator
+    guess: FloatArray, fixed: BoolArray, number: int, rng: np.random.Generator
 ) -> tuple[LongArray, Float32Array]:
     """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
     order = np.argsort(-guess, kind="stable")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -16,17 +16,18 @@ from typing import Final
 import numpy as np
 
 from tosloc.analysis.function_rows import KINDS, FunctionFacts
-from tosloc.analysis.text import words
+from tosloc.analysis.text import terms, words
+from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
-from tosloc.index.postings import leaders
+from tosloc.index.postings import idf, leaders
 from tosloc.index.query import Query
-from tosloc.records import FloatArray, Function
+from tosloc.records import BugReport, FloatArray, Function
 
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
 
-K1, B, COMMENTS = 1.2, 0.4, 0.5
-"""BM25's constants, and what a word of a comment counts."""
+_COMMENTS: Final = 0.5
+"""What a word of a comment counts."""
 CLASS: Final = KINDS.index("class")
 
 _CALLED = re.compile(r"([^\W\d]\w{0,200})\s?\(")
@@ -154,28 +155,54 @@ def _text_scores(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
-    view = version.text
-    numbers = view.corpus.term_ids
+    numbers = version.text.corpus.term_ids
     known = [term for term in query.weights if term in numbers]
-    idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64))
-    weight = {term: query.weights[term] * rarity for term, rarity in zip(known, idf.tolist(), strict=True)}
-    average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
-    texts: list[FloatArray] = []
+    rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
+    weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
     own: list[FloatArray] = []
     for one in facts:
-        of_pairs = one.of_terms(weight)[one.places] if len(one.places) else np.zeros(0)
-        met = np.flatnonzero(of_pairs)
-        rows = one.rows[met]
-        tf = one.code[met] + COMMENTS * one.comments[met]
-        norm = K1 * (1 - B + B * one.lengths[rows] / average)
-        met_values: FloatArray = of_pairs[met] * tf * (K1 + 1) / (tf + norm)
-        texts.append(np.bincount(rows, weights=met_values, minlength=len(one)).astype(np.float64))
         of_names = np.zeros(len(one))
         for number in {number for term in weight for number in one.named_by.get(term, ())}:
             of_names[number] = sum(weight.get(term, 0.0) for term in one.name_terms[number])
         own.append(of_names)
     lengths = np.concatenate([one.lengths for one in facts])
-    return _over_highest(np.concatenate(texts)), _over_highest(np.concatenate(own)), lengths
+    text = _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)
+    return _over_highest(text), _over_highest(np.concatenate(own)), lengths
+
+
+def _bm25(
+    facts: Sequence[FunctionFacts], weight: Mapping[str, float], *, k1: float, b: float, comments: float
+) -> FloatArray:
+    """(N,) BM25 of the functions' texts, from the weight of each term times its IDF."""
+    average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
+    scores = []
+    for one in facts:
+        of_pairs = one.of_terms(weight)[one.places] if len(one.places) else np.zeros(0)
+        met = np.flatnonzero(of_pairs)
+        rows = one.rows[met]
+        frequency = one.code[met] + comments * one.comments[met]
+        values = of_pairs[met] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
+        scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
+    return np.concatenate(scores)
+
+
+def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
+    """(N,) BM25 of the functions of all files, one after the other: the reference that rankings are judged beside.
+
+    Every function and class is a document; summary and description are the query, each word as often as it stands
+    there. Constants are those of bm25s' default, k1 1.5 and b .75 (Lù 2024).
+    """
+    query = Counter((*terms(report.summary), *terms(report.description)))
+    number = sum(map(len, facts))
+    if not number:
+        return np.zeros(0)
+    holding: Counter[str] = Counter()
+    for one in facts:
+        holders = np.bincount(one.places, minlength=len(one.terms))
+        holding.update({term: int(holders[one.term_places[term]]) for term in query if term in one.term_places})
+    rarities = idf(number, np.array([holding[term] for term in query], dtype=np.int64)).tolist()
+    weight = {term: count * rarity for (term, count), rarity in zip(query.items(), rarities, strict=True)}
+    return _bm25(facts, weight, k1=1.5, b=0.75, comments=1.0)
 
 
 def _over_highest(values: FloatArray) -> FloatArray:
@@ -206,3 +233,21 @@ def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number
     if method and method not in _NO_NAMES and "lambda" not in method:
         return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
     return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
+
+
+def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
+    """The function that holds the most of the words, and those that it holds; None where none holds any.
+
+    Each word counts more than all after it together; a class is no function.
+    """
+    wanted = {term: 2.0**-place for place, term in enumerate(words)}
+    of_terms = functions.of_terms(wanted)
+    if not len(functions) or not of_terms.any():
+        return None
+    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
+    values[functions.kinds == CLASS] = 0.0
+    best = int(np.argmax(values))
+    if not values[best]:
+        return None
+    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()

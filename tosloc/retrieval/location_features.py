@@ -1,5 +1,7 @@
-"""Features of the files that a report locates, by frames, links and paths, and of what kind of file each is.
+"""Features of the files that a report locates, and of what files, the repository and the report are like.
 
+A value that is the same for every file moves no weighted sum. Trees ask it before they ask a feature whose worth
+depends on it: in a repository of 30 files its size and folders say little, without fixed reports the history says less.
 Shapes: F files of the version, N paths.
 """
 
@@ -12,15 +14,71 @@ from typing import Final
 import numpy as np
 
 from tosloc.index.context import QueryContext
-from tosloc.index.paths import FileGroups
-from tosloc.index.postings import leaders
+from tosloc.index.path_view import FileGroups
+from tosloc.index.postings import leaders, summed
 from tosloc.records import FloatArray
 
 LEADING_FILES: Final = 100
-"""How many files of the first guess lend their score to files of the same name."""
+"""How many files of the first guess lend their score to test counterparts and to files of the same name."""
 
 
 # What the report names
+
+
+def trace(context: QueryContext) -> FloatArray:
+    """1 / rank, rank = order of first appearance of the file among the qualified names of the traces; else 0."""
+    scores = np.zeros(context.all_paths)
+    rank = 0
+    for name in context.query.qualified_names:
+        rows = [row for row in context.version.paths.rows_of_class(name) if scores[row] == 0]
+        if rows:
+            rank += 1
+            scores[rows] = 1.0 / rank
+    return context.to_files(scores)
+
+
+def mention(context: QueryContext) -> FloatArray:
+    """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
+    scores = np.zeros(context.all_paths)
+    for rows in context.mentioned:
+        scores[rows] = _name_weight(context, rows)
+    return context.to_files(scores)
+
+
+def mention_order(context: QueryContext) -> FloatArray:
+    """``mention`` divided by the root of the rank among the files' names that the report mentions."""
+    scores = np.zeros(context.all_paths)
+    for rank, rows in enumerate(context.mentioned, start=1):
+        scores[rows] = _name_weight(context, rows) / math.sqrt(rank)
+    return context.to_files(scores)
+
+
+def _name_weight(context: QueryContext, rows: list[int]) -> FloatArray:
+    """Of names that could be plain words, half."""
+    return np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
+
+
+def _frames(context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]) -> FloatArray:
+    scores = np.zeros(context.all_paths)
+    seen: set[str] = set()
+    for name, _, rows in frames:
+        if name not in seen:
+            seen.add(name)
+            value = context.history.frame_rarity(name) / math.sqrt(len(seen))
+            for row in rows:
+                scores[row] = max(scores[row], value)
+    return context.to_files(scores)
+
+
+def rare_frame(context: QueryContext) -> FloatArray:
+    """1/sqrt(rank of the frame's class) x how rare the class is in the traces of earlier reports."""
+    return _frames(context, context.frame_files)
+
+
+def cause_frame(context: QueryContext) -> FloatArray:
+    """The same with the rank counted from the last "Caused by" on."""
+    last = max((frame.cause for frame in context.query.frames), default=0)
+    return _frames(context, [frame for frame in context.frame_files if frame[1] == last])
 
 
 def own_frame(context: QueryContext) -> FloatArray:
@@ -62,6 +120,11 @@ def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
 # What kind of file it is
 
 
+def test(context: QueryContext) -> FloatArray:
+    """1 for a test, by folder or name."""
+    return context.version.paths.table.test[context.version.paths.path_ids].astype(np.float64)
+
+
 def example(context: QueryContext) -> FloatArray:
     """1 for a file among examples, documentation or benchmarks."""
     return context.version.paths.table.examples[context.version.paths.path_ids].astype(np.float64)
@@ -77,7 +140,21 @@ def setup(context: QueryContext) -> FloatArray:
     return context.version.paths.table.setup[context.version.paths.path_ids].astype(np.float64)
 
 
-# Related files
+# Related files: what the first guess puts in front passes on a part of it
+
+
+def test_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """p of the likeliest test counterpart: Foo for FooTest, and the other way round."""
+    return best_of_group(context.version.paths.counterparts, shares, LEADING_FILES)
+
+
+def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Sum of p over the other files of the folder, by the root of their number."""
+    folder = context.version.paths.table.directory[context.version.paths.path_ids]
+    number = np.maximum(np.bincount(folder)[folder] - 1, 1) if context.files else np.zeros(0)
+    total = summed(folder, shares, context.version.paths.table.directories)
+    value: FloatArray = np.maximum(total[folder] - shares, 0.0) / np.sqrt(number)
+    return value
 
 
 def namesake(context: QueryContext, shares: FloatArray) -> FloatArray:
@@ -100,3 +177,27 @@ def best_of_group(groups: FileGroups, shares: FloatArray, number: int) -> FloatA
             for file in members:
                 scores[file] = max((share for share, other in found if other != file), default=0.0)
     return scores
+
+
+# The same for every file, or nearly
+
+
+def _alike(context: QueryContext, number: float) -> FloatArray:
+    return np.full(context.files, math.log1p(number))
+
+
+def files(context: QueryContext) -> FloatArray:
+    """ln(1 + files of the version), for every file."""
+    return _alike(context, context.files)
+
+
+def report_terms(context: QueryContext) -> FloatArray:
+    """ln(1 + distinct terms of the report), for every file."""
+    return _alike(context, len(context.query.weights))
+
+
+def language_share(context: QueryContext) -> FloatArray:
+    """Share of the version's files that are in the file's language."""
+    of_file = context.version.paths.table.language[context.version.paths.path_ids]
+    share: FloatArray = (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
+    return share

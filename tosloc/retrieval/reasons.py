@@ -14,13 +14,15 @@ from typing import Final
 import numpy as np
 
 from tosloc.analysis import text
-from tosloc.analysis.function_rows import KINDS, FunctionFacts
+from tosloc.analysis.function_rows import FunctionFacts
 from tosloc.data.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
+from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.records import FloatArray, LongArray, Reason
+from tosloc.retrieval.functions import holder_of
 from tosloc.retrieval.text_features import DefinedNames
 
 WORDS_SHOWN: Final = 5
@@ -46,7 +48,6 @@ NEAREST: Final = 3
 """Fixes and commits of a file that are looked at: those nearest to the report."""
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
-CLASS: Final = KINDS.index("class")
 _PATH: Final = re.compile(
     r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
 )
@@ -85,6 +86,10 @@ class ReasonsOf:
 
     def __init__(self, context: QueryContext) -> None:
         self.context = context
+        self._said: dict[bool, Mapping[int, str]] = {}
+        """Number -> term, of those terms of fixed reports, and of commits, that the report says."""
+        self._positions: dict[int, tuple[LongArray, LongArray]] = {}
+        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
         self._written: dict[str, str] = {}
         """Terms of what the report says, each as it is written there first."""
         for source in (context.query.report.summary, context.query.prose):
@@ -94,14 +99,10 @@ class ReasonsOf:
                         self._written.setdefault(term, part)
 
     @cached_property
-    def _said(self) -> dict[int, Mapping[int, str]]:
-        return {}
-
-    @cached_property
     def _strong(self) -> frozenset[str]:
         """Terms that say what the report is about: those of its summary, and identifiers."""
-        query = self.context.query
-        return frozenset(term for term in (*query.summary_counts, *query.compounds) if term in self._written)
+        said = (*self.context.query.summary_counts, *self.context.query.compounds)
+        return frozenset(said) & self._written.keys()
 
     def as_written(self, term: str) -> str:
         """A term of the report as it was written there."""
@@ -141,8 +142,8 @@ class ReasonsOf:
         spelled = self._spelled.get(row)
         if spelled is not None:
             return Reason("name", f"the report names {spelled}")
-        stem = self.context.version.paths.table.stems[row]
-        if stem not in self._mentions or not (stem[:1].isupper() or "_" in stem):
+        stem = stem_of(self.context.version.paths.table.paths[row])
+        if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
         same = len(self.context.version.paths.rows_of_stem(stem))
         if same > NAMESAKES:
@@ -150,10 +151,6 @@ class ReasonsOf:
         if self.context.version.paths.table.compound_stem[row]:
             return Reason("name", f"the report names {stem}{_one_of(same)}")
         return Reason("name", f"the report says {stem}, the file's name{_one_of(same)}")
-
-    @cached_property
-    def _mentions(self) -> frozenset[str]:
-        return frozenset(self.context.query.mentions)
 
     @cached_property
     def _spelled(self) -> dict[int, str]:
@@ -222,7 +219,11 @@ class ReasonsOf:
 
     def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
-        documents, said = view.documents, self._written_in(view)
+        documents = view.documents
+        if fix not in self._said:
+            numbers = {documents.term_ids.get(term): term for term in self._written}
+            self._said[fix] = {number: term for number, term in numbers.items() if number is not None}
+        said = self._said[fix]
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
         weights = {
             term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
@@ -237,15 +238,6 @@ class ReasonsOf:
         bug = None if identity == commit or not fix else identity.partition("#")[0]
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
 
-    def _written_in(self, view: DocumentsView) -> Mapping[int, str]:
-        """Number -> term, of those terms of some documents that the report says."""
-        said = self._said.get(id(view))
-        if said is None:
-            numbers = view.documents.term_ids
-            found = ((numbers.get(term), term) for term in self._written)
-            said = self._said[id(view)] = {number: term for number, term in found if number is not None}
-        return said
-
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report.
 
@@ -257,7 +249,7 @@ class ReasonsOf:
         said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
         shared = self.listed(change.words)
         if subject:
-            said = f"{said}: {_cut(subject)}"
+            said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
@@ -273,9 +265,12 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        shared, counts = self._counts_of(row)
+        if row not in self._positions:
+            self.look_at([file])
+        shared, positions = self._positions[row]
+        counts = view.corpus.counts[positions]
         idf = self.context.hits.idf[shared]
-        frequency = bm25.whole(view, counts, np.full(len(shared), row, dtype=np.int32))
+        frequency = bm25.WHOLE.of(view, counts, np.full(len(shared), row, dtype=np.int32))
         gain: FloatArray = frequency * idf * weights[shared]
         words = self.context.known_words
         best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
@@ -292,21 +287,12 @@ class ReasonsOf:
         """Look up the report's words in these files, all at once, before each is asked for."""
         rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
         if len(self.context.text_terms[0]):
-            self._counts.update(zip(rows, self.context.hits.counts_in(rows), strict=True))
-
-    def _counts_of(self, row: int) -> tuple[LongArray, bm25.FieldCounts]:
-        if row not in self._counts:
-            [self._counts[row]] = self.context.hits.counts_in([row])
-        return self._counts[row]
-
-    @cached_property
-    def _counts(self) -> dict[int, tuple[LongArray, bm25.FieldCounts]]:
-        return {}
+            self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
 
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
         shown = list(words[:WORDS_SHOWN])
-        place = None if functions is None else _holder(functions, shown)
+        place = None if functions is None else holder_of(functions, shown)
         if functions is None or place is None:
             return Reason("words", f"words {self.listed(words)}")
         number, held = place
@@ -319,7 +305,7 @@ class ReasonsOf:
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
         paths = self.context.version.paths
-        stem = frozenset(text.terms(paths.table.stems[self._path(file)]))
+        stem = frozenset(text.terms(stem_of(paths.table.paths[self._path(file)])))
         ids = paths.table.term_ids
         held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
         known = self.context.query.weights
@@ -335,28 +321,14 @@ class ReasonsOf:
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
             same = table.counterpart_group[there] == table.counterpart_group[row]
-            if same and table.stems[there] != table.stems[row] and table.test[there] != table.test[row]:
+            if (
+                same
+                and stem_of(table.paths[there]) != stem_of(table.paths[row])
+                and table.test[there] != table.test[row]
+            ):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
         return None
-
-
-def _holder(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
-    """The function that holds the most of the words, and those that it holds; None where none holds any.
-
-    Each word counts more than all after it together; a class is no function.
-    """
-    wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    of_terms = functions.of_terms(wanted)
-    if not len(functions) or not of_terms.any():
-        return None
-    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
-    values[functions.kinds == CLASS] = 0.0
-    best = int(np.argmax(values))
-    if not values[best]:
-        return None
-    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
-    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
 
 
 def _tail(spelled: str, path: str) -> str:
@@ -378,12 +350,3 @@ def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
 
 def _one_of(files: int) -> str:
     return f" (one of {files} files so called)" if files > 1 else ""
-
-
-def _cut(subject: str) -> str:
-    """A commit's subject, no longer than SUBJECT.
-
-    >>> _cut("Fix " + "x" * 200)[-4:]
-    'xx …'
-    """
-    return subject if len(subject) <= SUBJECT else f"{subject[: SUBJECT - 2].rstrip()} …"

@@ -1,4 +1,4 @@
-"""Features of what a report on GitHub says: names of code, messages, and words that few reports use.
+"""Features of the words of a report: in the files, in their paths, in names of code and in messages.
 
 Shapes: F files of the version, B blobs of its corpus, T terms.
 """
@@ -12,10 +12,11 @@ import numpy as np
 
 from tosloc.analysis.report_text import Name
 from tosloc.index import bm25
-from tosloc.index.bm25 import TextHits
+from tosloc.index.bm25 import Hits
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms
+from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray, IntArray
 
 MOST_MESSAGES = 40
@@ -24,6 +25,92 @@ SINGLE_WORD = 0.5
 """What a name of one word counts: its term may also be a part of longer names."""
 ENOUGH = 3.0
 """More than so much that speaks for a file adds nothing."""
+
+
+# Words of the report in the files
+
+
+def text(context: QueryContext) -> FloatArray:
+    """TextSimilarity: rVSM cosine x length score (docs/method.md, section 2, feature 1)."""
+    return context.version.revised.similarity(context.query.plain_weights)
+
+
+def complexity(context: QueryContext) -> FloatArray:
+    """Sum over a file's functions of their cyclomatic complexity (E - N + 2), min-max over the version."""
+    view = context.version.text
+    return min_max(view.to_files(view.corpus.complexity.astype(np.float64)))
+
+
+def length(context: QueryContext) -> FloatArray:
+    """ln(1 + lines)."""
+    view = context.version.text
+    return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
+
+
+def bm25f(context: QueryContext) -> FloatArray:
+    """BM25F over fields: code 1, comments .5, strings .5, method names 4, type names 40; summary x5."""
+    return context.in_files(bm25.fielded, context.weights_of_hits(context.query.fielded_weights))
+
+
+def code(context: QueryContext) -> FloatArray:
+    """BM25 of identifiers in code."""
+    return context.in_files(bm25.CODE_FIELD, context.text_terms[1])
+
+
+def methods(context: QueryContext) -> FloatArray:
+    """BM25 of declared method names."""
+    return context.in_files(bm25.METHOD_FIELD, context.text_terms[1])
+
+
+def types(context: QueryContext) -> FloatArray:
+    """BM25 of declared type names."""
+    return context.in_files(bm25.TYPE_FIELD, context.text_terms[1])
+
+
+def chunk(context: QueryContext) -> FloatArray:
+    """BM25 of the best 50 lines of the file."""
+    return context.best_chunk(context.text_terms[1])
+
+
+def summary(context: QueryContext) -> FloatArray:
+    """BM25 of the whole text for the summary alone."""
+    return context.in_files(bm25.WHOLE, context.weights_of_hits(context.query.summary_weights))
+
+
+def lead(context: QueryContext) -> FloatArray:
+    """BM25 of the whole text for the summary, counted twice, and the first 40 words of the description."""
+    return context.in_files(bm25.WHOLE, context.weights_of_hits(context.query.lead_weights))
+
+
+def coverage(context: QueryContext) -> FloatArray:
+    """Sum of the IDF of the summary's words that the file holds at all."""
+    words = dict.fromkeys(context.query.summary_weights, 1.0)
+    return context.in_files(bm25.held, context.weights_of_hits(words))
+
+
+def identifiers(context: QueryContext) -> FloatArray:
+    """BM25 of the whole identifiers that the report writes in camel case."""
+    compounds = context.query.compounds
+    weights = {term: weight for term, weight in context.query.weights.items() if term in compounds}
+    return context.in_files(bm25.WHOLE, context.weights_of_hits(weights))
+
+
+# Words of the report in the paths
+
+
+def path(context: QueryContext) -> FloatArray:
+    """BM25 of the path's words, k1 1.2, b .5."""
+    return context.version.paths.bm25(context.query.weights, bm25.keeps(context.version.text))
+
+
+def folders(context: QueryContext) -> FloatArray:
+    """BM25 of the words of the folders alone."""
+    return context.version.paths.bm25(context.query.weights, bm25.keeps(context.version.text), names=False)
+
+
+def name_coverage(context: QueryContext) -> FloatArray:
+    """Share of the IDF of the file name's words that the summary contains."""
+    return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
 
 
 class Holders:
@@ -59,20 +146,21 @@ def _rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, floa
 
 def rare_bm25f(context: QueryContext) -> FloatArray:
     """``bm25f`` with each word weighed by how rare it is in earlier reports and in commit messages."""
-    return context.hits.scores(bm25.fielded, context.weights_of_hits(_rare(context, context.query.fielded_weights)))
+    return context.in_files(bm25.fielded, context.weights_of_hits(_rare(context, context.query.fielded_weights)))
 
 
 def rare_chunk(context: QueryContext) -> FloatArray:
     """``chunk`` with each word weighed in the same way."""
     weights = context.weights_of_hits(_rare(context, context.query.weights))
-    return context.chunk_hits.best(weights * context.hits.idf)
+    return context.best_chunk(weights)
 
 
 def summary_strings(context: QueryContext) -> FloatArray:
     """BM25 of string literals for the summary alone, words weighed in the same way."""
     weights = _rare(context, context.query.weights_of("", 1.0))
     terms, values = known_terms(context.version.text.corpus.term_ids, weights)
-    return TextHits(context.version.text, terms).scores(bm25.string_field, values)
+    view = context.version.text
+    return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
 
 
 # Names of code

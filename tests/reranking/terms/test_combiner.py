@@ -8,13 +8,23 @@ import numpy as np
 import pytest
 
 from tests.reranking.made import candidates, report
-from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
+from tosloc.learning import lambdamart
 from tosloc.reranking.base import Candidates
+from tosloc.reranking.terms import combiner as combiner_module
 from tosloc.reranking.terms.combiner import combiner_rows, fit_combiner, out_of_fold_predictions
 from tosloc.reranking.terms.dual_encoder import CachedDualEncoder, DualEncoder
 
-TREES = RankerSettings(rounds=40, min_leaf=5, leaves=4, l2=0.0, learning_rate=0.2, feature_fraction=1.0, depth=10)
+TREES = {"ROUNDS": 40, "MIN_LEAF": 5, "LEAVES": 4, "L2": 0.0, "LEARNING_RATE": 0.2, "FEATURE_FRACTION": 1.0}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in TREES.items():
+        monkeypatch.setattr(lambdamart, name, value)
+    monkeypatch.setattr(combiner_module, "DEPTH", 10)
+
+
 TABLES = {side: np.zeros((1, 2), dtype=np.float16) for side in ("report", "content", "history")}
 DAY = 86_400
 LENGTH = 12
@@ -84,18 +94,19 @@ def test_the_trees_learn_when_to_believe_the_dual_encoder():
         reports.append(replace(one(number, 0, 0), fixed=fixed, features=features))
         right = np.where(fixed, 1.0, -1.0) * (1.0 if believed else -1.0)
         predictions.append(np.column_stack([right, np.zeros(LENGTH)]) + rng.normal(size=(LENGTH, 2)) * 0.1)
-    combiner = fit_combiner(TREES, reports[:90], predictions[:90], seed=7, weight=2.0)
+    combiner = fit_combiner(reports[:90], predictions[:90], seed=7, weight=2.0)
     assert combiner is not None
-    assert combiner.weight_ == 2
+    assert combiner.weight == 2
     right, alone = [], []
     for one_, scores in zip(reports[90:], predictions[90:], strict=True):
-        learned, fixed = combiner.scores(combiner_rows(one_.features, scores)), one_.fixed
+        learned, fixed = combiner.trees.scores(combiner_rows(one_.features, scores)), one_.fixed
         right.append((learned[fixed][:, None] > learned[~fixed]).ravel())
         alone.append((scores.sum(axis=1)[fixed][:, None] > scores.sum(axis=1)[~fixed]).ravel())
     assert np.concatenate(right).mean() > 0.95
     assert 0.3 < np.concatenate(alone).mean() < 0.7
-    again = fit_combiner(TREES, reports[:90], predictions[:90], seed=7, weight=2.0)
-    assert again.text() == combiner.text()
+    again = fit_combiner(reports[:90], predictions[:90], seed=7, weight=2.0)
+    assert again is not None
+    assert again.trees.leaves.tolist() == combiner.trees.leaves.tolist()
 
 
 def test_unknown_predictions_and_heads_without_a_fixed_file():
@@ -105,7 +116,7 @@ def test_unknown_predictions_and_heads_without_a_fixed_file():
     assert np.isnan(rows[:, 2:]).all()
     assert combiner_rows(np.zeros((0, 2), dtype=np.float32), UNKNOWN[:0]).shape == (0, 5)
     deep = one(0, 0, 0, "0" * (LENGTH - 1) + "1")  # beyond the trees' depth
-    assert fit_combiner(TREES, [deep], [UNKNOWN], seed=7, weight=1.0) is None
+    assert fit_combiner([deep], [UNKNOWN], seed=7, weight=1.0) is None
 
 
 def test_how_far_a_file_is_below_the_best():

@@ -57,13 +57,12 @@ def feature_ablation(
             raise RunError(f"--{name}: goes with --projects; of training folders every feature is left out in turn")
     from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
-    from tosloc.config import Config
     from tosloc.lab.multi_project import feature_ablation
-    from tosloc.retrieval.stored_tables import StoredFeatureTables
+    from tosloc.retrieval.feature_tables import StoredFeatureTables
 
     read = [StoredFeatureTables.read(folder) for folder in folders]
     with shown(progress) as callback:
-        changes = {one.name: feature_ablation(Config().stage_one, one, callback) for one in read}
+        changes = {one.name: feature_ablation(one, callback) for one in read}
     if as_json:
         print_json({name: {one: worth._asdict() for one, worth in found.items()} for name, found in changes.items()})
         return

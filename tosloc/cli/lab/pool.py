@@ -24,13 +24,19 @@ PoolProjectsOption = Annotated[
 
 
 def pool(
-    projects: PoolProjectsOption,
+    projects: Annotated[
+        Path | None,
+        typer.Option(
+            "--projects",
+            help="TOML file of projects, or a folder of JSON lines (with --repos). By default the tables in WORK.",
+        ),
+    ] = None,
     repos: ReposOption = None,
     config: PoolConfigOption = None,
     work: Annotated[
         Path, typer.Option("--work", help="Folder of feature tables and of the runs; what is in it is not made again.")
     ] = Path("pool"),
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.txt to.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write weights.json and ranker.npz to.")] = None,
     folds: FoldsOption = 5,
     stores: StoresOption = None,
     cluster: ClusterOption = None,
@@ -56,15 +62,15 @@ def pool(
         raise RunError("--json and --markdown: choose one of them")
     if out is not None and out.exists() and not out.is_dir():
         raise ToslocError(f"{out} is a file; name a folder")
-    found = read_projects(projects, repos)
+    found = None if projects is None else read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
-    reached = {project.repo: "" for project in found.projects}
+    reached = {project.repo: "" for project in (found.projects if found else ())}
     with (
         results_folder(work),
         on_cluster(cluster, settings, reached, work, written=True),
         shown(progress) as callback,
     ):
-        made = make_pool(Pool(work, settings, stores), found.projects, folds, out, callback)
+        made = make_pool(Pool(work, settings, stores), None if found is None else found.projects, folds, out, callback)
     means = ProjectMeans.of(made.evaluations)
     if as_json:
         print_json(means.values() | {"temperature": made.temperature})
@@ -73,4 +79,5 @@ def pool(
     print(f"tosloc: the runs are in {work / LEFT_OUT}; see: tosloc evaluate {work / LEFT_OUT}", file=sys.stderr)
     if out is not None:
         print(f"tosloc: wrote {out / 'weights.json'}, temperature {made.temperature:g}", file=sys.stderr)
-    show_outcomes(found, made.outcomes)
+    if found is not None:
+        show_outcomes(found, made.outcomes)

@@ -28,17 +28,16 @@ from tosloc.errors import ToslocError
 from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
 from tosloc.evaluation.measures import AP, Measure
 from tosloc.experiment import ExperimentContext
-from tosloc.index.term_bounds import TermBounds
 from tosloc.lab.agreement.effect_figure import EffectPoint
 from tosloc.lab.agreement.level_tables import number, p_cell
 from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, ScoredReports, reproduction
+from tosloc.lab.agreement.term_bounds import TermBounds
 from tosloc.learning.linear import fit_listwise
 from tosloc.localizer import Localizer
 from tosloc.records import FloatArray, Progress, Ranking, silent
 from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable
+from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables
 from tosloc.retrieval.stage_one import StageOne
-from tosloc.retrieval.stored_tables import StoredFeatureTables
 
 ORIGINAL = "original"
 SEED = 7
@@ -114,7 +113,7 @@ class Study:
         self.config = Localizer.load(folder).config
         self.judgements = folder / "test" / JUDGEMENTS_FILE
         self.train = self.stored.train()
-        weights = fit_listwise(self.train, l2=self.config.stage_one.l2)
+        weights = fit_listwise(self.train)
         paths = self.stored.history()[1]
         self.original = DegradationStep(ORIGINAL, 0, "", list(self.stored.tables("test")), paths, weights)
 
@@ -145,7 +144,7 @@ class Study:
         """The steps that change the weights alone."""
         weights = self.original.weights
         for step, tolerance in enumerate(TOLERANCES, start=1):
-            fitted = fit_listwise(self.train, l2=self.config.stage_one.l2, tolerance=tolerance)
+            fitted = fit_listwise(self.train, tolerance=tolerance)
             yield self._with_weights("tolerance", step, f"{tolerance:g}", fitted)
         draw = np.random.default_rng(SEED).standard_normal(len(weights))
         for step, noise in enumerate(NOISES, start=1):

@@ -28,6 +28,7 @@ from pydantic import Field
 
 from tosloc.analysis.traces import frames
 from tosloc.config import Share
+from tosloc.index.paths import stem_of
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
@@ -234,6 +235,6 @@ def declared_names(version: ParsedVersion) -> list[str]:
     """(F,) package and file name without suffix of every file."""
     names: list[str] = []
     for position, path in enumerate(version.snapshot.path_ids.tolist()):
-        source, stem = version.source(position), version.paths.table.stems[path]
+        source, stem = version.source(position), stem_of(version.paths.table.paths[path])
         names.append(f"{source.package}.{stem}" if source and source.package else stem)
     return names

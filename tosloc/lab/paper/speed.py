@@ -35,7 +35,7 @@ from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, row
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
-from tosloc.retrieval.stored_tables import WORK
+from tosloc.retrieval.feature_tables import WORK
 
 VERSIONS: Final = 6
 REPORTS: Final = 5

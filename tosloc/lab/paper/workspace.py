@@ -16,7 +16,7 @@ from tosloc.lab.paper.expected import RerankerExperiments
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import WorkStep
 from tosloc.records import Progress, silent
-from tosloc.retrieval.stored_tables import keeps_tables
+from tosloc.retrieval.feature_tables import keeps_tables
 from tosloc.training import STAGE_ONE
 
 BASELINES = "baselines"

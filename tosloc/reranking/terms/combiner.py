@@ -14,9 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.config import RankerSettings
 from tosloc.errors import ToslocError
-from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.lambdamart import DEPTH, HeadRanker, fit_trees
 from tosloc.learning.ranking_lists import RankingLists
 from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.base import Candidates
@@ -59,7 +58,6 @@ def out_of_fold_predictions(reports: Sequence[Candidates], fit: Fit, predict: Pr
 
 
 def fit_combiner(
-    settings: RankerSettings,
     reports: Sequence[Candidates],
     component_scores: Sequence[FloatArray],
     *,
@@ -68,8 +66,8 @@ def fit_combiner(
 ) -> HeadRanker | None:
     """Combiner of the first ``depth`` candidates of each report; None where no report has a fixed file there."""
     heads = [
-        (combiner_rows(one.features, scores)[: settings.depth], one.fixed[: settings.depth])
+        (combiner_rows(one.features, scores)[:DEPTH], one.fixed[:DEPTH])
         for one, scores in zip(reports, component_scores, strict=True)
-        if one.fixed[: settings.depth].any()
+        if one.fixed[:DEPTH].any()
     ]
-    return HeadRanker(settings, seed, weight).fit(RankingLists.of(heads)) if heads else None
+    return HeadRanker((), fit_trees(RankingLists.of(heads), seed), weight) if heads else None

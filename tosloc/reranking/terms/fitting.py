@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.config import RankerSettings, TermsSettings
+from tosloc.config import TermsSettings
 from tosloc.errors import ToslocError
 from tosloc.index.documents import DocumentsView
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -38,7 +38,6 @@ JOINED: Final = 10
 
 def fit_terms(
     settings: TermsSettings,
-    combiner_settings: RankerSettings,
     training_set: TrainingSet,
     context: RerankingContext,
     *,
@@ -57,9 +56,7 @@ def fit_terms(
         predictions = out_of_fold_predictions(
             learner.train, lambda number: learner.fit(number, learner.start(number)), learner.predict
         )
-        combiner = fit_combiner(
-            combiner_settings, learner.train, predictions, seed=seed, weight=settings.combiner_weight
-        )
+        combiner = fit_combiner(learner.train, predictions, seed=seed, weight=settings.combiner_weight)
     everything = len(learner.train)
     start = learner.start(everything)
     model = TermModel(

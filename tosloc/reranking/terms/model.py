@@ -1,4 +1,4 @@
-"""What the term reranker has learned, and how it lies on disk: safetensors, LightGBM's text and JSON, never pickle."""
+"""What the term reranker has learned, and how it lies on disk: safetensors, arrays and JSON, never pickle."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from tosloc.arrays import check_numbers, checked
-from tosloc.config import RankerSettings, TermsSettings, upgraded
+from tosloc.arrays import check_numbers, checked, load_arrays, save_arrays
+from tosloc.config import TermsSettings, upgraded
 from tosloc.errors import CheckpointError
 from tosloc.files import beside, parse_json, read_plain, write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
+from tosloc.learning.trees import Trees
 from tosloc.records import Float32Array, FloatArray
 from tosloc.reranking.terms.combiner import combiner_rows
 from tosloc.reranking.terms.dual_encoder import DualEncoder
@@ -38,7 +39,7 @@ class TermModel:
     weight: float = 0.0
     """Of the component scores beside stage one's score; 0 leaves all to stage one."""
     combiner: HeadRanker | None = None
-    """Its weight is its own ``weight_``."""
+    """Its weight is its own."""
     validation: Mapping[str, tuple[float, float]] | None = None
     """What was tried on validation: name -> MRR and MAP."""
     learned_on: tuple[str, ...] = ("train",)
@@ -50,7 +51,7 @@ class TermModel:
         added: FloatArray = self.weight * component_scores.sum(axis=1)
         if self.combiner is None:
             return added
-        return added + self.combiner.weight_ * self.combiner.scores(combiner_rows(features, component_scores))
+        return added + self.combiner.weight * self.combiner.trees.scores(combiner_rows(features, component_scores))
 
     def save(self, folder: Path) -> None:
         """Write vectors and frequencies under a name of their content, and last the record that names them."""
@@ -62,10 +63,11 @@ class TermModel:
             temporary.write_bytes(safetensors.numpy.save({**self.encoder.to_arrays(), **idfs}))
         kept, last = {weights}, None
         if self.combiner is not None:
-            text = self.combiner.text()
-            trees = f"last-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
-            write_text(folder / trees, text)
-            kept, last = {weights, trees}, {"trees": trees, "mix": self.combiner.weight_}
+            columns = self.combiner.trees.to_arrays()
+            digest = hashlib.sha256(b"".join(array.tobytes() for array in columns.values())).hexdigest()
+            trees = f"last-{digest[:16]}.npz"
+            save_arrays(folder / trees, columns)
+            kept, last = {weights, trees}, {"trees": trees, "mix": self.combiner.weight}
         record = {
             "schema": _SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
@@ -96,7 +98,7 @@ class TermModel:
             if len(vocabulary) != encoder.shape[0] or max(abs(gain) for gain in encoder.gains.values()) > _LARGEST:
                 raise ValueError("terms and vectors do not fit together")
             validation, last = record["validation"], record["last"]
-            trees = None if last is None else read_plain(beside(folder, last["trees"])).decode("utf-8")
+            trees = None if last is None else Trees.from_arrays(load_arrays(beside(folder, last["trees"])), 10_000)
             weights = [float(record["mix"]), 0.0 if last is None else float(last["mix"])]
             if max(map(abs, weights)) > _LARGEST:
                 raise ValueError("a weight is out of bounds")
@@ -105,7 +107,7 @@ class TermModel:
                 vocabulary,
                 encoder,
                 weights[0],
-                None if trees is None else HeadRanker.from_text(trees, RankerSettings(), weights[1]),
+                None if trees is None else HeadRanker((), trees, weights[1]),
                 None if validation is None else {name: (mrr, map_) for name, (mrr, map_) in validation.items()},
                 tuple(map(str, record["learned_on"])),
                 int(record["learned_until"]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
-from tosloc.config import Config, RankerSettings, TermsSettings
+from tosloc.config import Config, TermsSettings
 from tosloc.errors import ToslocError, require
 from tosloc.records import Progress, silent
 from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
@@ -24,8 +24,8 @@ class TermReranker(Reranker):
     name: ClassVar = "terms"
     says: ClassVar = "read again by its words"
 
-    def __init__(self, settings: TermsSettings, combiner_settings: RankerSettings | None = None) -> None:
-        self.settings, self.combiner_settings = settings, combiner_settings or RankerSettings()
+    def __init__(self, settings: TermsSettings) -> None:
+        self.settings = settings
         self.model_: TermModel | None = None
         self._validation_model: TermModel | None = None
         self._working: tuple[RerankingContext, FileVectors, CachedDualEncoder] | None = None
@@ -34,7 +34,7 @@ class TermReranker(Reranker):
     def configured(cls, config: Config) -> Self:
         """Untrained; the combiner learns as the configured learned ranker does. Raises MissingExtra without torch."""
         require("learning term vectors", "encoder", "torch")
-        return cls(config.stage_two.terms, config.stage_one.ranker)
+        return cls(config.stage_two.terms)
 
     @classmethod
     def of(cls, model: TermModel) -> Self:
@@ -83,7 +83,7 @@ class TermReranker(Reranker):
         from tosloc.reranking.terms.fitting import fit_terms  # torch, only to learn
 
         self._validation_model, model, vectors = fit_terms(
-            self.settings, self.combiner_settings, training_set, context, seed=seed, progress=progress
+            self.settings, training_set, context, seed=seed, progress=progress
         )
         self._take(model)
         self._working = context, vectors, CachedDualEncoder(model.encoder)

@@ -21,7 +21,7 @@ class TermBounds:
     most: float = 1.0
     """Share of the version's files that hold the term, at most."""
 
-    def of(self, view: VersionView) -> Callable[[str], bool] | None:
+    def __call__(self, view: VersionView) -> Callable[[str], bool] | None:
         """Whether a term counts in this version; None where all do."""
         if self == NO_BOUNDS:
             return None

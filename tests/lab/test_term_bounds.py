@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.index_fixtures import report_of
+from tests.index_fixtures import make_table, report_of
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.query import Query
-from tosloc.index.term_bounds import NO_BOUNDS, TermBounds
+from tosloc.lab.agreement.term_bounds import NO_BOUNDS, TermBounds
 from tosloc.records import Snapshot
 
+__all__ = ["make_table"]
 FILES = {"A.java": {"code": "tree leaf"}, "B.java": {"code": "tree"}, "C.java": {"code": "tree node"}, "D.java": {}}
 
 
@@ -32,7 +33,7 @@ def view(make_table):
     ],
 )
 def test_bounds_on_the_files_that_hold_a_term(view, vocabulary, kept):
-    query = Query(report_of("tree Leaf", "moss node leaf"), vocabulary.of(view))
+    query = Query(report_of("tree Leaf", "moss node leaf"), vocabulary(view))
     assert set(query.weights) == set(kept)
     assert set(query.lead_weights) == set(query.plain_weights) == set(kept)
     assert set(query.summary_weights) == set(kept) & {"tree", "leaf"}
@@ -40,4 +41,4 @@ def test_bounds_on_the_files_that_hold_a_term(view, vocabulary, kept):
 
 
 def test_the_whole_vocabulary_asks_nothing(view):
-    assert NO_BOUNDS.of(view) is None
+    assert NO_BOUNDS(view) is None
