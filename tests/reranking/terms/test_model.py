@@ -22,8 +22,8 @@ from tosloc.reranking.terms.vocabulary import TermVocabulary
 def combiner() -> HeadRanker:
     """Trees over one feature, which go by the dual encoder's contents."""
     rng = np.random.default_rng(1)
-    scores = rng.standard_normal((40, 2))
-    heads = RankingLists.of([(combiner_rows(np.zeros((40, 1), dtype=np.float32), scores), scores[:, 0] > 1)])
+    scores = rng.standard_normal((2000, 2))
+    heads = RankingLists.of([(combiner_rows(np.zeros((2000, 1), dtype=np.float32), scores), scores[:, 0] > 1)])
     return HeadRanker((), fit_trees(heads, 7, rounds=3), 0.5)
 
 
