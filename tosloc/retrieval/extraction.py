@@ -134,13 +134,13 @@ class Extraction:
 
         SQLite's files are not safe over a network while anyone does.
         """
+        (self.folder / "facts.sqlite").unlink(missing_ok=True)  # of a process that was killed
         if executor() is None:
             yield self
             return
         made = copy.copy(self)
         made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
         made.store_path = made.folder / "facts.sqlite"
-        made.store_path.unlink(missing_ok=True)  # of a process that was killed
         try:
             with FactStore(self.store_path) as store:
                 store.copy_to(made.store_path)

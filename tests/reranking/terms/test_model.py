@@ -22,8 +22,8 @@ from tosloc.reranking.terms.vocabulary import TermVocabulary
 def combiner() -> HeadRanker:
     """Trees over one feature, which go by the dual encoder's contents."""
     rng = np.random.default_rng(1)
-    scores = rng.standard_normal((40, 2))
-    heads = RankingLists.of([(combiner_rows(np.zeros((40, 1), dtype=np.float32), scores), scores[:, 0] > 1)])
+    scores = rng.standard_normal((2000, 2))
+    heads = RankingLists.of([(combiner_rows(np.zeros((2000, 1), dtype=np.float32), scores), scores[:, 0] > 1)])
     return HeadRanker((), fit_trees(heads, 7, rounds=3), 0.5)
 
 
@@ -60,7 +60,7 @@ def test_what_is_added_comes_from_the_dual_encoder_and_from_the_combiner(model):
     scores, features = np.array([[1.0, 0.5], [0.0, -1.0]]), np.zeros((2, 1), dtype=np.float32)
     alone = replace(model, combiner=None).added(scores, features)
     assert alone == pytest.approx([0.45, -0.3])
-    learned = model.combiner.scores(combiner_rows(features, scores))
+    learned = model.combiner.trees.scores(combiner_rows(features, scores))
     assert learned[0] != learned[1]
     assert model.added(scores, features) == pytest.approx(alone + 0.5 * learned)
 
@@ -108,7 +108,7 @@ def test_settings_of_an_earlier_version_are_understood(model, tmp_path):
         ({"gains": {}}, "incomplete or damaged"),
         ({"settings": {"width": 0}}, "incomplete or damaged"),
         ({"mix": None}, "incomplete or damaged"),
-        ({"last": {"trees": "gone.txt", "mix": 1}}, "incomplete or damaged"),
+        ({"last": {"trees": "gone.txt", "mix": 1}}, "is missing"),
         ({"validation": {"x": 1}}, "incomplete or damaged"),
     ],
 )
