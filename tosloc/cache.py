@@ -16,13 +16,13 @@ from typing import Final
 
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.store import FactStore, present_analysers
-from tosloc.data.report_file import LARGEST_FILE
 from tosloc.errors import CheckpointError, ConfigError, StoreError, ToslocError, counted
 from tosloc.files import parse_json, read_plain
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.user_cache import MADE_AGAIN, PLACE, STORE, Kept, alone, evict, kept_of, kept_repositories
 from tosloc.mapped_arrays import read_mapped
 from tosloc.records import Progress, silent
+from tosloc.reports.source import LARGEST_FILE
 
 _AGE: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([hdwy])", re.IGNORECASE)
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}

@@ -211,6 +211,10 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
     fix = repository.commit({"a.py": "2\n"}, "Fix #12: crash on saving twice\n\nIt closed too early.\n\nReviewed-by: B")
     repository.commit({"a.py": "3\n"}, "Fix typo")
     repository.commit({"a.py": "4\n"}, "Fix it")
+    for number, message in enumerate(
+        ("Whitespace fixes following PEP8.", "Hotfix: update utils.py", "Fix mypy errors")
+    ):
+        repository.commit({"a.py": f"form {number}\n"}, message)
     repository.commit({"README": "4\n"}, "Fix a crash of readers")
     bad = repository.commit({"a.py": "5\n"}, "Fix the other crash, too")
     repository.commit({"a.py": "6\n"}, f'Revert "Fix the other crash, too"\n\nThis reverts commit {bad}.')
@@ -227,5 +231,5 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
         "link": "commit message",
         "weak": True,
     }
-    assert (result.tracker, result.read) == ("", 4)
-    assert dict(result.left_out) == {links.NO_SOURCE: 1, links.NO_WORDS: 1, links.REVERTED: 1}
+    assert (result.tracker, result.read) == ("", 7)
+    assert dict(result.left_out) == {links.NO_SOURCE: 1, links.NO_WORDS: 1, links.NO_FAULT: 3, links.REVERTED: 1}

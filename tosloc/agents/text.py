@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tosloc.answer import Answer
-from tosloc.data.path_filter import SHOWN_BY
 from tosloc.files import printable
 from tosloc.localization import UNDATED
 from tosloc.records import Hit
+from tosloc.reports.globs import SHOWN_BY
 
 CHARACTERS: Final = 1_200
 """Of a text answer, at most."""

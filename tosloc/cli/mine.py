@@ -137,16 +137,14 @@ def mined_reports(repository: Repository) -> Path:
 
 def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
     """What all the files hold together; None without any. Raises ReportError."""
-    from tosloc.data.report_file import LARGEST_FILE, decoded_text, read_bytes
     from tosloc.mining.issues import Exports
+    from tosloc.reports.source import read_text
 
     if not sources:
         return None
     read = Exports()
     for source in sources:
-        name = "standard input" if str(source) == "-" else str(source)
-        data = read_bytes(sys.stdin.buffer if str(source) == "-" else source, name, LARGEST_FILE)
-        read.add(decoded_text(data, name), name)
+        read.add(*read_text("-" if str(source) == "-" else source))
     return read
 
 

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tosloc.analysis import text, traces
+from tosloc.analysis import text
 from tosloc.data.fixes import fix_commits, references
 from tosloc.data.history import History
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
 from tosloc.records import BugReport, Case, Names
+from tosloc.reports import traces
 
 HISTORY_VERSION = 2
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
-and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
+and take texts apart (``data.history``, ``analysis.text``, ``reports.traces``), or the arrays of ``Documents``."""
 TRAILER = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,

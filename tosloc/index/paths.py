@@ -17,7 +17,6 @@ import numpy.typing as npt
 from tosloc.analysis import text
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked
-from tosloc.data.path_filter import PathFacts
 from tosloc.index.names import NameNumbers, PackedNames, by_number
 from tosloc.index.postings import (
     K1,
@@ -34,6 +33,7 @@ from tosloc.index.postings import (
     summed,
 )
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.reports.globs import PathFacts
 
 INSTALLED: Final = re.compile(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"

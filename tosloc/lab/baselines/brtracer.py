@@ -26,13 +26,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from tosloc.analysis.traces import frames
 from tosloc.config import Share
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count
 from tosloc.records import FloatArray, LongArray
+from tosloc.reports.traces import frames
 
 Boost: TypeAlias = Literal["rank", "flat"]
 """``rank``: the paper's, by rank in the traces; ``flat``: the public code's, by mention."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Final
 
 import numpy as np
 
-from tosloc.data.test_files import which_are_tests
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray, IntArray
+from tosloc.reports.test_paths import which_are_tests
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-
-SHOWN_BY = "--tests shows them"
+SHOWN_BY: Final = "--tests shows them"
 """How the note ends that says which files are all hidden."""
 
 
@@ -41,12 +37,15 @@ class PathFacts:
     suffix: IntArray
     """(F,) number of its suffix among ``suffixes``."""
     suffixes: Sequence[str]
+    """In lower case with their dot; "" of a file without one."""
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> PathFacts:
         """What the paths say."""
         numbers: dict[str, int] = {}
-        suffix = [numbers.setdefault(path_suffix(path), len(numbers)) for path in paths]
+        names = (path.rpartition("/")[2] for path in paths)
+        suffixes = (name[name.rfind(".") :].lower() if name.rfind(".") > 0 else "" for name in names)
+        suffix = [numbers.setdefault(one, len(numbers)) for one in suffixes]
         return cls(which_are_tests(paths), np.array(suffix, dtype=np.int32), tuple(numbers))
 
 
@@ -62,15 +61,11 @@ class PathFilter:
     tests: bool = False
     """Whether test files are wanted."""
 
-    def choose(self, paths: Sequence[str]) -> Chosen:
+    def choose(self, facts: PathFacts, paths: Callable[[], Sequence[str]]) -> Chosen:
         """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
 
-        Where all that is kept are tests, they are wanted.
+        ``paths`` are asked for where there are globs to match. Where all that is kept are tests, they are wanted.
         """
-        return self.choose_known(PathFacts.of(paths), lambda: paths)
-
-    def choose_known(self, facts: PathFacts, paths: Callable[[], Sequence[str]]) -> Chosen:
-        """The same of files that are known by numbers; ``paths`` are asked for where there are globs to match."""
         kept = np.ones(len(facts.tests), dtype=np.bool_)
         if self.include:
             kept &= _matched("include", self.include, paths())
@@ -83,14 +78,25 @@ class PathFilter:
             return Chosen(kept, 0)
         if (tests == kept).all():
             return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
-        return Chosen(kept & ~tests, int(tests.sum()), tuple(_languages_of_tests(facts, kept, tests)))
+        shown = kept & ~tests
+        hidden = np.setdiff1d(facts.suffix[tests], facts.suffix[shown]).tolist()
+        only = sorted(filter(None, map(facts.suffixes.__getitem__, hidden)))
+        note = f"all {', '.join(only)} files are test files and hidden; {SHOWN_BY}"
+        return Chosen(shown, int(tests.sum()), (note,) if only else ())
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
     """(F,) whether any of the globs matches each path; each has to match one."""
+    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
+
     matched = np.zeros(len(paths), dtype=np.bool_)
     for glob in globs:
-        spec = _spec(option, glob)
+        try:
+            spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+        except ValueError as error:
+            raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
+        if [pattern.include for pattern in spec.patterns] != [True]:
+            raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
         found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
         if not found.any():
             raise ToslocError(
@@ -99,35 +105,3 @@ def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArr
             )
         matched |= found
     return matched
-
-
-def _spec(option: str, glob: str) -> GitIgnoreSpec:
-    """What matches a glob. Raises ToslocError for one that would match nothing by its form."""
-    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
-
-    try:
-        spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
-    except ValueError as error:
-        raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
-    if [pattern.include for pattern in spec.patterns] != [True]:
-        raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
-    return spec
-
-
-def _languages_of_tests(facts: PathFacts, kept: BoolArray, tests: BoolArray) -> Iterator[str]:
-    """A sentence for each suffix whose files are all hidden."""
-    shown, hidden = (
-        {facts.suffixes[number] for number in np.unique(facts.suffix[some]).tolist()} for some in (kept & ~tests, tests)
-    )
-    if only := sorted(hidden - shown - {""}):
-        yield f"all {', '.join(only)} files are test files and hidden; {SHOWN_BY}"
-
-
-def path_suffix(path: str) -> str:
-    """The suffix of a file's name, in lower case with its dot; "" where it has none.
-
-    >>> [path_suffix(path) for path in ("a/B.Java", "a.b/c", ".profile")]
-    ['.java', '', '']
-    """
-    dot = path.rfind(".")
-    return path[dot:].lower() if dot > path.rfind("/") + 1 else ""
