@@ -21,7 +21,7 @@ from tosloc.index.live import LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import Names, Snapshot
-from tosloc.reports.globs import Chosen, PathFacts, PathFilter
+from tosloc.reports.globs import Chosen, PathFilter
 from tosloc.reranking.base import RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.reasons import Sources
 
@@ -70,9 +70,8 @@ class OpenVersion:
         """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
         found = self._chosen.get(wanted)
         if found is None:
-            facts, own = self.index.paths.table.facts, self.index.paths.path_ids
-            of_files = PathFacts(facts.tests[own], facts.suffix[own], facts.suffixes)
-            found = wanted.choose(of_files, lambda: self.snapshot.paths)
+            paths = self.index.paths
+            found = wanted.choose(paths.table.test[paths.path_ids], lambda: self.snapshot.paths)
             self._chosen = {wanted: found}
         return found
 

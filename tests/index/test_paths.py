@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.paths import PathTable, PathView, counterpart_stem, is_test
+from tosloc.index.paths import PathTable, PathView, counterpart_stem
 
 PATHS = (
     "java/org/apache/Tomcat.java",
@@ -23,33 +23,6 @@ def view_of(paths, present=None):
     table = PathTable(paths)
     rows = range(len(paths)) if present is None else present
     return PathView(table, np.array(list(rows), dtype=np.int32))
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("test/org/x/Parser.java", True),
-        ("src/tests/Parser.java", True),
-        ("org.eclipse.swt.tests/JUnit Tests/Parser.java", True),
-        ("a/testcases/Parser.java", True),
-        ("spec/parser.rb", True),
-        ("src/ParserTest.java", True),
-        ("src/ParserTests.java", True),
-        ("src/TestParser.java", True),
-        ("src/Test_parser.java", True),
-        ("src/test_parser.py", True),
-        ("src/parser_test.go", True),
-        ("src/ParserTestCase.java", True),
-        ("src/parser.spec.ts", True),
-        ("src/Testimony.java", False),
-        ("src/Latest.java", False),
-        ("src/contest/Parser.java", False),
-        ("src/attestation/Parser.java", False),
-        ("Parser.java", False),
-    ],
-)
-def test_is_test(path, expected):
-    assert is_test(path) is expected
 
 
 @pytest.mark.parametrize(
@@ -260,7 +233,6 @@ def test_a_kept_table_knows_all_that_was_made_of_each_path():
     for name in ("examples", "vendored", "setup", "name_group", "language", "test", "compound_stem"):
         assert getattr(kept, name).tolist() == getattr(table, name).tolist(), name
         assert name in vars(kept), name  # nothing is looked at path by path
-    assert kept.facts.tests.tolist() == [False, True, False, False, False]
-    assert [kept.facts.suffixes[number] for number in kept.facts.suffix] == [".py", ".py", ".py", ".ts", ""]
+    assert kept.test.tolist() == [False, True, False, False, False]
     assert list(kept.paths) == list(paths)
     assert not isinstance(kept.paths, list)

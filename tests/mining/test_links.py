@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.data.git import Repository
 from tosloc.errors import ReportError
-from tosloc.mining import links
+from tosloc.mining import links, weak
 from tosloc.mining.issues import Exports
-from tosloc.mining.links import Mined, mine, mine_messages
+from tosloc.mining.links import Mined, mine
 from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, compiled
 
 A, B = {"a.py": "1\n"}, {"b.py": "1\n"}
@@ -219,7 +219,7 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
     bad = repository.commit({"a.py": "5\n"}, "Fix the other crash, too")
     repository.commit({"a.py": "6\n"}, f'Revert "Fix the other crash, too"\n\nThis reverts commit {bad}.')
     with Repository(repository.path) as repo:
-        result = mine_messages(repo)
+        result = weak.mine_messages(repo)
     [report] = result.reports
     assert report.as_dict() == {
         "id": fix[:12],
@@ -232,4 +232,4 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
         "weak": True,
     }
     assert (result.tracker, result.read) == ("", 7)
-    assert dict(result.left_out) == {links.NO_SOURCE: 1, links.NO_WORDS: 1, links.NO_FAULT: 3, links.REVERTED: 1}
+    assert dict(result.left_out) == {links.NO_SOURCE: 1, weak.NO_WORDS: 1, weak.NO_FAULT: 3, links.REVERTED: 1}

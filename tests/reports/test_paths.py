@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tosloc.errors import ToslocError
-from tosloc.reports.globs import PathFacts, PathFilter
+from tosloc.reports.globs import PathFilter
 from tosloc.reports.test_paths import is_test, which_are_tests
 
 TESTS = """
@@ -105,7 +105,7 @@ PATHS = ("docs/conf.py", "lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js",
 
 
 def kept(**options) -> list[str]:
-    chosen = PathFilter(**options).choose(PathFacts.of(PATHS), lambda: PATHS)
+    chosen = PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)
     return [path for path, keep in zip(PATHS, chosen.kept, strict=True) if keep]
 
 
@@ -126,16 +126,15 @@ def test_globs_are_those_of_gitignore(include, exclude, left):
 
 
 def test_tests_are_hidden_and_counted():
-    chosen = PathFilter().choose(PathFacts.of(PATHS), lambda: PATHS)
+    chosen = PathFilter().choose(which_are_tests(PATHS), lambda: PATHS)
     assert (chosen.kept.tolist(), chosen.hidden_tests) == ([True] * 5 + [False] * 2, 2)
-    assert chosen.notes == ("all .rb files are test files and hidden; --tests shows them",)
-    shown = PathFilter(tests=True).choose(PathFacts.of(PATHS), lambda: PATHS)
+    shown = PathFilter(tests=True).choose(which_are_tests(PATHS), lambda: PATHS)
     assert (shown.kept.all(), shown.hidden_tests, shown.notes) == (True, 0, ())
 
 
 def test_where_all_files_are_tests_none_is_hidden():
     for options in ({"include": ("tests",)}, {"include": ("*.rb",)}):
-        chosen = PathFilter(**options).choose(PathFacts.of(PATHS), lambda: PATHS)
+        chosen = PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)
         assert (chosen.kept.any(), chosen.hidden_tests) == (True, 0)
         assert chosen.notes == ("all searched files are test files, so none is hidden",)
 
@@ -154,4 +153,4 @@ def test_where_all_files_are_tests_none_is_hidden():
 )
 def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
     with pytest.raises(ToslocError, match=words):
-        PathFilter(**options).choose(PathFacts.of(PATHS), lambda: PATHS)
+        PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)

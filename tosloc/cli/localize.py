@@ -87,7 +87,8 @@ def localize(
     from tosloc.cli.answers import print_answer
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
-    from tosloc.reports.globs import PathFacts, PathFilter
+    from tosloc.reports.globs import PathFilter
+    from tosloc.reports.test_paths import which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], opened)
     if as_json and len(reports) > 1:
@@ -97,7 +98,8 @@ def localize(
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
         if include or exclude:  # before anything is made
             files = localizer.files(version)
-            PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(PathFacts.of(files), lambda: files)
+            wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
+            wanted.choose(which_are_tests(files), lambda: files)
         said: set[str] = set()
         answers = localizer.localize_many(
             reports,

@@ -81,7 +81,7 @@ def mine(
     from tosloc.data.web import WebPages
     from tosloc.files import write_text
     from tosloc.index.user_cache import default_store, hold
-    from tosloc.mining import links, mentions
+    from tosloc.mining import links, mentions, weak
     from tosloc.mining.github import fetch, read_token
     from tosloc.mining.issues import Exports
 
@@ -99,7 +99,7 @@ def mine(
             found = fetch(github, kept, token, progress=callback)
             read.add(json.dumps(found), f"GitHub's {github}")
         if read is None:
-            mined = links.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
+            mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
             pages = WebPages.of(repository.remote_url())
             mined = links.mine(

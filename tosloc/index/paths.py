@@ -33,7 +33,7 @@ from tosloc.index.postings import (
     summed,
 )
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.reports.globs import PathFacts
+from tosloc.reports.test_paths import which_are_tests
 
 INSTALLED: Final = re.compile(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
@@ -44,8 +44,6 @@ FOREIGN: Final = re.compile(
     r"|^(?:node:)?internal/|<frozen "
 )
 """Folders of a language's own library."""
-TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
-TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 _EXAMPLE: Final = re.compile(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
 )
@@ -68,16 +66,6 @@ def stem_of(name: str) -> str:
     """
     dot = name.rfind(".")
     return name[:dot] if 0 < dot < len(name) - 1 else name
-
-
-def is_test(path: str) -> bool:
-    """Whether a path is a test by its folder or its name.
-
-    >>> is_test("test/org/x/TestParser.java"), is_test("java/org/x/Testimony.java"), is_test("src/ParserTest.java")
-    (True, False, True)
-    """
-    folder, _, name = path.rpartition("/")
-    return bool(TEST_FOLDER.search(folder) or TEST_NAME.match(stem_of(name)))
 
 
 def counterpart_stem(path: str) -> str:
@@ -141,9 +129,7 @@ class PathTable:
         return {
             **arrays,
             **(paths if isinstance(paths, PackedNames) else PackedNames.of(paths)).to_arrays("paths"),
-            "test_file": self.facts.tests,
-            "suffix": self.facts.suffix,
-            **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
+            "test_file": self.test,
             **(numbers if isinstance(numbers, NameNumbers) else NameNumbers.of(list(numbers))).to_arrays("term_ids"),
             **stem_numbers.to_arrays("stems"),
             "stems.starts": lists.starts,
@@ -179,11 +165,7 @@ class PathTable:
             check_numbers(array, below, "paths")
         for name in ("counterpart_group", "name_group", "language"):
             check_numbers(vars(made)[name], N, name)
-        suffixes = PackedNames.read(arrays, "suffixes")[:]
-        tests: npt.NDArray[np.bool_] = checked(arrays, "test_file", np.bool_, N)  # type: ignore[assignment]
-        suffix: npt.NDArray[np.int32] = checked(arrays, "suffix", np.int32, N)  # type: ignore[assignment]
-        check_numbers(suffix, len(suffixes), "suffixes")
-        made.facts = PathFacts(tests, suffix, suffixes)
+        made.test = checked(arrays, "test_file", np.bool_, N)  # type: ignore[assignment]
         return made
 
     _stem_lists: tuple[NameNumbers, Postings] | None = None
@@ -232,14 +214,7 @@ class PathTable:
     @cached_property
     def test(self) -> BoolArray:
         """(N,) whether each path is a test."""
-        tests: dict[str, bool] = {}
-        found = []
-        for path, stem in zip(self.paths, self.stems, strict=True):
-            folder = path.rpartition("/")[0]
-            if folder not in tests:
-                tests[folder] = TEST_FOLDER.search(folder) is not None
-            found.append(tests[folder] or TEST_NAME.match(stem) is not None)
-        return np.array(found, dtype=bool)
+        return which_are_tests(self.paths)
 
     @cached_property
     def counterpart_group(self) -> IntArray:
@@ -269,11 +244,6 @@ class PathTable:
         folders = (self.paths[row].rpartition("/")[0] + "/" for row in first.tolist())
         found = np.array([pattern.search(name) is not None for name in folders], dtype=np.bool_)
         return found[folder]
-
-    @cached_property
-    def facts(self) -> PathFacts:
-        """What choosing files for an answer needs to know of each of the N paths."""
-        return PathFacts.of(self.paths)
 
     @cached_property
     def name_group(self) -> IntArray:
@@ -331,7 +301,6 @@ _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
     "terms": (np.int32, None),
     "row_counts": (np.float64, 2, None),
     "counts": (np.float64, 2, None),
-    "test": (np.bool_, ...),
     "counterpart_group": (np.int32, ...),
     "compound_stem": (np.bool_, ...),
     "examples": (np.bool_, ...),

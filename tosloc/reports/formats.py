@@ -29,7 +29,7 @@ _LARGEST: Final = 200_000_000
 _ROWS, _COLUMNS = 1_048_576, 64
 """What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
-_RANK: Final = re.compile(r"(?:^|(?<=\s))[0-9]{1,9}:")
+_RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +226,9 @@ def split_ranks(text: str) -> dict[str, int]:
     {'a/Eclipse SWT/B.java': 2, 'c/D.java': 13}
     """
     ranks: dict[str, int] = {}
-    starts = list(_RANK.finditer(text))
-    for start, following in zip_longest(starts, starts[1:]):
-        path = text[start.end() : len(text) if following is None else following.start()].strip()
-        if path:
-            rank = int(start.group()[:-1])
-            ranks[path] = min(rank, ranks.get(path, rank))
+    for rank, path in _RANK.findall(text):
+        if path := path.strip():
+            ranks[path] = min(int(rank), ranks.get(path, int(rank)))
     return ranks
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from tosloc.errors import ToslocError
-from tosloc.records import BoolArray, IntArray
-from tosloc.reports.test_paths import which_are_tests
-
-SHOWN_BY: Final = "--tests shows them"
-"""How the note ends that says which files are all hidden."""
+from tosloc.records import BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,27 +23,6 @@ class Chosen:
     """What of this a reader should know."""
 
 
-@dataclass(frozen=True, eq=False)
-class PathFacts:
-    """What choosing needs to know of each of F paths."""
-
-    tests: BoolArray
-    """(F,) whether it is a test."""
-    suffix: IntArray
-    """(F,) number of its suffix among ``suffixes``."""
-    suffixes: Sequence[str]
-    """In lower case with their dot; "" of a file without one."""
-
-    @classmethod
-    def of(cls, paths: Sequence[str]) -> PathFacts:
-        """What the paths say."""
-        numbers: dict[str, int] = {}
-        names = (path.rpartition("/")[2] for path in paths)
-        suffixes = (name[name.rfind(".") :].lower() if name.rfind(".") > 0 else "" for name in names)
-        suffix = [numbers.setdefault(one, len(numbers)) for one in suffixes]
-        return cls(which_are_tests(paths), np.array(suffix, dtype=np.int32), tuple(numbers))
-
-
 @dataclass(frozen=True, slots=True)
 class PathFilter:
     """Globs as ``.gitignore`` has them, from the root of the repository: ``*.py``, ``docs/``, ``/src/**/parser.c``.
@@ -61,28 +35,25 @@ class PathFilter:
     tests: bool = False
     """Whether test files are wanted."""
 
-    def choose(self, facts: PathFacts, paths: Callable[[], Sequence[str]]) -> Chosen:
+    def choose(self, tests: BoolArray, paths: Callable[[], Sequence[str]]) -> Chosen:
         """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
 
-        ``paths`` are asked for where there are globs to match. Where all that is kept are tests, they are wanted.
+        ``tests`` says of each whether it is one; ``paths`` are asked for where there are globs to match. Where all that
+        is kept are tests, they are wanted.
         """
-        kept = np.ones(len(facts.tests), dtype=np.bool_)
+        kept = np.ones(len(tests), dtype=np.bool_)
         if self.include:
             kept &= _matched("include", self.include, paths())
         if self.exclude:
             kept &= ~_matched("exclude", self.exclude, paths())
         if not kept.any() and len(kept):
             raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        tests = kept & facts.tests
-        if self.tests or not tests.any():
+        hidden = kept & tests
+        if self.tests or not hidden.any():
             return Chosen(kept, 0)
-        if (tests == kept).all():
+        if (hidden == kept).all():
             return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
-        shown = kept & ~tests
-        hidden = np.setdiff1d(facts.suffix[tests], facts.suffix[shown]).tolist()
-        only = sorted(filter(None, map(facts.suffixes.__getitem__, hidden)))
-        note = f"all {', '.join(only)} files are test files and hidden; {SHOWN_BY}"
-        return Chosen(shown, int(tests.sum()), (note,) if only else ())
+        return Chosen(kept & ~tests, int(hidden.sum()))
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 from tosloc.reports.source import Json, clean, read_text, time_of, too_large, zone_of
+from tosloc.reports.text import parts
 
 LARGEST_REPORT: Final = 10_000_000
 """A single report of as many characters is refused: it is a log or a dump, not a description."""
@@ -319,24 +320,12 @@ _FORM: Final = re.compile(
     | [-*+]\s+\[[\sx]?\]\s.*                                                  # a box to tick
     | [-*+]?\s* [^:]{1,40} : \s* (?:\[?e\.?g\.?.*)?                            # - OS: [e.g. iOS]
     | [-*+]?\s* [\w\s]{1,20} \[e\.?g\.?[^\]]*\] \s*                           # - Browser [e.g. chrome]
-    | _?no\ response_? | n/?a | none | tbd
-    | ```.*
-    """
-)
-"""Lines that a form has before anybody has written into it."""
-_SENTENCES: Final = re.compile(
-    r"""(?ix)
-      a\ clear\ and\ concise\ description\ of\ .*
-    | steps\ to\ reproduce\ .*
-    | \d\.\s* (?:go\ to|click\ on|scroll\ down\ to)\ ['"].*
-    | \d\.\s* see\ error
-    | if\ applicable,?\ add\ .*
-    | add\ any\ other\ context\ .*
+    | _?no\ response_? | n/?a | none | tbd | \W*what\ did\ you\ expect.*
+    | \d\.\s* (?: (?:go\ to|click\ on|scroll\ down\ to)\ ['"].* | see\ error )
     | (?:please\ )?(?:describe|explain|include|provide|paste|fill\ in|tell\ us|enter|replace\ this)\b.*
-    | (?:what\ (?:happened|did\ you\ expect.*|version.*|is\ the\ (?:bug|issue|problem)))\ *\?*
     """
 )
-"""Sentences of the forms that GitHub and GitLab offer, and of those that ask."""
+"""Lines that a form has before anybody has written into it, beside those that ``parts`` knows."""
 _TITLES: Final = re.compile(
     r"""(?ix) \W* (?: (?:new\ )?(?:bug|issue|problem|defect)(?:[-_ ]?(?:report|title|summary|template|description))?
       | title | summary | description | untitled | (?:short|brief)\ (?:summary|description|title)(?:\ .*)?
@@ -356,5 +345,6 @@ def is_unfilled(report: BugReport) -> bool:
     title = _COMMENT.sub("", report.summary).strip()
     if title and not _TITLES.fullmatch(title):
         return False
-    lines = map(str.strip, _COMMENT.sub("", report.description).splitlines())
-    return all(_FORM.fullmatch(line) or _SENTENCES.fullmatch(line.strip("*_ ")) for line in lines)
+    found = parts(report.description)
+    said = "\n".join((found.prose, found.code, found.log, found.settings))
+    return all(_FORM.fullmatch(line.strip(" *_")) for line in said.splitlines())

@@ -20,7 +20,7 @@ from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
 from tosloc.retrieval import context_features, location_features, text_features
 
-FEATURES_VERSION = "features1"
+FEATURES_VERSION = "features2"
 """Of the formulas below, in the names of stored feature tables: raise it when one gives other values."""
 MONTH_DAYS = 30.0
 LEADING_FILES = 20
