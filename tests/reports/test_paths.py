@@ -40,6 +40,7 @@ src/Newtonsoft.Json.Tests/Linq/JTokenTests.cs
 src/A.UnitTests/Helper.cs
 spec/models/user_spec.rb
 test/test_helper.rb
+actionmailbox/test/dummy/app/models/user.rb
 tests/Feature/LoginTest.php
 Tests/AFNetworkingTests/Helper.swift
 AppUITests/Login.swift

@@ -95,7 +95,7 @@ def _in_tests(folder: str, suffix: str) -> bool:
     names = folder.split("/")
     if names[0].lower() in _AT_THE_TOP or any(map(_FOLDERS.fullmatch, names)):
         return True
-    if suffix in ("rb", "rake") and _SHIPPED.search(f"{folder}/"):
-        return False
+    if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
+        names = folder[: shipped.start()].split("/")
     inner = _INNER.get(suffix, _INNER_OF_OTHERS)
     return any(name.lower() in inner for name in names[1:])
