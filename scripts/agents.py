@@ -29,10 +29,10 @@ from tosloc.agents.server import Settings, server
 from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import print_table
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.records import Case
+from tosloc.reports.labelled import load_dataset
 
 WORDS = (3, 10)
 """Rarest words that are searched for."""

@@ -18,9 +18,9 @@ from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import print_counts, print_table
 from tosloc.data.git import Repository
-from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.mining.issues import Exports
 from tosloc.mining.links import KINDS, Commits, mine
+from tosloc.reports.formats import LabelledReport, read_reports
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

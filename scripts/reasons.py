@@ -26,10 +26,10 @@ from pathlib import Path
 
 from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.analysis.text import compounds, identifier_compounds, terms
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Hit, Reason
+from tosloc.reports.labelled import load_dataset
 
 TOP = 5
 _COMMIT = re.compile(

@@ -8,9 +8,9 @@ import pytest
 
 from tosloc.analysis.functions import functions_of
 from tosloc.cli import main
-from tosloc.data.report_file import ChangedFunction
 from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, read_scored
 from tosloc.function_runs import changed_functions
+from tosloc.reports.formats import ChangedFunction
 
 SHAPES = """\
 import math

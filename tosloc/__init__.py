@@ -8,9 +8,10 @@ if TYPE_CHECKING:
 
     from tosloc.answer import Answer
     from tosloc.data.git import Repository
-    from tosloc.data.reports import read_report, read_reports
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
+    from tosloc.reports.formats import read_reports
+    from tosloc.reports.issues import read_report
 
 __version__ = "0.1.0"
 
@@ -32,8 +33,8 @@ _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tos
     "Answer": "tosloc.answer",
     "Localizer": "tosloc.localizer",
     "Repository": "tosloc.data.git",
-    "read_report": "tosloc.data.reports",
-    "read_reports": "tosloc.data.reports",
+    "read_report": "tosloc.reports.issues",
+    "read_reports": "tosloc.reports.formats",
 }
 
 

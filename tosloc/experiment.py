@@ -16,15 +16,11 @@ from typing import Any, Final, Self
 
 import tosloc
 from tosloc.analysis.analyser import analyser
-from tosloc.analysis.report_attributes import attributes_of
-from tosloc.analysis.report_languages import settled
 from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
-from tosloc.data.datasets import Dataset, load_dataset
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.data.splits import Splits, chronological
 from tosloc.errors import LearnedError, ToslocError, counted
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
@@ -39,6 +35,8 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of, vectors_path
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
+from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
+from tosloc.reports.splits import Splits, chronological, settled
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import WORK, LabelledReports

@@ -15,10 +15,6 @@ import numpy as np
 
 from tosloc.analysis.function_rows import KINDS, FunctionFacts
 from tosloc.analysis.functions import dotted
-from tosloc.analysis.report_attributes import attributes_of
-from tosloc.data.datasets import Dataset
-from tosloc.data.report_file import ChangedFunction
-from tosloc.data.test_files import which_are_tests
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import read_run, write_run
@@ -30,6 +26,9 @@ from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent
+from tosloc.reports.formats import ChangedFunction
+from tosloc.reports.labelled import Dataset, attributes_of
+from tosloc.reports.test_paths import which_are_tests
 from tosloc.retrieval.functions import FUNCTION_DEPTH, function_bm25, score_functions
 
 MOST_RANKED: Final = 1_000

@@ -15,11 +15,11 @@ from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, UNFITTED
 from tosloc.calibration import shares as shares_of
-from tosloc.data.path_filter import Chosen
 from tosloc.index.corpus import suffix_of
 from tosloc.index.postings import leaders
 from tosloc.open_version import OpenVersion, time_of_seconds
 from tosloc.records import BoolArray, FloatArray, Function, Hit, Ranking, Reason
+from tosloc.reports.globs import Chosen
 from tosloc.reranking.base import Reranked, Reranker
 from tosloc.retrieval.reasons import Sources
 from tosloc.retrieval.stage_one import StageOneAnswer

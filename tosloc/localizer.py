@@ -21,8 +21,6 @@ from tosloc.calibration import UNFITTED
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.data import git_files
 from tosloc.data.git import Repository
-from tosloc.data.path_filter import PathFilter
-from tosloc.data.reports import read_report
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.files import write_text
 from tosloc.index.context import QueryContext
@@ -49,6 +47,8 @@ from tosloc.records import (
     Snapshot,
     silent,
 )
+from tosloc.reports.globs import PathFilter
+from tosloc.reports.issues import read_report
 from tosloc.reranking.base import Reranker
 from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 from tosloc import checkpoint
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
 from tosloc.data.git import Repository, decode
-from tosloc.data.path_filter import Chosen, PathFacts, PathFilter
 from tosloc.data.web import WebPages
 from tosloc.errors import StoreError
 from tosloc.index.context import VersionIndex
@@ -22,6 +21,7 @@ from tosloc.index.live import LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
 from tosloc.records import Names, Snapshot
+from tosloc.reports.globs import Chosen, PathFilter
 from tosloc.reranking.base import RerankingContext, TextSource, facts_in_corpus
 from tosloc.retrieval.reasons import Sources
 
@@ -70,9 +70,8 @@ class OpenVersion:
         """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
         found = self._chosen.get(wanted)
         if found is None:
-            facts, own = self.index.paths.table.facts, self.index.paths.path_ids
-            of_files = PathFacts(facts.tests[own], facts.suffix[own], facts.suffixes)
-            found = wanted.choose_known(of_files, lambda: self.snapshot.paths)
+            paths = self.index.paths
+            found = wanted.choose(paths.table.test[paths.path_ids], lambda: self.snapshot.paths)
             self._chosen = {wanted: found}
         return found
 

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -15,15 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.patterns import attacks, package_patterns
-from tosloc.analysis import lexer, report_attributes, traces
+from tosloc.analysis import lexer
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
 from tosloc.analysis.syntax import syntax_tree
-from tosloc.data import fixes, report_file
-from tosloc.data.readers_issue import issue_of
+from tosloc.data import fixes
 from tosloc.index.build_history import report_terms, without_trailers
 from tosloc.index.query import Query
 from tosloc.records import BugReport
+from tosloc.reports import formats, traces
+from tosloc.reports.issues import read_report
+from tosloc.reports.labelled import attributes_of
 
 Consumer = Callable[[str], object]
 
@@ -111,20 +114,19 @@ def report_reader(text: str) -> None:
     ):
         getattr(query, name)
     traces.frames(f"at a.b(C.java:1) {text}")
-    report_attributes.attributes_of(report, ["a/C.java"])
+    attributes_of(report, ["a/C.java"])
     report_terms(report)
 
 
 def table_reader(text: str) -> None:
-    report_file.split_paths(text, SOURCE_SUFFIXES)
-    report_file.split_ranks(text)
-    report_file.split_ranks(f"1:{text}x")
-    report_file.without_bug_number(f"Bug 1{text}", "1")
+    formats.split_paths(text, SOURCE_SUFFIXES)
+    formats.split_ranks(text)
+    formats.split_ranks(f"1:{text}x")
 
 
 def issue_reader(text: str) -> None:
     for begin in ("x", "# ", "---\na: b\n"):
-        issue_of(f"{begin}{text}x", name="x", fallback="1", zone=UTC)
+        read_report(StringIO(f"{begin}{text}x"))
 
 
 STYLES = sorted(style for style, pattern in lexer.STYLES.items() if pattern)
@@ -137,20 +139,20 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
 AT_THE_BEGINNING = {
     "tosloc.analysis.components._FRONT",
     "tosloc.data.fixes._UNDOES",
-    "tosloc.data.readers_issue._UNDERLINE",
-    "tosloc.data.templates._TITLES",
+    "tosloc.reports.issues._UNDERLINE",
+    "tosloc.reports.issues._TITLES",
     "tosloc.data.web._REMOTE",
     "tosloc.function_runs._MARK",
-    "tosloc.data.test_files._JAVA",
-    "tosloc.data.test_files._JVM",
-    "tosloc.data.test_files._PYTHON",
-    "tosloc.data.test_files._SCRIPT",
-    "tosloc.data.test_files._RUBY",
-    "tosloc.data.test_files._OTHER",
-    "tosloc.data.test_files._NAMES",
-    "tosloc.data.test_files._FOLDERS",
+    "tosloc.reports.test_paths._JAVA",
+    "tosloc.reports.test_paths._JVM",
+    "tosloc.reports.test_paths._PYTHON",
+    "tosloc.reports.test_paths._SCRIPT",
+    "tosloc.reports.test_paths._RUBY",
+    "tosloc.reports.test_paths._OTHER",
+    "tosloc.reports.test_paths._NAMES",
+    "tosloc.reports.test_paths._FOLDERS",
     *(
-        f"tosloc.analysis.report_text.{name}"
+        f"tosloc.reports.text.{name}"
         for name in "_TAG _HEADING _BOX _ASKED _SETUP _RELEASE _LOG _SETTING _CODE _DASHES _PREFIX _PLAIN".split()
     ),
     "tosloc.reranking.encoder.texts._COMMENT",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
-from tests.data.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
 from tosloc.evaluation import Judgement, Measure, read_run, read_scored, write_file_lists, write_judgements, write_run
 from tosloc.records import Ranking, ReportAttributes

@@ -201,7 +201,7 @@ def test_the_older_way_to_name_a_report(project, answered):
         ("<!-- Please search first -->\n\n### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n", "empty template"),
         ('{"title": "[Bug]: ", "body": "**Describe the bug**\\nA clear and concise description of what the bug is."}',
          "empty template"),
-        ('{"summary": "a"}\n{"summary": \n', "line 2: malformed JSON"),
+        ('{"summary": "a"}\n{"summary": \n', "malformed JSON in line 2"),
     ],
 )  # fmt: skip
 def test_reports_that_say_nothing(fails, project, place, text, words):

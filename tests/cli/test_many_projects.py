@@ -229,8 +229,8 @@ def test_train_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_fault_in_one_project_leaves_the_others(tmp_path: Path) -> None:
-    from tosloc.data.projects import Project
-    from tosloc.many_projects import for_each
+    from tosloc.lab.many_projects import for_each
+    from tosloc.lab.projects import Project
 
     (tmp_path / "reports").write_text("")
     projects = [Project(name, tmp_path, tmp_path / "reports") for name in ("good", "bad", "full")]

@@ -12,7 +12,7 @@ import pytest
 from tests import toy
 from tests.conftest import GitRepository
 from tosloc.cli import main
-from tosloc.data.reports import read_reports
+from tosloc.reports.formats import read_reports
 
 ISSUE: dict[str, Any] = {
     "number": 7,

@@ -20,13 +20,13 @@ from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.evaluation.runs import TAUGHT
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
+from tosloc.reports.labelled import load_dataset
 from tosloc.reranking.terms import fitting
 
 torch.set_num_threads(1)

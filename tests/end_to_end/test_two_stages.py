@@ -22,13 +22,13 @@ from tests.reranking.made import candidates, report
 from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
 from tosloc.config import Config
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluation import evaluate_folder, read_run
 from tosloc.localizer import Localizer
 from tosloc.open_version import vectors_path
 from tosloc.records import BugReport, Progress, silent
+from tosloc.reports.labelled import load_dataset
 from tosloc.reranking.base import RerankingContext
 
 torch.set_num_threads(1)  # as in the tests of stage two

@@ -1,9 +1,7 @@
 """Kinds of reports: which rows a table has, and what a test is."""
 
-import pytest
-
 from tosloc.evaluation import Judgement
-from tosloc.evaluation.strata import STRATA, is_test_path, known_strata
+from tosloc.evaluation.strata import STRATA, known_strata
 from tosloc.records import ReportAttributes
 
 
@@ -48,35 +46,3 @@ def test_what_is_not_known_of_every_report_is_left_out() -> None:
     known = judged("a", "A.java", attributes=ReportAttributes(True, True, 1))
     names = list(members([known, judged("b", "B.java")]))
     assert names == [*(stratum.name for stratum in STRATA[:5]), "only test files fixed"]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "test/org/apache/catalina/connector/TestRequest.java",
-        "modules/jdbc-pool/src/test/java/org/apache/tomcat/jdbc/test/Bug50571.java",
-        "tests/org.eclipse.swt.tests/JUnit Tests/org/eclipse/swt/tests/junit/Test_org_eclipse_swt_widgets_Text.java",
-        "org.eclipse.jdt.ui.tests.refactoring/resources/RenameType/A.java",
-        "org.eclipse.jdt.ui.tests/test plugin/org/eclipse/jdt/testplugin/JavaProjectHelper.java",
-        "chart/org.eclipse.birt.chart.tests/src/org/eclipse/birt/chart/AllTests.java",
-        "pkg/server_test.go",
-        "python/test_reader.py",
-        "lib/reader.test.js",
-    ],
-)
-def test_tests(path: str) -> None:
-    assert is_test_path(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "org.eclipse.jdt.junit/src/org/eclipse/jdt/internal/junit/ui/TestRunnerViewPart.java",
-        "org.eclipse.jdt.ui.unittest.junit/src/org/eclipse/jdt/ui/unittest/junit/ui/RerunAction.java",
-        "webapps/examples/WEB-INF/classes/checkbox/CheckTest.java",
-        "java/org/apache/catalina/Contest.java",
-        "latest/Attested.java",
-    ],
-)
-def test_no_tests(path: str) -> None:
-    assert not is_test_path(path)

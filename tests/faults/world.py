@@ -45,7 +45,7 @@ def warm_up() -> None:
     warnings.simplefilter("ignore", ResourceWarning)  # as in a user's process: the command's end closes all
     for name in (
         "tosloc.cli.app tosloc.cli.lab tosloc.cli.printing tosloc.cli.tables tosloc.cli.progress tosloc.localizer"
-        " tosloc.training tosloc.experiment tosloc.data.reports tosloc.evaluation.trec tosloc.evaluation.tables"
+        " tosloc.training tosloc.experiment tosloc.reports.issues tosloc.evaluation.trec tosloc.evaluation.tables"
         " tosloc.lab.baseline_runs tosloc.lab.restricted tosloc.lab.truncation_table"
         " tosloc.lab.multi_project tosloc.lab.pool tosloc.reranking.terms.reranker tosloc.reranking.terms.fitting"
         " tosloc.plots.page tosloc.plots.figures lightgbm torch safetensors matplotlib.pyplot openpyxl jinja2 git"

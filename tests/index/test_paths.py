@@ -26,17 +26,6 @@ def view_of(paths, present=None):
     return PathView(table, np.array(list(rows), dtype=np.int32))
 
 
-def test_tests_are_known_by_folder_or_name():
-    tests = (
-        *("test/org/x/Parser.java", "src/tests/Parser.java", "org.eclipse.swt.tests/JUnit Tests/Parser.java"),
-        *("a/testcases/Parser.java", "spec/parser.rb", "src/ParserTest.java", "src/ParserTests.java"),
-        *("src/TestParser.java", "src/Test_parser.java", "src/test_parser.py", "src/parser_test.go"),
-        *("src/ParserTestCase.java", "src/parser.spec.ts"),
-    )
-    others = "src/Testimony.java", "src/Latest.java", "src/contest/P.java", "src/attestation/P.java", "Parser.java"
-    assert PathTable((*tests, *others)).test.tolist() == [True] * len(tests) + [False] * len(others)
-
-
 def test_files_and_their_tests_share_a_group():
     names = "Foo.java FooTest.java FooTests.java FooTestCase.java TestFoo.java x/Foo.test.ts y/Foo_test.go".split()
     assert len(set(PathTable((*names, "z/Test_Foo.py")).counterpart_group.tolist())) == 1
@@ -208,7 +197,6 @@ def test_a_kept_table_knows_all_that_was_made_of_each_path():
     for name in ("examples", "vendored", "setup", "name_group", "language", "test", "compound_stem"):
         assert getattr(kept, name).tolist() == getattr(table, name).tolist(), name
         assert name in vars(kept), name  # nothing is looked at path by path
-    assert kept.facts.tests.tolist() == [False, True, False, False, False]
-    assert [kept.facts.suffixes[number] for number in kept.facts.suffix] == [".py", ".py", ".py", ".ts", ""]
+    assert kept.test.tolist() == [False, True, False, False, False]
     assert list(kept.paths) == list(paths)
     assert not isinstance(kept.paths, list)

@@ -14,11 +14,11 @@ from tosloc.calibration import fit_temperature
 from tosloc.checkpoint import check_digests, read_record, read_stage_one, shipped_projects
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.data.projects import Project
 from tosloc.errors import ToslocError
 from tosloc.evaluation.run_paths import read_scored
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
+from tosloc.lab.projects import Project
 from tosloc.learning.ranking_lists import RankingLists
 
 NAMES = ("one", "two")
@@ -181,9 +181,9 @@ def test_what_features_are_worth(
     """Values with every feature, and without one, are those of the others' linear weights."""
     import tosloc.cli.lab.multi_project as command
     from tosloc.config import load_config
-    from tosloc.data.projects import read_projects
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
+    from tosloc.lab.projects import read_projects
     from tosloc.retrieval.fitting import judge
     from tosloc.retrieval.stage_one import StageOne
 
@@ -219,8 +219,8 @@ def test_what_features_are_worth(
 @pytest.mark.slow
 def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
-    from tosloc.data.projects import read_projects
     from tosloc.lab.pool import Pool
+    from tosloc.lab.projects import read_projects
 
     monkeypatch.setattr(module, "SAMPLED", 3)
     config = Config.of(

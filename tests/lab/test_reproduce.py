@@ -17,7 +17,6 @@ from tests import toy
 from tests.reranking.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
-from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
 from tosloc.evaluation import evaluate_folder
 from tosloc.lab import baseline_runs as systems
@@ -25,6 +24,8 @@ from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.paper import lengths, speed
 from tosloc.lab.paper.expected import read_expected
 from tosloc.records import FloatArray
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.splits import describe
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.data.git import Repository
 from tosloc.errors import ReportError
-from tosloc.mining import links
+from tosloc.mining import links, weak
 from tosloc.mining.issues import Exports
-from tosloc.mining.links import Mined, mine, mine_messages
+from tosloc.mining.links import Mined, mine
 from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, compiled
 
 A, B = {"a.py": "1\n"}, {"b.py": "1\n"}
@@ -211,11 +211,15 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
     fix = repository.commit({"a.py": "2\n"}, "Fix #12: crash on saving twice\n\nIt closed too early.\n\nReviewed-by: B")
     repository.commit({"a.py": "3\n"}, "Fix typo")
     repository.commit({"a.py": "4\n"}, "Fix it")
+    for number, message in enumerate(
+        ("Whitespace fixes following PEP8.", "Hotfix: update utils.py", "Fix mypy errors")
+    ):
+        repository.commit({"a.py": f"form {number}\n"}, message)
     repository.commit({"README": "4\n"}, "Fix a crash of readers")
     bad = repository.commit({"a.py": "5\n"}, "Fix the other crash, too")
     repository.commit({"a.py": "6\n"}, f'Revert "Fix the other crash, too"\n\nThis reverts commit {bad}.')
     with Repository(repository.path) as repo:
-        result = mine_messages(repo)
+        result = weak.mine_messages(repo)
     [report] = result.reports
     assert report.as_dict() == {
         "id": fix[:12],
@@ -227,5 +231,5 @@ def test_git_alone_gives_weak_reports(repository: GitRepository) -> None:
         "link": "commit message",
         "weak": True,
     }
-    assert (result.tracker, result.read) == ("", 4)
-    assert dict(result.left_out) == {links.NO_SOURCE: 1, links.NO_WORDS: 1, links.REVERTED: 1}
+    assert (result.tracker, result.read) == ("", 7)
+    assert dict(result.left_out) == {links.NO_SOURCE: 1, weak.NO_WORDS: 1, weak.NO_FAULT: 3, links.REVERTED: 1}

@@ -30,11 +30,11 @@ import tosloc
 from tosloc.agents import text
 from tosloc.agents.repositories import Repositories, repository_in
 from tosloc.answer import Answer
-from tosloc.data.reports import read_report
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.files import printable
 from tosloc.interruption import SENTENCE, Interrupted, exit_code, leave, tell
 from tosloc.records import Progress
+from tosloc.reports.issues import read_report
 
 LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""

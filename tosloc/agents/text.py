@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tosloc.answer import Answer
-from tosloc.data.path_filter import SHOWN_BY
 from tosloc.files import printable
 from tosloc.localization import UNDATED
 from tosloc.records import Hit
@@ -71,7 +70,7 @@ def _function(hit: Hit, number: int) -> str:
 def _notes(answer: Answer) -> Iterator[str]:
     """What a reader should know of the input; who wrote the report knows its date, and how many tests are left out."""
     for note in answer.notes:
-        if not note.startswith(UNDATED) and not note.endswith(SHOWN_BY):
+        if not note.startswith(UNDATED):
             yield f"note: {printable(note)}"
 
 

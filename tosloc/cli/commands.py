@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -29,10 +29,6 @@ from tosloc.cli.options import (
     StoresOption,
 )
 from tosloc.errors import LearnedError, ToslocError
-
-if TYPE_CHECKING:
-    from tosloc.data.projects import Project
-    from tosloc.many_projects import Outcome
 
 ConfigArgument = Annotated[
     Path | None,
@@ -124,7 +120,7 @@ def train(
     settings = Config() if config is None else load_config(config)
     if projects is not None:
         from tosloc.experiment import results_folder
-        from tosloc.many_projects import train_project
+        from tosloc.lab.many_projects import train_project
 
         not_with_projects(repo=repo, reports=reports, store=store, stage_one=stage_one)
         work = partial(
@@ -217,7 +213,7 @@ def rank(
     _check_folder(out)
     settings = None if config is None else load_config(config)
     if projects is not None:
-        from tosloc.many_projects import rank_project
+        from tosloc.lab.many_projects import rank_project
 
         not_with_projects(repo=repo, reports=reports, store=store)
         work = partial(
@@ -308,17 +304,17 @@ def data(
     progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold. With --projects a row for each project."""
-    from tosloc.analysis.report_languages import settled
     from tosloc.cli.printing import print_json, print_rows
     from tosloc.cli.progress import shown
     from tosloc.config import Config
-    from tosloc.data.datasets import describe, load_dataset
     from tosloc.data.git import Repository
     from tosloc.files import write_text
+    from tosloc.reports.labelled import load_dataset
+    from tosloc.reports.splits import describe, settled
 
     asked = Config.of({"data": {"zone": zone, **_suffixes(suffix)}}, "the options")
     if projects is not None:
-        from tosloc.many_projects import describe_project
+        from tosloc.lab.many_projects import describe_project
 
         not_with_projects(repo=repo, reports=reports, ever_fixed=ever_fixed)
         work = partial(describe_project, config=asked, suffixes=_suffixes(suffix).get("suffixes", ()))
@@ -343,18 +339,18 @@ def data(
 def _of_many(
     projects: Path,
     repos: Path | None,
-    work: Callable[[Project], tuple[bool, Any]],
+    work: Callable[[Any], tuple[bool, Any]],
     jobs: int,
     then: str,
     progress: bool | None,
-    show: Callable[[Sequence[Outcome]], None] | None = None,
+    show: Callable[[Sequence[Any]], None] | None = None,
     place: Callable[[Mapping[Path, str]], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> None:
     """Do the work for each project of a list, and say what became of it. Exits with 1 if one failed."""
     from tosloc.cli.many import show_outcomes
     from tosloc.cli.progress import shown
-    from tosloc.data.projects import read_projects
-    from tosloc.many_projects import for_each
+    from tosloc.lab.many_projects import for_each
+    from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
     with place({project.repo: "" for project in found.projects}), shown(progress) as callback:
@@ -364,7 +360,7 @@ def _of_many(
     show_outcomes(found, outcomes, then)
 
 
-def _note_teachers(outcomes: Sequence[Outcome]) -> None:
+def _note_teachers(outcomes: Sequence[Any]) -> None:
     """Say which of the projects taught the shipped weights: on these they are better than on others."""
     from tosloc.checkpoint import shipped_projects
     from tosloc.cli.many import named
@@ -376,7 +372,7 @@ def _note_teachers(outcomes: Sequence[Outcome]) -> None:
         print_notes([named(taught, says, says)])
 
 
-def _print_data(outcomes: Sequence[Outcome], as_json: bool) -> None:
+def _print_data(outcomes: Sequence[Any], as_json: bool) -> None:
     """Print a row for each project, and their sums."""
     from tosloc.cli.printing import print_json, print_table
 

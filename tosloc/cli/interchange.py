@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import OutOption, ProgressOption, Split
-from tosloc.errors import ReportError, RunError
+from tosloc.errors import ReportError, RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluation.judgements import Judgement
@@ -118,20 +118,21 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, progress: bool | None) -> None:
     from tosloc import __version__
-    from tosloc.analysis.report_attributes import attributes_of
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
-    from tosloc.data.datasets import load_dataset
     from tosloc.data.git import Repository
-    from tosloc.data.published import published_ranks
     from tosloc.evaluation import RUN_FILE, Judgement
     from tosloc.evaluation.runs import write_known_ranks
+    from tosloc.reports.labelled import attributes_of, load_dataset, published_ranks
+    from tosloc.reports.splits import parts_of
 
     with Repository(repo) as repository, shown(progress) as callback:
         dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)
-        part = dataset.parts()[split]
+        part = parts_of(dataset.cases)[split]
         try:
             published = published_ranks(dataset, part)
+            if not published:
+                raise ReportError(f"none of {counted(len(part), 'report')} has published ranks (the column result)")
         except ReportError as error:
             raise ReportError(f"{file}: split {split}: {error}") from None
         header = {
@@ -140,20 +141,18 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
             "reports": _fingerprint(file),
             "split": split,
             "search space": "all source files of the before-fix version",
-            "left out": {"reports without published ranks": published.left_out},
+            "left out": {"reports without published ranks": len(part) - len(published)},
             "unresolved": len(dataset.unresolved),
         }
-        folder, cases = out / split, published.cases
+        folder, cases = out / split, [case for case in part if case.report.id in published]
         _forget_truth(folder)
-        write_known_ranks(
-            folder / RUN_FILE, header, ((case.report.id, published.ranks[case.report.id]) for case in cases)
-        )
+        write_known_ranks(folder / RUN_FILE, header, published.items())
         judgements = [Judgement.of(c, dataset.files[c.report.id], attributes_of(c.report, c.fixed)) for c in cases]
         _write_truth(folder, judgements, ((c.version, repository.snapshot(c.version, SUFFIXES).paths) for c in cases))
     print_notes(
         [
             f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"
-            f" judgements: {published.left_out}",
+            f" judgements: {len(part) - len(cases)}",
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )

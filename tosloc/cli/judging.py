@@ -136,7 +136,7 @@ def _many_runs(
 
     only = None
     if projects is not None:
-        from tosloc.data.projects import read_projects
+        from tosloc.lab.projects import read_projects
 
         only = [project.name for project in read_projects(projects, repos).projects]
     found = project_runs(runs[0], split, only) if len(runs) == 1 else None
@@ -269,8 +269,8 @@ def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests:
 
 def without_tests(scored: ScoredRun) -> ScoredRun:
     """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
-    from tosloc.data.test_files import which_are_tests
     from tosloc.evaluation.fewer_files import only_some_files
+    from tosloc.reports.test_paths import which_are_tests
 
     return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")
 

@@ -87,7 +87,8 @@ def localize(
     from tosloc.cli.answers import print_answer
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
-    from tosloc.data.path_filter import PathFilter
+    from tosloc.reports.globs import PathFilter
+    from tosloc.reports.test_paths import which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], opened)
     if as_json and len(reports) > 1:
@@ -96,7 +97,9 @@ def localize(
     version = "HEAD" if commit is None else commit
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
         if include or exclude:  # before anything is made
-            PathFilter(tuple(include or ()), tuple(exclude or ()), tests).choose(localizer.files(version))
+            files = localizer.files(version)
+            wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
+            wanted.choose(which_are_tests(files), lambda: files)
         said: set[str] = set()
         answers = localizer.localize_many(
             reports,
@@ -146,8 +149,8 @@ def _begin_page(path: Path, reports: int) -> list[View]:
 
 def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
     """All reports of the sources, in order. Raises ReportError when there is none."""
-    from tosloc.data.report_file import time_of
-    from tosloc.data.reports import read_new_reports
+    from tosloc.reports.issues import read_new_reports
+    from tosloc.reports.source import time_of
 
     if not sources:
         raise ReportError("no report is given; name a file, or - for standard input")

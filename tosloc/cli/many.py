@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -16,8 +16,6 @@ from tosloc.errors import RepositoryError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.config import Config
-    from tosloc.data.projects import ProjectList
-    from tosloc.many_projects import Outcome
 
 SOME_FAILED: Final = 1
 """Exit code where some projects failed and the others are finished."""
@@ -106,7 +104,7 @@ def named(projects: Sequence[str], one: str, many: str) -> str:
     return f"1 project {one}: {shown}" if len(projects) == 1 else f"{len(projects)} projects {many}: {shown}"
 
 
-def show_outcomes(found: ProjectList, outcomes: Sequence[Outcome], then: str = "") -> None:
+def show_outcomes(found: Any, outcomes: Sequence[Any], then: str = "") -> None:
     """Say which projects were made, kept, left out and failed. Exits with 1 if one failed."""
     counts = Counter(outcome.state for outcome in outcomes)
     said = f"{counts['made']} of {len(outcomes)} projects made"

@@ -81,7 +81,7 @@ def mine(
     from tosloc.data.web import WebPages
     from tosloc.files import write_text
     from tosloc.index.cache import default_store, note_use
-    from tosloc.mining import links, mentions
+    from tosloc.mining import links, mentions, weak
     from tosloc.mining.github import fetch, read_token
     from tosloc.mining.issues import Exports
 
@@ -99,7 +99,7 @@ def mine(
             found = fetch(github, kept, token, progress=callback)
             read.add(json.dumps(found), f"GitHub's {github}")
         if read is None:
-            mined = links.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
+            mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
             pages = WebPages.of(repository.remote_url())
             mined = links.mine(
@@ -137,16 +137,14 @@ def mined_reports(repository: Repository) -> Path:
 
 def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
     """What all the files hold together; None without any. Raises ReportError."""
-    from tosloc.data.report_file import LARGEST_FILE, decoded_text, read_bytes
     from tosloc.mining.issues import Exports
+    from tosloc.reports.source import read_text
 
     if not sources:
         return None
     read = Exports()
     for source in sources:
-        name = "standard input" if str(source) == "-" else str(source)
-        data = read_bytes(sys.stdin.buffer if str(source) == "-" else source, name, LARGEST_FILE)
-        read.add(decoded_text(data, name), name)
+        read.add(*read_text("-" if str(source) == "-" else source))
     return read
 
 

@@ -6,31 +6,16 @@ mean than the method does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from tosloc.evaluation.judgements import Judgement
 from tosloc.records import ReportAttributes
+from tosloc.reports.test_paths import which_are_tests
 
 FEW_REPORTS = 30
 """A stratum of fewer reports says little; its interval is too narrow."""
-_TEST_WORDS = frozenset({"test", "tests", "testing"})
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-
-
-def is_test_path(path: str) -> bool:
-    """Whether a word of the path, split at all but letters and digits, is test, tests or testing, in any case.
-
-    So ``test/``, ``JUnit Tests/``, ``org.eclipse.jdt.ui.tests.refactoring/`` and ``test_x.py`` are tests. Names such as
-    TestRunner or CheckTest decide nothing: beside such folders, the four Eclipse and Apache projects of Ye et al. have
-    names like these only in product code, above all in Eclipse's own JUnit plugin, and in examples.
-
-    >>> is_test_path("tests/org.eclipse.swt.tests/JUnit Tests/Test_Shell.java"), is_test_path("junit/TestRunner.java")
-    (True, False)
-    """
-    return not _TEST_WORDS.isdisjoint(_NO_WORD.split(path.lower()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +45,7 @@ STRATA: Final = (
     Stratum("without a stack trace", of_attributes=lambda kind: not kind.stack_trace),
     Stratum("already localized", of_attributes=lambda kind: kind.named > 0),
     Stratum("not localized", of_attributes=lambda kind: kind.named == 0),
-    Stratum("only test files fixed", lambda one: bool(one.fixed) and all(is_test_path(path) for path in one.fixed)),
+    Stratum("only test files fixed", lambda one: bool(one.fixed) and bool(which_are_tests(one.fixed).all())),
 )
 """Named kinds, in the order of a table. Reachable: some fixed file is in the searched version. Already localized: the
 report names the class of a fixed file."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.analysis import text, traces
+from tosloc.analysis import text
 from tosloc.data.fixes import references, says_fix
 from tosloc.data.history import History
 from tosloc.index.documents import Document, Documents
@@ -17,12 +17,13 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name
 from tosloc.index.store import pack, unpack
 from tosloc.records import BugReport, Case, Names
+from tosloc.reports import traces
 
 COMMITS: Final = "commits"
 """How the analyser of commit facts begins."""
 HISTORY_VERSION: Final = 3
 """Of the documents that are made here. Raise it with whatever changes them: these functions, those that read commits
-and take texts apart (``data.history``, ``analysis.text``, ``analysis.traces``), or the arrays of ``Documents``."""
+and take texts apart (``data.history``, ``analysis.text``, ``reports.traces``), or the arrays of ``Documents``."""
 MAX_FILES: Final = 30
 """Commits that touch more source files say little about any of them and are ignored; chosen on the validation
 reports of four projects."""

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from tosloc.analysis.report_locations import SourceLocation
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits
 from tosloc.index.corpus import VersionView
@@ -19,6 +18,7 @@ from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.index.rvsm import RevisedVectors, StructuredText
 from tosloc.records import FloatArray, LongArray
+from tosloc.reports.traces import Frame
 
 
 @dataclass(eq=False)
@@ -182,9 +182,9 @@ class QueryContext:
         names = (word for word in self.query.mentions if word[:1].isupper() or "_" in word)
         return tuple(rows for name in names if (rows := self.version.paths.rows_of_stem(name)))
 
-    def rows_of_frame(self, frame: SourceLocation) -> tuple[int, ...]:
+    def rows_of_frame(self, frame: Frame) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""
-        key = (frame.path, frame.qualified)
+        key = (frame.place, frame.qualified)
         if key not in self._rows_of_frames:
             self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
         return self._rows_of_frames[key]

@@ -6,7 +6,7 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,13 +15,11 @@ import numpy as np
 from tosloc.analysis import text
 from tosloc.analysis.languages import language_of
 from tosloc.arrays import Arrays
-from tosloc.data.path_filter import PathFacts
 from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
 from tosloc.index.postings import Postings, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.reports.test_paths import which_are_tests
 
-_TEST_FOLDER = re.compile(r"(^|[/. ])(tests?|testing|testcases?|specs?)([/. ]|$)", re.IGNORECASE)
-_TEST_NAME = re.compile(r"^(Test[A-Z_0-9].*|test_.*|.*(Tests?|TestCase|_test|Spec|\.test|\.spec))$")
 _EXAMPLE: Final = re.compile(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
 )
@@ -92,9 +90,6 @@ class PathTable:
         return {
             **{name: getattr(self, name) for name in _ARRAYS},
             **PackedNames.of(paths).to_arrays("paths"),
-            "test_file": self.facts.tests,
-            "suffix": self.facts.suffix,
-            **PackedNames.of(self.facts.suffixes).to_arrays("suffixes"),
             **vocabulary_of(numbers).to_arrays("term_ids"),
             **stems.to_arrays("stems"),
             "stems.starts": rows.starts,
@@ -114,8 +109,6 @@ class PathTable:
             Postings(arrays[f"{name}.starts"], arrays[f"{name}.rows"]) for name in ("postings", "stems")
         )
         made._stems = Vocabulary.read(arrays, "stems"), rows
-        suffixes = PackedNames.read(arrays, "suffixes")[:]
-        made.facts = PathFacts(arrays["test_file"], arrays["suffix"], suffixes)
         return made
 
     @cached_property
@@ -153,12 +146,8 @@ class PathTable:
 
     @cached_property
     def test(self) -> BoolArray:
-        """(N,) whether each path is a test, by its folder or its name."""
-        tests = {
-            folder: _TEST_FOLDER.search(folder) is not None for folder in {p.rpartition("/")[0] for p in self.paths}
-        }
-        found = (tests[path.rpartition("/")[0]] or _TEST_NAME.match(stem_of(path)) is not None for path in self.paths)
-        return np.fromiter(found, dtype=np.bool_, count=len(self))
+        """(N,) whether each path is a test."""
+        return which_are_tests(self.paths)
 
     def _numbered(self, names: Iterable[str]) -> IntArray:
         """(N,) number that paths of the same name share."""
@@ -193,11 +182,6 @@ class PathTable:
         folders = (self.paths[row].rpartition("/")[0] + "/" for row in first.tolist())
         found = np.array([pattern.search(name) is not None for name in folders], dtype=np.bool_)
         return found[folder]
-
-    @cached_property
-    def facts(self) -> PathFacts:
-        """What choosing files for an answer needs to know of each of the N paths."""
-        return PathFacts.of(self.paths)
 
     @cached_property
     def name_group(self) -> IntArray:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tosloc.analysis import report_text, text, traces
-from tosloc.analysis.report_locations import ReportLocations, report_locations
+from tosloc.analysis import text
 from tosloc.data.fixes import references
 from tosloc.records import BugReport
+from tosloc.reports import text as report_text
+from tosloc.reports import traces
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts; x3 to x5 was worth +.04 MRR over x1 on four projects."""
@@ -156,6 +157,6 @@ class Query:
         return tuple(traces.qualified_names(self.report.description))
 
     @cached_property
-    def locations(self) -> ReportLocations:
+    def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames of any language, as paths, modules and imports."""
-        return report_locations(f"{self.report.summary}\n{self.report.description}")
+        return traces.locations(f"{self.report.summary}\n{self.report.description}")

@@ -21,19 +21,18 @@ import numpy as np
 
 import tosloc
 from tosloc.analysis.languages import SOURCE_SUFFIXES
-from tosloc.analysis.report_languages import settled
 from tosloc.config import Config
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
-from tosloc.data.projects import Project
-from tosloc.data.splits import chronological
 from tosloc.errors import RunError, ToslocError, counted, require
 from tosloc.evaluation.jsonl import json_lines
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
-from tosloc.many_projects import Outcome, for_each
+from tosloc.lab.many_projects import Outcome, for_each
+from tosloc.lab.projects import Project
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.splits import chronological, settled
 
 PACKAGES: Final = ("bm25s", "PyStemmer")
 _WORD: Final = re.compile(r"\w\w+")

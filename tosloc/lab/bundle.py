@@ -18,7 +18,6 @@ import numpy as np
 
 from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.candidates import LabelledCandidates
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
@@ -26,6 +25,7 @@ from tosloc.files import key_of, written_whole
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of
 from tosloc.records import BugReport, Progress, silent
+from tosloc.reports.labelled import load_dataset
 from tosloc.reranking.base import Candidates, RerankingContext
 from tosloc.retrieval.feature_tables import LabelledReports, StoredFeatureTables
 

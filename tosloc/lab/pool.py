@@ -30,7 +30,6 @@ from tosloc.checkpoint import (
 )
 from tosloc.config import Config
 from tosloc.data.git import Repository
-from tosloc.data.projects import Project
 from tosloc.errors import ToslocError, counted
 from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE
@@ -39,10 +38,11 @@ from tosloc.evaluation.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.files import key_of, parse_json, read_plain, write_text
 from tosloc.index.history_index import HistoryIndex
+from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
+from tosloc.lab.projects import Project
 from tosloc.learning.lambdamart import HeadRanker, fit_trees
 from tosloc.learning.linear import fit_listwise
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.processes import parallel
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.retrieval.extraction import SAMPLED, sampled_table, tasks_of

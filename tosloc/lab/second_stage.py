@@ -16,15 +16,15 @@ import numpy as np
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.data.git import Repository
-from tosloc.data.projects import Project
 from tosloc.errors import ToslocError
 from tosloc.evaluation.statistics import MeanOfMeans, mean_of_means
 from tosloc.experiment import ExperimentContext
 from tosloc.lab.candidate_features import CandidateFeatures
+from tosloc.lab.many_projects import Outcome
 from tosloc.lab.pool import Pool, Tables, folds_of, joined, of_projects, one_by_one
+from tosloc.lab.projects import Project
 from tosloc.learning.linear import fit_listwise, listwise_loss
 from tosloc.learning.ranking_lists import RankingLists
-from tosloc.many_projects import Outcome
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, Float32Array, FloatArray, Progress, silent
 from tosloc.reranking.base import Candidates

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tosloc.errors import MissingExtra, ReportError, ToslocError, require
+from tosloc.errors import ReportError, ToslocError, require
 from tosloc.files import parse_json, read_plain, write_text
 from tosloc.records import Progress, silent
 
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from githubkit.typing import RetryOption
 
 API: Final = "https://api.github.com"
-TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 KEPT_HOURS: Final = 24
 """How old kept pages may be: issues change, so older ones are asked for again."""
-PATIENCE: Final = 60
-"""Seconds that a rate limit is waited for; a longer one is told."""
 RETRIES: Final = 4
 _PAGE: Final = 50
 _LARGEST: Final = 50_000_000
@@ -56,19 +53,16 @@ query($owner: String!, $name: String!, $first: Int!, $after: String) {
 
 def read_token(file: Path | None, environment: Mapping[str, str] = os.environ) -> str:
     """The token in a file, else in GITHUB_TOKEN or GH_TOKEN. Raises ToslocError where there is none."""
+    token = environment.get("GITHUB_TOKEN", "").strip() or environment.get("GH_TOKEN", "").strip()
     if file is not None:
         try:
             token = read_plain(file, 10_000).decode("ascii", "replace").strip()
         except OSError as error:
             raise ToslocError(f"--token-file {file}: cannot be read ({error.strerror or error})") from error
-        where = f"--token-file {file}"
-    else:
-        where = next((name for name in TOKENS if environment.get(name, "").strip()), "")
-        token = environment.get(where, "").strip()
     if not token:
         raise ToslocError("--github: needs a token that may read the repository; put it into GITHUB_TOKEN")
     if not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ToslocError(f"{where}: holds no token; a token is one word")
+        raise ToslocError(f"{f'--token-file {file}' if file else '--github'}: holds no token; a token is one word")
     return token
 
 
@@ -87,17 +81,18 @@ def fetch(
     owner, name = project.split("/")
     pages = _kept(folder)
     issues = [issue for page in pages for issue in page["nodes"]]
-    cursor = pages[-1]["next"] if pages else None
     with _client(token, api or os.environ.get("GITHUB_API_URL") or API) as github:
-        while not pages or cursor is not None:
-            answer = _ask(github, project, len(issues), owner=owner, name=name, first=_PAGE, after=cursor)
+        while not pages or pages[-1]["next"] is not None:
+            after = pages[-1]["next"] if pages else None
+            answer = _ask(github, project, len(issues), {"owner": owner, "name": name, "first": _PAGE, "after": after})
+            if not (answer or {}).get("repository"):
+                raise ReportError(f"--github {project}: no such repository, or one that the token may not read")
             try:
-                found = _issues(answer, project)
+                found = answer["repository"]["issues"]
                 more, nodes = found["pageInfo"], list(found["nodes"])
-                cursor = more["endCursor"] if more["hasNextPage"] else None
+                pages.append({"nodes": nodes, "next": more["endCursor"] if more["hasNextPage"] else None})
             except (KeyError, TypeError, AttributeError) as error:
                 raise ToslocError(f"GitHub's answer cannot be read ({type(error).__name__}); try again later") from None
-            pages.append({"nodes": nodes, "next": cursor})
             write_text(folder / f"{len(pages):05}.json", json.dumps(pages[-1]) + "\n")
             issues += nodes
             progress("reading issues", len(issues), found.get("totalCount", 0))
@@ -105,10 +100,10 @@ def fetch(
 
 
 def _kept(folder: Path) -> list[dict[str, Any]]:
-    """Pages that an earlier call has read, up to the first that is missing or damaged; old ones are removed."""
+    """Pages that an earlier call has read, up to the first that is missing, damaged or old."""
     pages: list[dict[str, Any]] = []
-    for number in range(1, 1_000_000):
-        file = folder / f"{number:05}.json"
+    while not pages or pages[-1]["next"] is not None:
+        file = folder / f"{len(pages) + 1:05}.json"
         try:
             young = time.time() - file.stat().st_mtime < KEPT_HOURS * 3600
             page = parse_json(read_plain(file, _LARGEST)) if young else None
@@ -117,82 +112,54 @@ def _kept(folder: Path) -> list[dict[str, Any]]:
         if not (isinstance(page, dict) and isinstance(page.get("nodes"), list) and "next" in page):
             break
         pages.append(page)
-        if page["next"] is None:
-            break
-    for file in folder.glob("[0-9]*.json"):
-        if int(file.stem) > len(pages):
-            file.unlink()
     return pages
 
 
 def _client(token: str, api: str) -> GitHub[Any]:
+    from githubkit import GitHub
+
     parts = urlsplit(api)
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise ToslocError(f"{api}: the token would be sent for all to read; give an address that begins with https://")
-    try:
-        from githubkit import GitHub
-    except ImportError as error:  # with a package of the wrong version
-        raise MissingExtra(
-            f"mining GitHub: githubkit lacks a part ({error}); run: pip install 'tosloc[github]'"
-        ) from error
-    return GitHub(
-        token,
-        base_url=api,
-        timeout=60.0,
-        http_cache=False,
-        follow_redirects=False,
-        auto_retry=_retry,
-        user_agent="tosloc",
-    )
+    more: dict[str, Any] = {"http_cache": False, "follow_redirects": False, "auto_retry": _retry}
+    return GitHub(token, base_url=api, timeout=60.0, user_agent="tosloc", **more)
 
 
 def _retry(error: GitHubException, tried: int) -> RetryOption:
-    """Once more after a short rate limit; four times where the server fails or is silent, each time later."""
-    from githubkit.exception import RateLimitExceeded, RequestError, RequestFailed
+    """Once more where the server fails or is silent, each time later; a rate limit is told instead of waited for."""
+    from githubkit.exception import RequestError, RequestFailed
     from githubkit.typing import RetryOption
 
-    if isinstance(error, RateLimitExceeded):
-        wait = error.retry_after
-        return RetryOption(tried < 1 and wait <= timedelta(seconds=PATIENCE), wait)
     fails = error.response.status_code >= 500 if isinstance(error, RequestFailed) else isinstance(error, RequestError)
     return RetryOption(fails and tried < RETRIES, timedelta(seconds=(tried + 1) ** 2))
 
 
-def _ask(github: GitHub[Any], project: str, so_far: int, **variables: Any) -> dict[str, Any]:
+def _ask(github: GitHub[Any], project: str, so_far: int, variables: dict[str, Any]) -> dict[str, Any]:
     """One answer. What goes wrong becomes a sentence."""
     from githubkit.exception import GitHubException, GraphQLFailed, RateLimitExceeded, RequestError, RequestFailed
 
-    kept = f"{so_far:,} issues are kept: run the same command again" if so_far else "run the same command again"
+    again = f"{so_far:,} issues are kept: run the same command again" if so_far else "run the same command again"
+    hidden = f"--github {project}: no such repository, or one that the token may not read"
     try:
         return github.graphql(_QUERY, variables)
     except RateLimitExceeded as error:
         until = datetime.now(UTC) + error.retry_after
-        raise ToslocError(
-            f"GitHub's rate limit is reached until {until:%Y-%m-%d %H:%M:%S} UTC; {kept} after that"
-        ) from None
+        why = f"GitHub's rate limit is reached until {until:%Y-%m-%d %H:%M:%S} UTC"
     except GraphQLFailed as error:
         first = next(iter(error.response.errors or ()), None)
         if first is not None and first.type in ("NOT_FOUND", "FORBIDDEN"):
-            raise ReportError(f"--github {project}: no such repository, or one that the token may not read") from None
-        said = "nothing more" if first is None else first.message
-        raise ToslocError(f"--github {project}: GitHub refuses the question ({said}); {kept} later") from None
+            raise ReportError(hidden) from None
+        why = f"--github {project}: GitHub refuses the question ({'' if first is None else first.message})"
     except RequestFailed as error:
         code = error.response.status_code
         if code == 401:
             raise ToslocError("GitHub refuses the token (401); is it whole, and not expired?") from None
         if code in (403, 404):
-            raise ReportError(f"--github {project}: the token may not read it ({code}); give it that right") from None
-        raise ToslocError(f"GitHub answers {code}; {kept} later") from None
+            raise ReportError(f"{hidden} ({code})") from None
+        why = f"GitHub answers {code}"
     except RequestError as error:
-        raise ToslocError(f"GitHub does not answer ({error.exc or type(error.exc).__name__}); {kept} later") from None
+        why = f"GitHub does not answer ({error.exc or type(error.exc).__name__})"
     except (GitHubException, ValueError) as error:
-        raise ToslocError(f"GitHub's answer cannot be read ({type(error).__name__}); {kept} later") from None
-
-
-def _issues(answer: dict[str, Any], project: str) -> dict[str, Any]:
-    repository = (answer or {}).get("repository")
-    if not repository:
-        raise ReportError(f"--github {project}: no such repository, or one that the token may not read")
-    issues: dict[str, Any] = repository["issues"]
-    return issues
+        why = f"GitHub's answer cannot be read ({type(error).__name__})"
+    raise ToslocError(f"{why}; {again} later")

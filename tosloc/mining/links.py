@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from io import BytesIO
 from typing import Final, NamedTuple
 
 from tosloc.analysis.languages import SOURCE_SUFFIXES
-from tosloc.data.fixes import says_fix
 from tosloc.data.git import CommitInfo, Repository, ends_with
 from tosloc.data.git_process import parts
 from tosloc.data.history import commit_order
-from tosloc.data.templates import is_unfilled
-from tosloc.data.test_files import is_test_file
 from tosloc.errors import ReportError
 from tosloc.mining.issues import Exports, Issue, PullRequest, is_no_bug
-from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, matched, mentions
+from tosloc.mining.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, mentions, of_pattern
 from tosloc.records import BugReport, Progress, silent
+from tosloc.reports.issues import is_unfilled
+from tosloc.reports.test_paths import which_are_tests
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
@@ -57,17 +56,12 @@ NO_PARENT: Final = "nothing is known of the version before its fix"
 NO_SOURCE: Final = "its fix changed no source file that was there before"
 ONLY_TESTS: Final = "what names it changed tests alone"
 TOO_MANY: Final = "its fix changed more than {} source files"
-NO_WORDS: Final = "the message says too little"
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{7,64})\b")
 _REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*)"?\s*\Z')
 _IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
 _PULL_NUMBER: Final = re.compile(
     r"(?i)\(#(\d{1,9})\)\s*\Z|\AMerge pull request #(\d{1,9})\b|\bsee merge request \S*!(\d{1,9})"
-)
-_TRAILER: Final = re.compile(r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$")
-_LEADING_NUMBER: Final = re.compile(
-    r"(?i)\A(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)?[\s:(\[]*(?:(?:issue|bug|bz|pr)\s*)?(?:#?\d{2,9}|[A-Z][A-Z0-9]+-\d+)[\s:)\].,-]*"
 )
 
 
@@ -79,11 +73,17 @@ class Link(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A source file that a commit changed."""
+    """What a commit changed of the source."""
 
-    path: str
-    existed: bool
-    """Whether it was there before."""
+    paths: tuple[str, ...]
+    """Files that were there before, in path order."""
+    files: int
+    """How many files, new ones among them."""
+
+    @property
+    def only_tests(self) -> bool:
+        """Whether all that was there before are tests."""
+        return bool(which_are_tests(self.paths).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,7 @@ class MinedReport:
             "fixed": list(self.fixed),
             "link": self.link,
         }
-        if self.link == WEAK:
-            line["weak"] = True
-        return line | ({"url": self.url} if self.url else {})
+        return line | ({"weak": True} if self.link == WEAK else {}) | ({"url": self.url} if self.url else {})
 
 
 @dataclass(slots=True)
@@ -146,8 +144,10 @@ class Commits:
         self.infos: dict[str, CommitInfo] = {info.id: info for info in repository.commits(ids)}
         self.place = {name: place for place, name in enumerate(ids)}
         self.reverted = _reverted(self.infos)
-        self._mainline = _mainline(self.infos, head)
-        self._is_source = ends_with(SOURCE_SUFFIXES)
+        self._mainline: set[str] = set()
+        while head in self.infos and head not in self._mainline:
+            self._mainline.add(head)
+            head = next(iter(self.infos[head].parents), "")
 
     def may_fix(self, info: CommitInfo) -> bool:
         """Whether a commit's change is its own: any but merges into another branch, which bring others' work."""
@@ -158,15 +158,16 @@ class Commits:
         found = _PULL_NUMBER.search(self.infos[commit].message.partition("\n")[0].strip())
         return "" if found is None else next(filter(None, found.groups()))
 
-    def source_changes(self, commits: Iterable[str]) -> dict[str, tuple[Change, ...]]:
-        """Source files that each commit changed against its first parent; of those without a parent nothing."""
+    def source_changes(self, commits: Iterable[str]) -> dict[str, Change]:
+        """What each commit changed of the source against its first parent; of those without a parent nothing."""
         asked = [info for info in map(self.infos.__getitem__, dict.fromkeys(commits)) if info.parents]
-        changes: dict[str, list[Change]] = {info.id: [] for info in asked}
+        changes: dict[str, list[str]] = {info.id: [] for info in asked}
+        added: Counter[str] = Counter()
         command = (
             "diff-tree --stdin --no-renames --raw -r -z --no-abbrev --no-ext-diff --no-textconv --no-color".split()
         )
         lines = "".join(f"{info.id} {info.parents[0]}\n" for info in asked).encode()
-        commit = ""
+        commit, is_source = "", ends_with(SOURCE_SUFFIXES)
         # without a commit git would be asked for nothing, and say how it is used
         with self._repository.stream(command, lines) if asked else nullcontext(BytesIO()) as output:
             fields = parts(output)
@@ -175,10 +176,11 @@ class Commits:
                     commit = text.strip().decode("ascii", "replace") or commit
                     continue
                 path = next(fields, b"")
-                if b"100" in (text[1:4], text[8:11]) and self._is_source(path):
-                    name = path.decode("utf-8", "surrogateescape")
-                    changes[commit].append(Change(name, text[1:4] == b"100"))
-        return {name: tuple(files) for name, files in changes.items()}
+                if text[1:4] == b"100" and is_source(path):
+                    changes[commit].append(path.decode("utf-8", "surrogateescape"))
+                elif text[8:11] == b"100" and is_source(path):
+                    added[commit] += 1
+        return {name: Change(tuple(paths), len(paths) + added[name]) for name, paths in changes.items()}
 
 
 def mine(
@@ -195,13 +197,24 @@ def mine(
     """Reports of the exports with the commits that fixed them.
 
     ``projects`` (OWNER/NAME, in lower case) are those whose issues are meant beside the exports' own. Raises
-    ReportError when the exports hold no issue, UnknownCommit for a tip that is none, ConfigError for a pattern that
-    takes too long.
+    ReportError when the exports hold no issue, UnknownCommit for a tip that is none.
     """
     if not exports.issues:
         raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
     mined = Mined(read=len(exports.issues), tracker=exports.tracker)
-    issues = {number: one for number, one in exports.issues.items() if not _left_out(one, all_labels, mined.left_out)}
+    issues: dict[str, Issue] = {}
+    for number, issue in exports.issues.items():
+        reasons = (
+            (issue.is_pull, PULLS),
+            (issue.is_open, OPEN),
+            (issue.not_planned, NOT_PLANNED),
+            (not all_labels and is_no_bug(issue.labels), NO_BUG),
+            (not issue.report.summary or is_unfilled(issue.report), EMPTY),
+        )
+        if why := next((why for is_so, why in reasons if is_so), None):
+            mined.left_out[why] += 1
+        else:
+            issues[number] = issue
     commits = Commits(repository, tip, progress)
     links = _links(commits, exports, issues, patterns, exports.projects | set(projects))
     changes = commits.source_changes(
@@ -212,25 +225,10 @@ def mine(
         if found is None:
             mined.left_out[why] += 1
         else:
-            fixed = tuple(change.path for change in changes[found.commit] if change.existed)
+            fixed = changes[found.commit].paths
             mined.reports.append(MinedReport(issue.report, found.commit, fixed, found.kind, issue.url))
     mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit, one.report.id))
     return mined
-
-
-def _left_out(issue: Issue, all_labels: bool, left_out: Counter[str]) -> bool:
-    """Whether an issue is left out for what its tracker says of it, which is then counted."""
-    reasons = (
-        (issue.is_pull, PULLS),
-        (issue.is_open, OPEN),
-        (issue.not_planned, NOT_PLANNED),
-        (not all_labels and is_no_bug(issue.labels), NO_BUG),
-        (not issue.report.summary or is_unfilled(issue.report.summary, issue.report.description), EMPTY),
-    )
-    why = next((why for is_so, why in reasons if is_so), None)
-    if why is not None:
-        left_out[why] += 1
-    return why is not None
 
 
 def _links(
@@ -244,36 +242,30 @@ def _links(
     links: defaultdict[str, list[Link]] = defaultdict(list)
     by_pull: defaultdict[str, list[str]] = defaultdict(list)
     bare = exports.tracker in ("Bugzilla", "lines")
-    own = [info for info in commits.infos.values() if commits.may_fix(info)]
-    for info in own:
+    for info in filter(commits.may_fix, commits.infos.values()):
         is_revert = _IS_REVERT.match(info.message) is not None
         said = info.message.partition("\n")[2] if is_revert else info.message  # else it names what it takes back
         found = mentions(said, issues, projects, bare=bare)
         for number, kind in found.items():
             if (kind == CLOSES or len(found) <= MOST_NAMED) and (kind == CLOSES or not is_revert):
                 links[number].append(Link(kind, info.id))
-        if not is_revert and (pull := commits.pull_of(info.id)):
-            by_pull[pull].append(info.id)
-    for pattern in patterns:
-        for info, numbers in zip(own, matched(pattern, (info.message for info in own), issues), strict=True):
+        for pattern in patterns:
+            numbers = of_pattern(pattern, info.message, issues)
             for number in numbers if len(numbers) <= MOST_NAMED else ():
                 links[number].append(Link(PATTERN, info.id))
+        if not is_revert and (pull := commits.pull_of(info.id)):
+            by_pull[pull].append(info.id)
     for request in exports.pulls.values():
-        for number, kind in _closed_by(request, issues, projects):
+        closed = {number: CLOSED_BY_PULL for number in request.closes if number in issues}
+        for number, kind in mentions(request.text, issues, projects).items():
+            if kind == CLOSES:
+                closed.setdefault(number, PULL_TEXT)
+        for number, kind in closed.items():
             links[number] += [Link(kind, commit) for commit in _commits_of(request, by_pull, commits)]
-    for closing in exports.closings:
-        if closing.issue in issues:
-            links[closing.issue].append(Link(CLOSED_BY_COMMIT, closing.commit))
+    for number, commit in exports.closings:
+        if number in issues:
+            links[number].append(Link(CLOSED_BY_COMMIT, commit))
     return links
-
-
-def _closed_by(request: PullRequest, issues: Mapping[str, Issue], projects: Collection[str]) -> list[tuple[str, str]]:
-    """Issues that a pull request closes, and by what: the tracker's own record, or a keyword in its text."""
-    closed = {number: CLOSED_BY_PULL for number in request.closes if number in issues}
-    for number, kind in mentions(request.text, issues, projects).items():
-        if kind == CLOSES:
-            closed.setdefault(number, PULL_TEXT)
-    return list(closed.items())
 
 
 def _commits_of(request: PullRequest, by_pull: Mapping[str, list[str]], commits: Commits) -> Sequence[str]:
@@ -284,65 +276,46 @@ def _commits_of(request: PullRequest, by_pull: Mapping[str, list[str]], commits:
 
 
 def _fix_of(
-    issue: Issue,
-    links: Sequence[Link],
-    commits: Commits,
-    changes: Mapping[str, tuple[Change, ...]],
-    most_files: int,
+    issue: Issue, links: Sequence[Link], commits: Commits, changes: Mapping[str, Change], most_files: int
 ) -> tuple[Link | None, str]:
-    """The surest link of an issue whose commit can be learned from; else None and why."""
+    """The surest link of an issue whose commit can be learned from; else None and why.
+
+    By trust, then product code before tests, the nearest to the closing, the first.
+    """
     if not links:
         return None, NO_FIX
-    known = [link for link in links if link.commit in commits.infos]
-    if not known:
-        return None, NOT_IN_HISTORY
+    closed = None if issue.closed is None else issue.closed.timestamp()
+
+    def away(link: Link) -> float:
+        """Seconds from the closing to the commit; 0 where nothing is known of it."""
+        return 0.0 if closed is None else commits.infos[link.commit].committed_at - closed
+
     tests = (
+        (lambda link: link.commit in commits.infos, NOT_IN_HISTORY),
         (lambda link: commits.infos[link.commit].committed_at >= int(issue.report.opened_seconds), TOO_EARLY),
-        (lambda link: _in_time(link, issue.closed, commits), TOO_LATE),
+        (lambda link: link.kind not in _LATEST or away(link) <= _LATEST[link.kind] * 86_400, TOO_LATE),
         (lambda link: link.commit not in commits.reverted, REVERTED),
         (lambda link: link.commit in changes, NO_PARENT),
-        (lambda link: any(change.existed for change in changes[link.commit]), NO_SOURCE),
-        (lambda link: link.kind not in _MENTIONED or not _only_tests(changes[link.commit]), ONLY_TESTS),
+        (lambda link: bool(changes[link.commit].paths), NO_SOURCE),
+        (lambda link: link.kind not in _MENTIONED or not changes[link.commit].only_tests, ONLY_TESTS),
     )
+    known = list(links)
     for test, why in tests:
         known = list(filter(test, known))
         if not known:
             return None, why
-    best = min(known, key=lambda link: _preference(link, issue.closed, commits, changes))
-    if len(changes[best.commit]) > most_files:
+    best = min(
+        known,
+        key=lambda link: (
+            _TRUST[link.kind],
+            changes[link.commit].only_tests,
+            abs(away(link)),
+            commits.place[link.commit],
+        ),
+    )
+    if changes[best.commit].files > most_files:
         return None, TOO_MANY.format(most_files)
     return best, ""
-
-
-def _in_time(link: Link, closed: datetime | None, commits: Commits) -> bool:
-    """Whether a commit came before its issue's closing, or not so long after it that it means something else."""
-    if closed is None or link.kind not in _LATEST:
-        return True
-    return commits.infos[link.commit].committed_at <= closed.timestamp() + _LATEST[link.kind] * 86_400
-
-
-def _preference(
-    link: Link, closed: datetime | None, commits: Commits, changes: Mapping[str, tuple[Change, ...]]
-) -> tuple[int, bool, float, int]:
-    """Order among an issue's links: by trust, product code before tests, the nearest to the closing, the first."""
-    committed = commits.infos[link.commit].committed_at
-    away = 0.0 if closed is None else abs(committed - closed.timestamp())
-    return _TRUST[link.kind], _only_tests(changes[link.commit]), away, commits.place[link.commit]
-
-
-def _only_tests(changes: Iterable[Change]) -> bool:
-    """Whether all that a commit changed of what was there before are tests."""
-    return all(is_test_file(change.path) for change in changes if change.existed)
-
-
-def _mainline(infos: Mapping[str, CommitInfo], head: str) -> set[str]:
-    """A commit and its first parents."""
-    found: set[str] = set()
-    while head in infos and head not in found:
-        found.add(head)
-        parents = infos[head].parents
-        head = parents[0] if parents else ""
-    return found
 
 
 def _reverted(infos: Mapping[str, CommitInfo]) -> frozenset[str]:
@@ -350,14 +323,14 @@ def _reverted(infos: Mapping[str, CommitInfo]) -> frozenset[str]:
     by_subject: dict[str, str] = {}
     reverted: set[str] = set()
     undone: dict[str, set[str]] = {}
-    sorted_ids: list[str] | None = None
+    ids = sorted(infos)
     for info in infos.values():
         subject = info.message.strip().partition("\n")[0].strip()
         gone: set[str] = set()
-        for found in _REVERTS.finditer(info.message):
-            if sorted_ids is None:
-                sorted_ids = sorted(infos)
-            gone |= set(_beginning_with(found[1].lower(), sorted_ids))
+        for match in _REVERTS.finditer(info.message):
+            place = bisect_left(ids, short := match[1].lower())
+            found = [one for one in ids[place : place + 2] if one.startswith(short)]
+            gone |= set(found) if len(found) == 1 else set()
         named = _REVERT_OF.match(subject)
         if not gone and named is not None and (earlier := by_subject.get(named["subject"].rstrip('"').strip())):
             gone.add(earlier)
@@ -368,54 +341,3 @@ def _reverted(infos: Mapping[str, CommitInfo]) -> frozenset[str]:
                 reverted -= undone.get(one, set())
         by_subject[subject] = info.id
     return frozenset(reverted)
-
-
-def _beginning_with(short: str, ids: Sequence[str]) -> Sequence[str]:
-    """The id that begins so; none where several do."""
-    from bisect import bisect_left
-
-    place = bisect_left(ids, short)
-    found = [one for one in ids[place : place + 2] if one.startswith(short)]
-    return found if len(found) == 1 else ()
-
-
-def mine_messages(
-    repository: Repository, *, tip: str = "HEAD", most_files: int = MOST_FILES, progress: Progress = silent
-) -> Mined:
-    """Weak reports, from git alone: what commits say of the bugs that they fix, as if it had been reported so.
-
-    Each is as old as its fix, and called by its id. They are easier than what users write, who do not know the fix.
-    """
-    commits = Commits(repository, tip, progress)
-    fixes = [info for info in commits.infos.values() if len(info.parents) < 2 and says_fix(info.message)]
-    changes = commits.source_changes(info.id for info in fixes)
-    mined = Mined(read=len(fixes))
-    for info in fixes:
-        files = changes.get(info.id)
-        summary, description = _words(info.message)
-        reasons = (
-            (info.id in commits.reverted, REVERTED),
-            (files is None, NO_PARENT),
-            (not any(change.existed for change in files or ()), NO_SOURCE),
-            (len(files or ()) > most_files, TOO_MANY.format(most_files)),
-            (len(summary.split()) < 3 and not description, NO_WORDS),
-        )
-        why = next((why for is_so, why in reasons if is_so), None)
-        if why is not None or files is None:
-            mined.left_out[why or NO_PARENT] += 1
-            continue
-        opened = datetime.fromtimestamp(info.committed_at, UTC)
-        fixed = tuple(change.path for change in files if change.existed)
-        mined.reports.append(MinedReport(BugReport(info.id[:12], summary, description, opened), info.id, fixed, WEAK))
-    mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit))
-    return mined
-
-
-def _words(message: str) -> tuple[str, str]:
-    """Summary and description of a message: without the issue's number and the lines that tools add.
-
-    >>> _words("Fix #12: crash on save\\n\\nThe writer was closed twice.\\n\\nSigned-off-by: A")
-    ('crash on save', 'The writer was closed twice.')
-    """
-    subject, _, body = _TRAILER.sub("", message).strip().partition("\n")
-    return _LEADING_NUMBER.sub("", subject).strip() or subject.strip(), body.strip()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Collection
 from typing import Final
 
 from tosloc.errors import ConfigError
+from tosloc.reports.issues import TRACKERS
 
 CLOSES: Final = "closing keyword"
 NAMES: Final = "issue named"
@@ -22,18 +19,14 @@ PATTERN: Final = "pattern"
 
 LONGEST_TEXT: Final = 20_000
 """Characters of a text that are read: longer ones are lists of what a release or a merge holds."""
-LONGEST_PATTERN: Final = 200
-PATTERN_SECONDS: Final = 20.0
-"""CPU time that one pattern may take over all commit messages: a plain one takes some milliseconds."""
 
 _SEPARATORS: Final = r"\s*(?:,|;|&|\+|/|\band\b|\bor\b|,\s*and\b)\s*"
 _REFERENCE: Final = re.compile(
     r"""(?ix)
       (?:\[\#?\d{1,9}\]\()?  # a link in Markdown, whose address says which project is meant
-      https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/(?P<url>\d{1,9})\b
-      (?P<comment>\#issuecomment|\#note_)?
-    | https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b
-    | https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b
+      (?:"""
+    + "|".join(dict.fromkeys(tracker.link for tracker in TRACKERS if tracker.link))
+    + r""")
     | (?<![\w./-])(?P<other>[\w.-]{1,100}/[\w.-]{1,100})\#(?P<elsewhere>\d{1,9})\b
     | (?<![\w&/])(?:\#|gh-)(?P<hash>\d{1,9})\b(?![/-]\w|[ \t]{1,3}0x)  # no frame of a debugger's stack
     | \b(?:issue|bug|bugzilla|bz|defect|ticket|pr)s?\b(?:[ ](?:id|no|number|report)\b)?[ \t]{0,2}[:=.\#-]?[ \t]{0,2}\#?
@@ -141,10 +134,8 @@ def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> 
 def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern of a project's own whose first group, or the group called ``id``, is an issue's id.
 
-    Raises ConfigError when it is none, has no group, or is longer than any plain one.
+    Raises ConfigError when it is none, or has no group.
     """
-    if len(pattern) > LONGEST_PATTERN:
-        raise ConfigError(f"--pattern: has {len(pattern):,} characters, and may have {LONGEST_PATTERN}; give several")
     try:
         made = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -154,37 +145,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return made
 
 
-def matched(pattern: re.Pattern[str], texts: Iterable[str], known: Collection[str]) -> list[list[str]]:
-    """For each text the ids among ``known`` that a pattern finds there. Raises ConfigError if it takes too long."""
+def of_pattern(pattern: re.Pattern[str], text: str, known: Collection[str]) -> list[str]:
+    """Ids among ``known`` that a pattern of a project's own finds in a text, each once."""
     group: int | str = "id" if "id" in pattern.groupindex else 1
-    with _limited(pattern.pattern):
-        return [list(dict.fromkeys(_found(pattern, group, text, known))) for text in texts]
-
-
-def _found(pattern: re.Pattern[str], group: int | str, text: str, known: Collection[str]) -> Iterator[str]:
-    for match in pattern.finditer(text[:LONGEST_TEXT]):
-        number = (match[group] or "").strip().lstrip("#")
-        if number in known:
-            yield number
-
-
-@contextmanager
-def _limited(pattern: str) -> Iterator[None]:
-    """End a search after ``PATTERN_SECONDS`` of CPU time, where the system can tell: Python's search sees signals."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise ConfigError(
-            f"--pattern {pattern!r} takes more than {PATTERN_SECONDS:g} s over the commit messages; write it without"
-            " a repetition inside another, such as (a+)+"
-        )
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, PATTERN_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    found = ((match[group] or "").strip().lstrip("#") for match in pattern.finditer(text[:LONGEST_TEXT]))
+    return [number for number in dict.fromkeys(found) if number in known]

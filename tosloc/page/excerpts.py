@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.analysis import report_text
 from tosloc.analysis.text import identifier_terms
 from tosloc.analysis.text import terms as terms_of
 from tosloc.index.context import VersionIndex
 from tosloc.index.query import Query
 from tosloc.records import FloatArray, Function
+from tosloc.reports.text import without_addresses
 
 STRETCHES: Final = 3
 """Of a file, at most."""
@@ -77,7 +77,7 @@ def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """The report's words that tell files from another, as terms, with what they count; all where none does."""
     view = version.text
     numbers = view.corpus.term_ids
-    weights = query.weights_of(report_text.without_addresses(query.prose))
+    weights = query.weights_of(without_addresses(query.prose))
     known = [term for term in weights if term in numbers]
     idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     gains = {term: weights[term] * rarity for term, rarity in zip(known, idf, strict=True)}

@@ -24,7 +24,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tosloc.data.reports import read_report
 from tosloc.data.web import WebPages
 from tosloc.errors import ReportError, ToslocError
 from tosloc.localizer import Localizer
@@ -32,6 +31,7 @@ from tosloc.page.render import Ask, served_page, served_policy
 from tosloc.page.session import Session
 from tosloc.page.view import project_of
 from tosloc.records import BugReport
+from tosloc.reports.issues import read_report
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""

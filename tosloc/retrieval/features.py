@@ -15,7 +15,7 @@ from tosloc.index.context import QueryContext
 from tosloc.records import FloatArray
 from tosloc.retrieval import history_features, location_features, text_features
 
-FEATURES_VERSION = "features1"
+FEATURES_VERSION = "features2"
 """Of the formulas, in the names of stored feature tables: raise it when one gives other values."""
 
 

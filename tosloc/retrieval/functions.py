@@ -218,7 +218,7 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
     place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
     named = [(paths.rows_of_class(frame.type), frame.method, frame.line) for frame in query.frames if frame.type]
     for trace in (*query.locations.traces, query.locations.links):
-        named += [(paths.rows_of_location(one.path, one.qualified), one.function, one.line) for one in trace]
+        named += [(paths.rows_of_location(one.place, one.qualified), one.method, one.line) for one in trace]
     for rows, method, line in named:
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]

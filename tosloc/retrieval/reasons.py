@@ -132,8 +132,8 @@ class ReasonsOf:
         for trace in query.locations.traces:
             for place in trace:
                 rows = self.context.rows_of_frame(place)
-                if row in rows and (len(trace) > 1 or place.function):
-                    return _frame(place.function, place.line, rows)
+                if row in rows and (len(trace) > 1 or place.method):
+                    return _frame(place.method, place.line, rows)
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -235,7 +235,8 @@ class ReasonsOf:
         if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
             return None
         commit, identity = documents.commit_ids[number], documents.ids[number]
-        bug = None if identity == commit or not fix else identity.partition("#")[0]
+        # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
+        bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tosloc.analysis.report_text import Name
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits
 from tosloc.index.context import QueryContext
@@ -18,6 +17,7 @@ from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms
 from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray, IntArray
+from tosloc.reports.text import Name
 
 MOST_MESSAGES = 40
 """Messages of a report that are looked for, the first ones."""

@@ -11,7 +11,6 @@ import pytest
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.analysis.parsed_source import parse_source
-from tosloc.analysis.traces import frames
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.blia import (
     BLIA,
@@ -25,6 +24,7 @@ from tosloc.lab.baselines.blia import (
 )
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.vsm import Counts, step_length_score
+from tosloc.reports.traces import frames
 
 
 def blia(made: BaselineContext, **values: Any) -> BLIA:

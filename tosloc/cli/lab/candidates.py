@@ -42,10 +42,10 @@ def candidate_features(
     from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
-    from tosloc.data.projects import read_projects
     from tosloc.experiment import results_folder
     from tosloc.lab.candidate_features import USES, WORDS, CandidateFeatures, TermVectors, uses
     from tosloc.lab.pool import Pool
+    from tosloc.lab.projects import read_projects
     from tosloc.lab.second_stage import study
 
     groups = {"uses": CandidateFeatures(USES, uses)}

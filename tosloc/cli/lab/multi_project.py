@@ -91,11 +91,11 @@ def _of_many(
     from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
-    from tosloc.data.projects import read_projects
     from tosloc.experiment import results_folder
     from tosloc.lab.beside import language_of_report
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
+    from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
     pool = Pool(work, Config() if config is None else load_config(config), stores)

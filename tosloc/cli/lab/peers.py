@@ -54,8 +54,8 @@ def bm25(
     from tosloc.cli.many import show_outcomes
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
-    from tosloc.data.projects import read_projects
     from tosloc.lab.bm25_runs import rank_projects_with_bm25s, rank_with_bm25s
+    from tosloc.lab.projects import read_projects
 
     if out.exists() and not out.is_dir():
         raise ToslocError(f"{out} is a file; name a folder for the results")

@@ -53,10 +53,10 @@ def pool(
     from tosloc.cli.progress import shown
     from tosloc.cli.tables import print_project_means
     from tosloc.config import Config, load_config
-    from tosloc.data.projects import read_projects
     from tosloc.evaluation.project_means import ProjectMeans
     from tosloc.experiment import results_folder
     from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
+    from tosloc.lab.projects import read_projects
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")

@@ -27,7 +27,6 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
 from tosloc.analysis.parsed_source import ParsedSource, PieceKind
-from tosloc.analysis.traces import Frame, frames
 from tosloc.config import Share, Words
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.brtracer import imported_files
@@ -46,6 +45,7 @@ from tosloc.lab.baselines.texts import (
 )
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, step_length_score
 from tosloc.records import BoolArray, BugReport, FloatArray
+from tosloc.reports.traces import Frame, frames
 
 SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 """Of terms in a part. ``idf_idf``: idf squared for each time the part repeats the term, as the public code has it."""

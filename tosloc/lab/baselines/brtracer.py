@@ -26,7 +26,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from tosloc.analysis.traces import frames
 from tosloc.config import Share
 from tosloc.index.paths import stem_of
 from tosloc.index.rvsm import min_max
@@ -34,6 +33,7 @@ from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_t
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count
 from tosloc.records import FloatArray, LongArray
+from tosloc.reports.traces import frames
 
 Boost: TypeAlias = Literal["rank", "flat"]
 """``rank``: the paper's, by rank in the traces; ``flat``: the public code's, by mention."""

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tosloc.analysis.report_languages import settled
-from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
 from tosloc.experiment import fingerprint
 from tosloc.files import key_of, write_text
@@ -19,6 +17,8 @@ from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import Progress, silent
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.splits import describe, settled
 
 _NAMES: Mapping[str, tuple[str, Form]] = {
     "files a version": ("files a version", "count"),

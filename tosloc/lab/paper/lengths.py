@@ -15,10 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.report_languages import settled
-from tosloc.analysis.traces import without_frames
 from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
-from tosloc.data.datasets import load_dataset
 from tosloc.data.git import Repository, decode
 from tosloc.errors import CheckpointError
 from tosloc.files import key_of
@@ -27,6 +24,9 @@ from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.splits import settled
+from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 """A word: a run of letters, digits and underscores, or any other sign that can be seen."""

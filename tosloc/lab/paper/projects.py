@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.config import Config, find_config, load_config
-from tosloc.data.projects import ProjectEntry, read_entries
 from tosloc.errors import ToslocError
+from tosloc.lab.projects import ProjectEntry, read_entries
 
 DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
 COMPLETED: Final = "https://github.com/mou23/GenLoc"

@@ -23,7 +23,6 @@ import numpy as np
 
 from tosloc.config import Config
 from tosloc.data.git import Repository
-from tosloc.data.splits import Splits
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.files import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
@@ -35,6 +34,7 @@ from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, row
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
+from tosloc.reports.splits import Splits
 from tosloc.retrieval.feature_tables import WORK
 
 VERSIONS: Final = 6

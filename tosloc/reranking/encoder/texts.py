@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tosloc.analysis.traces import without_frames
 from tosloc.records import BugReport
+from tosloc.reports.traces import without_frames
 
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from tosloc.arrays import pack_words, unpack_words
-from tosloc.data.splits import fix_order
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
@@ -38,6 +37,7 @@ from tosloc.lab.baselines.training import (
     weights_of,
 )
 from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.reports.splits import fix_order
 
 if TYPE_CHECKING:
     import torch

@@ -98,6 +98,8 @@ _CODE: Final = re.compile(
     | [^\n]{0,300}[;{]\s*$
     )"""
 )
+_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())
+"""Languages of blocks of settings."""
 _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
@@ -137,27 +139,20 @@ def _in_block(block: str) -> Iterator[tuple[str, str]]:
     """Kind and line of what stands between two fences."""
     tag = _TAG.match(block)
     lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
+    settings = [found for found in map(_SETTING.match, lines) if found]
+    held = sum(not found["value"].rstrip().endswith((";", "(", ")")) for found in settings)
     kind = "code"
     if sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines):
         kind = "log"
-    elif (tag and tag[1].lower() in {"json", "yaml", "yml", "toml", "ini", "xml", "jsonnet"}) or _are_settings(lines):
+    elif (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2):
         kind = "settings"
     for line in lines:
-        if _RELEASE.fullmatch(line) or _is_setup(line):
+        if _is_installed(line):
             yield "form", line
         elif kind == "code" and _LOG.match(line):
             yield "log", line
         elif not _DASHES.fullmatch(line):
             yield kind, line
-
-
-def _are_settings(lines: list[str]) -> bool:
-    """Whether most lines are keys with values."""
-    held = 0
-    for line in lines:
-        setting = _SETTING.match(line)
-        held += setting is not None and not setting["value"].rstrip().endswith((";", "(", ")"))
-    return len(lines) > 2 and held * 3 > len(lines) * 2
 
 
 def _outside(block: str) -> Iterator[tuple[str, str]]:
@@ -167,62 +162,40 @@ def _outside(block: str) -> Iterator[tuple[str, str]]:
         bare = line.strip()
         if not bare or (_DASHES.fullmatch(bare) and not inside):
             continue
-        if _is_form(bare):
+        if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
             yield "form", bare.strip("#*_ ")
             inside = False
         elif _LOG.match(line):
             yield "log", line
-        elif _is_code(line, inside):
-            yield "code", line
-            inside = True
         else:
-            yield "prose", line
-            inside = False
+            indented = inside and line.startswith(("    ", "\t"))
+            # a sentence may begin like code
+            inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
+            yield "code" if inside else "prose", line
 
 
-def _is_code(line: str, inside: bool) -> bool:
-    indented = line.startswith(("    ", "\t"))
-    if not _CODE.match(line):
-        return inside and indented
-    # a sentence may begin like code
-    return not _sentence(line) or (inside and indented)
-
-
-def _sentence(line: str) -> bool:
+def _is_sentence(line: str) -> bool:
     """Whether a line reads as a sentence: many plain words, few marks."""
     words = line.split()
     plain = sum(word.strip(".,;:!?()'\"").isalpha() for word in words)
     return len(words) > 4 and plain * 4 > len(words) * 3
 
 
-def _is_form(line: str) -> bool:
-    return (
-        _BOX.match(line) is not None
-        or _is_setup(line)
-        or _RELEASE.fullmatch(line) is not None
-        or _ASKED.match(line) is not None
-        or is_form_heading(line)
-    )
+def _is_installed(line: str) -> bool:
+    """Whether a line says what is installed."""
+    setup = len(line) < 250 and _SETUP.match(line) is not None and not _is_sentence(line)
+    return setup or _RELEASE.fullmatch(line) is not None
 
 
-def _is_setup(line: str) -> bool:
-    return len(line) < 250 and _SETUP.match(line) is not None and not _sentence(line)
-
-
-def is_form_heading(line: str) -> bool:
+def _is_form_heading(line: str) -> bool:
     """Whether a line is a heading as forms have it, of words that say nothing of the bug.
 
-    >>> [is_form_heading(line) for line in ("## To Reproduce", "**Describe the bug**", "Environment:", "# Crash")]
+    >>> [_is_form_heading(line) for line in ("## To Reproduce", "**Describe the bug**", "Environment:", "# Crash")]
     [True, True, True, False]
     """
     heading = _HEADING.fullmatch(line)
-    if heading is None:
-        return False
-    words = heading["words"].lower().replace("/", " ").replace("-", " ").split()
+    words = re.split(r"[\s/-]+", heading["words"].lower().strip(" /-")) if heading else ["?"]
     return len(words) < 10 and all(word.strip("(),'&") in _FORM_WORDS for word in words)
-
-
-# Titles
 
 
 _PREFIX: Final = re.compile(
@@ -253,9 +226,6 @@ def without_addresses(said: str) -> str:
         return " " + match[0][file.end() :].partition("/")[2] if file else " "
 
     return _ADDRESS.sub(kept, said)
-
-
-# Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +279,6 @@ def names(said: str, code: bool = False) -> list[Name]:
                 found.setdefault((key[0], owner), Name(key[0], owner, compound, piece))
             owner = key[0]
     return list(found.values())
-
-
-# Messages
 
 
 _QUOTES: Final = re.compile(

@@ -1,4 +1,4 @@
-"""Labelled reports resolved in small real repositories."""
+"""Labelled reports resolved in small real repositories, and cut into what is learned from and measured on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from tosloc.data.datasets import Dataset, describe, load_dataset
+from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.data.git import CommitInfo, Repository
-from tosloc.errors import ReportError
+from tosloc.errors import ConfigError, ReportError
 from tosloc.records import BugReport, Case, Snapshot
+from tosloc.reports.labelled import Dataset, load_dataset, published_ranks
+from tosloc.reports.splits import chronological, describe, suffixes_of_fixed
 
 START = 1_000_000_000
 HOUR = 3600
@@ -72,31 +74,15 @@ def test_cases(history: Any, tmp_path: Path) -> None:
     assert data.files == {"12": 2, "34": 3, "12#2": 6}
     assert data.average_files == 11 / 3
     assert data.unresolved == ()
+    with pytest.raises(ReportError, match=r"no fix of its 1 report is in .*is it the right one"):
+        load(history, lines(tmp_path, report("1", "f" * 40, ["B.java"])))
+    with pytest.raises(ReportError, match=r"no version of its 1 report is in .*; is it the right one"):
+        load(history, lines(tmp_path, report("1", None, ["B.java"], version="0" * 40)))
     assert data.labelled["12#2"].bug == "12"
     columns = ("reports", "listed", "existing", "empty", "no description", "opened after fix")
     rows = {row["part"]: tuple(row[column] for column in columns) for row in describe(data)}
     assert rows["all"] == (3, 5, 3, 0, 1, 1)
     assert rows["test"] == (1, 1, 1, 0, 1, 1)
-
-
-def test_counts_to_print(history: Any, tmp_path: Path) -> None:
-    _, second, third, _ = history.ids
-    data = load(history, lines(tmp_path, report("12", second, ["a b/A.java"]), report("34", third, ["y/c/E.java"])))
-    rows = describe(data)
-    assert [row["part"] for row in rows] == ["all", "train", "validation", "test"]
-    assert rows[0] == {
-        "part": "all",
-        "reports": 2,
-        "listed": 2,
-        "existing": 1,
-        "empty": 1,
-        "no description": 0,
-        "opened after fix": 0,
-        "before train ended": 0,
-        "files a version": 2.5,
-        "unresolved": 0,
-    }
-    assert rows[2]["files a version"] == 0.0
 
 
 def test_reports_opened_before_train_ended() -> None:
@@ -111,12 +97,6 @@ def test_reports_opened_before_train_ended() -> None:
     assert told == {"all": 0, "train": 0, "validation": 0, "test": 1}
 
 
-def test_the_clock_of_the_data(history: Any, tmp_path: Path) -> None:
-    path = lines(tmp_path, report("12", history.ids[1], ["B.java"], START + HOUR - 60))
-    assert describe(load(history, path))[0]["opened after fix"] == 0
-    assert describe(load(history, path, zone="America/New_York"))[0]["opened after fix"] == 1
-
-
 def test_what_cannot_be_resolved_is_kept(history: Any, tmp_path: Path) -> None:
     first, second, *_ = history.ids
     path = lines(
@@ -128,24 +108,8 @@ def test_what_cannot_be_resolved_is_kept(history: Any, tmp_path: Path) -> None:
     )
     data = load(history, path)
     assert [case.report.id for case in data.cases] == ["12"]
-    assert [(item.report.bug, item.why) for item in data.unresolved] == [
-        ("1", f"no commit {'f' * 40} in the repository"),
-        ("2", f"its fix {first} has no parent, so no version is before it"),
-        ("3", "no commit not a commit in the repository"),
-    ]
+    assert data.unresolved == ("1", "2", "3")
     assert describe(data)[0]["unresolved"] == 3
-
-
-def test_another_repository(history: Any, tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match=r"no fix of its 1 report is in .*is it the right one"):
-        load(history, lines(tmp_path, report("1", "f" * 40, ["B.java"])))
-
-
-def test_progress(history: Any, tmp_path: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    path = lines(tmp_path, *(report(str(n), commit, ["B.java"]) for n, commit in enumerate(history.ids[1:])))
-    load(history, path, progress=lambda *step: seen.append(step))
-    assert seen == [("reading versions", number, 3) for number in (1, 2, 3)]
 
 
 def test_merge_counts_from_its_first_parent(repository: Any, tmp_path: Path) -> None:
@@ -221,7 +185,7 @@ def test_fix_found_by_message_and_date(history: Any, tmp_path: Path) -> None:
         data = load(history, repository_of_bugs(tmp_path, (bug, fixed, ["c.E.java"])))
         assert data.cases[0].fix_commit == commit
     data = load(history, repository_of_bugs(tmp_path, ("12", "", ["B.java"]), ("2", "", ["B.java"])))
-    assert [(item.report.bug, item.why) for item in data.unresolved] == [("2", "no commit message names it")]
+    assert data.unresolved == ("2",)
 
 
 def test_commit_long_before_the_report_names_something_else(repository: Any, tmp_path: Path) -> None:
@@ -278,14 +242,57 @@ def test_reports_may_name_the_version_to_search(history: Any, tmp_path: Path) ->
     assert by_id["1"].fixed == ("B.java", "New.java")
     assert by_id["5"].version == first
     assert by_id["2"].version == second
-    assert [(one.report.report.id, one.why) for one in data.unresolved] == [
-        ("3", f"no commit {'0' * 40} in the repository"),
-        ("4", "no commit no-such-branch in the repository"),
-    ]
+    assert data.unresolved == ("3", "4")
     assert describe(data)[0]["unresolved"] == 2
 
 
-def test_no_version_in_the_repository_is_one_sentence(history: Any, tmp_path: Path) -> None:
-    path = lines(tmp_path, report("1", None, ["B.java"], version="0" * 40))
-    with pytest.raises(ReportError, match=r"no version of its 1 report is in .*; is it the right one"):
-        load(history, path)
+def test_published_ranks_of_the_files_that_exist(repository: Any, tmp_path: Path) -> None:
+    ids = fixes(repository)
+    with Repository(repository.path) as repo:
+        for result, sentence in (
+            (f"2:{SWT} 2:B.java", "report 1: two fixed files have the same published rank"),
+            ("0:B.java", "report 1: B.java has the published rank 0, among 3 files"),
+            (None, ""),
+        ):
+            data = load_dataset(repo, spreadsheet(tmp_path / "a.xlsx", ids, [result, *RESULTS[1:]]))
+            if sentence:
+                with pytest.raises(ReportError, match=sentence):
+                    published_ranks(data, data.cases)
+            else:
+                assert published_ranks(data, data.cases) == {"2": {SWT: 2}, "3": {"B.java": 4}, "4": {}}
+
+
+def case(number: int, fixed_at: int | None = None, commit: str = "c") -> Case:
+    report = BugReport(str(number), "s", "", datetime(2020, 1, 1, tzinfo=UTC))
+    return Case(report, commit, "v", number if fixed_at is None else fixed_at, ("A.java",), ())
+
+
+@pytest.mark.parametrize(
+    ("size", "train", "validation", "test"),
+    [(1056, 844, 106, 106), (4151, 3320, 415, 416), (6274, 5019, 627, 628), (10, 8, 1, 1), (1, 0, 0, 1), (0, 0, 0, 0)],
+)
+def test_sizes_of_the_chronological_split(size: int, train: int, validation: int, test: int) -> None:
+    splits = chronological([case(number) for number in range(size)])
+    assert (len(splits.train), len(splits.validation), len(splits.test)) == (train, validation, test)
+
+
+def test_order_is_by_time_of_fix_then_commit_then_report() -> None:
+    cases = [case(3, 10, "b"), case(1, 20, "a"), case(2, 10, "b"), case(9, 10, "a"), case(4, 5, "z")]
+    splits = chronological(cases, 0.6, 0.2)
+    parts = (splits.train, splits.validation, splits.test)
+    assert [[item.report.id for item in part] for part in parts] == [["4", "9", "2"], ["3"], ["1"]]
+    for shares in ((0.9, 0.1), (-0.1, 0.5), (0.5, -0.1)):
+        with pytest.raises(ConfigError, match="their sum below 1"):
+            chronological(cases, *shares)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "suffixes"),
+    [
+        ([["src/A.JAVA", "README.md"], ["pom.xml"]], (".java",)),
+        ([["a.js"]] * 9 + [["b.lua"]], (".cjs", ".js", ".lua", ".mjs")),
+        ([["a.js"]] * 10 + [["b.lua", "c.lua", "d.lua"]], (".cjs", ".js", ".mjs")),
+    ],
+)
+def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(fixed: Any, suffixes: tuple[str, ...]) -> None:
+    assert suffixes_of_fixed(fixed) == suffixes

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tosloc.config import Config
-from tosloc.data.projects import find_repository, read_projects
 from tosloc.errors import ConfigError
+from tosloc.lab.projects import find_repository, read_projects
 
 
 def bare(path: Path) -> Path:

@@ -1,9 +1,13 @@
-"""Files of labelled reports: the traps of the published tables, and the other formats."""
+"""Files of labelled reports: the traps of the published tables, the other formats, and what is made to do harm."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -11,9 +15,10 @@ from xml.sax.saxutils import escape
 import openpyxl
 import pytest
 
-from tosloc.data.report_file import ChangedFunction
-from tosloc.data.reports import LabelledReport, read_reports
 from tosloc.errors import ConfigError, ReportError
+from tosloc.reports.formats import ChangedFunction, LabelledReport, read_reports, split_paths, split_ranks
+from tosloc.reports.issues import read_report
+from tosloc.reports.source import LARGEST_FILE, MOST_TAGS
 
 COLUMNS = "id bug_id summary description report_time report_timestamp status commit commit_timestamp files".split()
 ROW: dict[str, object] = {
@@ -83,12 +88,11 @@ def check_row(report: LabelledReport, opened: datetime) -> None:
 
 
 def test_spreadsheet(tmp_path: Path) -> None:
-    check_row(only(spreadsheet(tmp_path, {})), datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC))
-
-
-def test_spreadsheet_in_its_zone(tmp_path: Path) -> None:
-    path = spreadsheet(tmp_path, {})
+    path = spreadsheet(tmp_path, {"bug_id": 425999.0, "report_timestamp": "?", "commit_timestamp": None})
+    check_row(only(path), datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC))
     check_row(only(path, "America/New_York"), datetime(2014, 1, 17, 16, 3, 53, tzinfo=UTC))
+    report = only(spreadsheet(tmp_path, {"result": None, "status": None, "summary": "Bug 4 is back"}))
+    assert (report.published_ranks, report.status, report.report.summary) == ({}, "", "Bug 4 is back")
 
 
 @pytest.mark.parametrize("root", ["pma_xml_export", "root"])
@@ -102,16 +106,6 @@ def test_export(tmp_path: Path, root: str) -> None:
 @pytest.mark.parametrize("missing", [None, "", "nan", "NaN", "None", "NULL"])
 def test_missing_description(tmp_path: Path, missing: str | None) -> None:
     assert only(spreadsheet(tmp_path, {"description": missing})).report.description == ""
-
-
-def test_missing_result_and_status(tmp_path: Path) -> None:
-    report = only(spreadsheet(tmp_path, {"result": None, "status": None}))
-    assert (report.published_ranks, report.status) == ({}, "")
-
-
-def test_summary_that_is_only_the_number(tmp_path: Path) -> None:
-    assert only(spreadsheet(tmp_path, {"summary": "Bug 425999"})).report.summary == ""
-    assert only(spreadsheet(tmp_path, {"summary": "Bug 4 is back"})).report.summary == "Bug 4 is back"
 
 
 def test_cells_cut_by_the_spreadsheet(tmp_path: Path) -> None:
@@ -136,10 +130,6 @@ def test_times(tmp_path: Path) -> None:
         read_reports(path, "America/New York")
 
 
-def test_timestamps_are_never_read(tmp_path: Path) -> None:
-    assert only(spreadsheet(tmp_path, {"report_timestamp": "?", "commit_timestamp": None})).commit == "247e8fc"
-
-
 def test_a_bug_that_comes_again(tmp_path: Path) -> None:
     path = spreadsheet(tmp_path, {}, {"commit": "1111111"}, {"bug_id": 5, "commit": "247e8fc"}, {"commit": "2222222"})
     reports = read_reports(path)
@@ -148,10 +138,6 @@ def test_a_bug_that_comes_again(tmp_path: Path) -> None:
     assert reports[3].commit == "2222222"
     with pytest.raises(ReportError, match="report 425999 is listed twice with commit 247e8fc"):
         read_reports(spreadsheet(tmp_path, {}, {"summary": "another"}))
-
-
-def test_numbers_kept_as_fractions(tmp_path: Path) -> None:
-    assert only(spreadsheet(tmp_path, {"bug_id": 425999.0})).report.id == "425999"
 
 
 def test_blank_rows_and_second_sheet(tmp_path: Path) -> None:
@@ -187,13 +173,6 @@ def test_spreadsheet_that_is_wrong(tmp_path: Path) -> None:
         read_reports(spreadsheet(tmp_path))
 
 
-def test_export_without_a_column(tmp_path: Path) -> None:
-    path = export(tmp_path, {})
-    path.write_text(path.read_text("utf-8").replace('name="commit"', 'name="fix"'), "utf-8")
-    with pytest.raises(ReportError, match=r"row 1: lacks commit; its columns are: bug_id, commit_timestamp"):
-        read_reports(path)
-
-
 BOMB = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;">]>'
 OUTSIDE = '<!DOCTYPE x [<!ENTITY c SYSTEM "file:///etc/hostname">]>'
 
@@ -205,11 +184,6 @@ def test_entities_are_refused(tmp_path: Path, head: str) -> None:
     with pytest.raises(ReportError, match="declares XML entities, which are not expanded") as caught:
         read_reports(path)
     assert "\n" not in str(caught.value)
-
-
-def test_escapes_are_no_entities(tmp_path: Path) -> None:
-    report = only(export(tmp_path, {"description": "a < b && \u00e9"}))
-    assert report.report.description == "a < b && é"
 
 
 BUGLOCATOR = """<?xml version="1.0" encoding="UTF-8"?>
@@ -298,7 +272,6 @@ def test_lines_may_name_the_version_and_what_was_changed_in_it(tmp_path: Path) -
         "version": "abcd",
         "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "y/B.java": []},
         "methods": [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}],
-        "changed_lines": [["x/A.java", 3, 5]],
     }
     [report] = read_reports(lines(tmp_path, named))
     assert (report.commit, report.version) == (None, "abcd")
@@ -307,9 +280,8 @@ def test_lines_may_name_the_version_and_what_was_changed_in_it(tmp_path: Path) -
         ChangedFunction("x/A.java", "A\ufffd"),
         ChangedFunction("x/A.java", "a::b", 3),
     )
-    assert report.changed_lines == (("x/A.java", 3, 5),)
-    [report] = read_reports(lines(tmp_path, LINE | {"functions": None, "methods": None, "changed_lines": None}))
-    assert (report.version, report.functions, report.changed_lines) == (None, (), ())
+    [report] = read_reports(lines(tmp_path, LINE | {"functions": None, "methods": None}))
+    assert (report.version, report.functions) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -327,24 +299,16 @@ def test_lines_may_name_the_version_and_what_was_changed_in_it(tmp_path: Path) -
         (LINE | {"id": "2", "version": ["ef01"]}, "line 2: 'version' must be text, and is list"),
         *(
             (LINE | {"id": "2", "functions": value}, "line 2: 'functions' must be an object of paths")
-            for value in (["f"], {"a.py": "f"}, {"a.py": [1]}, {"a.py": [["f"]]}, "f", 7)
+            for value in (["f"], {"a.py": "f"}, {"a.py": [1]}, 7)
         ),
         *(
             (LINE | {"id": "2", "methods": value}, "line 2: 'methods' must be a list of objects")
             for value in (
-                {},
                 ["f"],
-                [{"path": "a.py", "name": "f"}],
-                [{"path": "a.py", "name": "f", "start": "1"}],
                 [{"path": "a.py", "name": "f", "start": True}],
-                [{"path": "a.py", "name": "f", "start": 0}],
                 [{"path": 1, "name": "f", "start": 1}],
                 [{"path": "a.py", "name": "f", "start": 1 << 40}],
             )
-        ),
-        *(
-            (LINE | {"id": "2", "changed_lines": value}, "line 2: 'changed_lines' must be a list")
-            for value in ({}, [1], [["a.py", 1]], [["a.py", 2, 1]], [["a.py", -1, 1]], [["a.py", 1.5, 2]], [[1, 1, 2]])
         ),
     ],
 )
@@ -372,3 +336,90 @@ def test_no_file_of_reports(tmp_path: Path, content: bytes, words: str) -> None:
         read_reports(tmp_path / "none.xlsx")
     with pytest.raises(ReportError, match="is a folder"):
         read_reports(tmp_path)
+
+
+# ---- made to take all memory or all time, or no files
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+START = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+END = b"</sheetData></worksheet>"
+
+
+def refused(path: Path, words: str, read: Callable[[Path], object] = read_reports) -> None:
+    started = time.monotonic()
+    with pytest.raises(ReportError) as caught:
+        read(path)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert time.monotonic() - started < 20
+
+
+def by_hand(path: Path, sheet: bytes) -> Path:
+    """A spreadsheet whose first sheet is written by hand."""
+    book = openpyxl.Workbook()
+    buffer = io.BytesIO()
+    book.save(buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+        for name in old.namelist():
+            new.writestr(name, sheet if name == SHEET else old.read(name))
+    return path
+
+
+@pytest.mark.parametrize("read", [read_report, read_reports])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", "is a named pipe, not a file", read)
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    refused(tmp_path / "zero", "is a device, not a file", read)
+    refused(tmp_path, "is a folder", read)
+
+
+@pytest.mark.slow
+def test_a_file_larger_than_memory(tmp_path: Path) -> None:
+    for start in (b"{", b"<bugrepository>", b"PK\x03\x04"):
+        with (tmp_path / "huge").open("wb") as file:
+            file.write(start)
+            file.truncate(50 * LARGEST_FILE)
+        refused(tmp_path / "huge", "is 100 MB or larger; split it")
+
+
+@pytest.mark.slow
+def test_a_spreadsheet_that_unpacks_to_more_than_memory(tmp_path: Path) -> None:
+    refused(by_hand(tmp_path / "bugs.xlsx", b" " * 300_000_000), "unpacks to more than 200 MB")
+    rows = START + b"<row/>" * (MOST_TAGS + 1) + END
+    refused(by_hand(tmp_path / "bugs.xlsx", rows), "tags inside; split it")
+
+
+def test_a_spreadsheet_with_one_row_far_below(tmp_path: Path) -> None:
+    far = START + b'<row r="999999999"><c r="XFD999999999"><v>1</v></c></row>' + END
+    refused(by_hand(tmp_path / "bugs.xlsx", far), "lacks")
+
+
+@pytest.mark.slow
+def test_xml_of_more_tags_than_memory_holds(tmp_path: Path) -> None:
+    (tmp_path / "bugs").write_bytes(b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>")
+    refused(tmp_path / "bugs", "has more than 2,000,000 tags")
+
+
+@pytest.mark.parametrize(
+    "unit", ["a ", "a/", "1: ", "1:", " ", ".java", ".java ", "\t1:x", "# ", " #", "---\n", "a.b(C.java:1) "]
+)
+def test_cells_and_headings_take_time_by_their_length(unit: str) -> None:
+    def seconds(size: int) -> float:
+        text = unit * (size // len(unit))
+        started = time.process_time()
+        split_paths(text + "x", [".java", ".js"])
+        split_ranks("1:" + text + "x")
+        read_report(io.StringIO("# " + text + "x\n\n" + text))
+        return time.process_time() - started
+
+    assert seconds(200_000) < 2  # with the square of the length it was minutes
+
+
+def test_the_same_paths_and_ranks_as_ever() -> None:
+    assert split_paths("a/Eclipse SWT/B.java c/D.JAVA e", [".java"]) == ("a/Eclipse SWT/B.java", "c/D.JAVA")
+    assert split_paths(".java a.java\nb.java a.java", [".java"]) == (".java a.java", "b.java", "a.java")
+    assert split_paths("x.d.ts y.ts", [".ts", ".d.ts"]) == ("x.d.ts", "y.ts")
+    assert split_ranks("2:a b.java 13:c:1.java 1:a b.java") == {"a b.java": 1, "c:1.java": 13}
+    assert split_ranks("x 1:") == {}

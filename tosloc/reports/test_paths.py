@@ -8,7 +8,7 @@ a test that is shown costs a line, a product file that is hidden costs the answe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -61,57 +61,41 @@ _SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
 """Below these folders Ruby's gems and Rails keep what they ship: lib/rack/test."""
 
 
-def is_test_file(path: str) -> bool:
+def is_test(path: str) -> bool:
     """Whether a file is a test, or belongs to tests (helpers, fixtures), by the conventions of its language.
 
-    >>> [is_test_file(path) for path in ("src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts")]
+    >>> [is_test(path) for path in ("src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts")]
     [True, True, True, True]
-    >>> [is_test_file(path) for path in ("latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py")]
+    >>> [is_test(path) for path in ("latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py")]
     [False, False, False, False]
     """
-    folder, stem, suffix = _parts(path)
-    return _is_test(folder, stem, suffix) or _in_tests(folder, suffix)
+    return bool(which_are_tests([path])[0])
 
 
 def which_are_tests(paths: Sequence[str]) -> BoolArray:
     """(F,) whether each file is a test."""
-    known: dict[tuple[str, str], bool] = {}
-
-    def tests() -> Iterable[bool]:
-        for path in paths:
-            folder, stem, suffix = _parts(path)
-            key = (folder, suffix)
-            if key not in known:
-                known[key] = _in_tests(folder, suffix)
-            yield known[key] or _is_test(folder, stem, suffix)
-
-    return np.fromiter(tests(), dtype=np.bool_, count=len(paths))
-
-
-def _parts(path: str) -> tuple[str, str, str]:
-    """Folder, name without suffix, and suffix in lower case without its dot."""
-    folder, _, name = path.rpartition("/")
-    stem, _, suffix = name.rpartition(".")
-    return (folder, stem, suffix.lower()) if stem else (folder, name, "")
-
-
-def _is_shipped(folder: str, suffix: str) -> bool:
-    """Whether a file lies where Maven and Gradle keep what is shipped, libraries for tests among it."""
-    return suffix in _NAMES and _NAMES[suffix] in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
-
-
-def _is_test(folder: str, stem: str, suffix: str) -> bool:
-    return _NAMES.get(suffix, _OTHER).fullmatch(stem) is not None and not _is_shipped(folder, suffix)
+    folders: dict[tuple[str, str], tuple[bool, bool]] = {}
+    """Folder and suffix -> whether what lies there is a test, and whether a name may still tell."""
+    found = np.empty(len(paths), dtype=np.bool_)
+    for place, path in enumerate(paths):
+        folder, _, name = path.rpartition("/")
+        stem, _, suffix = name.rpartition(".")
+        stem, suffix = (stem, suffix.lower()) if stem else (name, "")
+        if (folder, suffix) not in folders:
+            # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
+            shipped = _NAMES.get(suffix) in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
+            folders[folder, suffix] = not shipped and _in_tests(folder, suffix), not shipped
+        in_tests, named = folders[folder, suffix]
+        found[place] = in_tests or (named and _NAMES.get(suffix, _OTHER).fullmatch(stem) is not None)
+    return found
 
 
 def _in_tests(folder: str, suffix: str) -> bool:
     """Whether one of a file's folders holds tests."""
-    if not folder or _is_shipped(folder, suffix):
-        return False
     names = folder.split("/")
     if names[0].lower() in _AT_THE_TOP or any(map(_FOLDERS.fullmatch, names)):
         return True
-    if suffix in ("rb", "rake") and _SHIPPED.search(f"{folder}/"):
-        return False
+    if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
+        names = folder[: shipped.start()].split("/")
     inner = _INNER.get(suffix, _INNER_OF_OTHERS)
     return any(name.lower() in inner for name in names[1:])

@@ -13,17 +13,17 @@ import joblib
 
 import tosloc
 from tosloc.analysis.analyser import analyser
-from tosloc.analysis.report_languages import settled
 from tosloc.config import Config, StageTwoSettings
-from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
-from tosloc.data.projects import Project
 from tosloc.errors import ToslocError, UnknownCommit
 from tosloc.experiment import check_own, fingerprint, rank_reports
 from tosloc.files import key_of, parse_json, read_plain, write_text
+from tosloc.lab.projects import Project
 from tosloc.localizer import Localizer
 from tosloc.processes import parallel
 from tosloc.records import Progress, silent
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.splits import describe, settled
 from tosloc.retrieval.features import FEATURES_VERSION
 from tosloc.training import train
 

@@ -1,0 +1,213 @@
+"""One new report, in every form that people have it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tosloc.errors import ConfigError, ReportError
+from tosloc.records import BugReport
+from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report
+
+
+def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **options: str) -> BugReport:
+    path = folder / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return read_report(path, **options)
+
+
+def refused(folder: Path, content: str | bytes | object, words: str) -> None:
+    with pytest.raises(ReportError, match=words) as caught:
+        read(folder, content)
+    assert "\n" not in str(caught.value)
+    assert str(folder / "bug.md") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# NPE in the pool #\n\nIt fails.\n\n## Steps\n1. go\n",
+        "NPE in the pool\r\n\r\nIt fails.\r\n\r\n## Steps\r\n1. go",
+        "\ufeff\n\nNPE in the pool\n===============\nIt fails.\n\n## Steps\n1. go\n",
+    ],
+)
+def test_text_and_markdown(tmp_path: Path, text: str) -> None:
+    expected = BugReport("bug", "NPE in the pool", "It fails.\n\n## Steps\n1. go", None)
+    assert read(tmp_path, text) == expected
+
+
+def test_front_matter(tmp_path: Path) -> None:
+    text = "---\nid: '42'\nopened: 2014-01-15T07:30:17+02:00\nlabels:\n - a\n---\n# Crash\nrest\n"
+    assert read(tmp_path, text) == BugReport("42", "Crash", "rest", datetime(2014, 1, 15, 5, 30, 17, tzinfo=UTC))
+    assert read(tmp_path, "---\ntitle: Crash: twice\n---\nall of it").summary == "Crash: twice"
+
+
+def test_a_rule_is_no_front_matter(tmp_path: Path) -> None:
+    report = read(tmp_path, "---\n\nsummary line\n\n---\nrest")
+    assert (report.summary, report.description) == ("---", "summary line\n\n---\nrest")
+
+
+def test_time_without_zone_is_read_in_the_given_zone(tmp_path: Path) -> None:
+    report = read(tmp_path, "---\nopened: 2014-07-01 12:00\n---\na", zone="America/New_York")
+    assert report.opened == datetime(2014, 7, 1, 16, tzinfo=UTC)
+    with pytest.raises(ConfigError, match="no time zone is named 'Mars/Base'"):
+        read(tmp_path, "a", zone="Mars/Base")
+
+
+OPENED = "2024-02-03T04:05:06Z"
+ADF = {
+    "type": "doc",
+    "version": 1,
+    "content": [
+        {"type": "paragraph", "content": [{"type": "text", "text": "one "}, {"type": "text", "text": "line"}]},
+        {"type": "codeBlock", "content": [{"type": "text", "text": "at a.B.c(B.java:1)\nat d"}]},
+        {"type": "paragraph", "content": [{"type": "mention", "attrs": {"text": "@ann"}}, {"type": "hardBreak"}]},
+        {"type": {"a": 1}, "content": [{"type": ["text"]}, {"type": "text", "text": [[]]}]},
+    ],
+}
+TRACKERS: dict[str, tuple[dict[str, object], str, str]] = {
+    "github, as gh prints it": (
+        {"number": 12, "title": "S", "body": "one\r\ntwo", "createdAt": OPENED, "closedAt": None, "state": "OPEN"}
+        | {"labels": [{"id": "x", "name": "bug"}], "url": "https://github.com/a/b/issues/12"}
+        | {"comments": [{"body": "fixed in X"}]},
+        "12",
+        "one\ntwo",
+    ),
+    "github, as the REST interface answers": (
+        {"url": "https://api.github.com/repos/a/b/issues/13", "html_url": "https://github.com/a/b/issues/13"}
+        | {"id": 9001, "title": "S", "body": None, "created_at": OPENED, "state": "open", "labels": []},
+        "13",
+        "",
+    ),
+    "gitlab": (
+        {"id": 9001, "iid": 7, "project_id": 3, "title": "S", "description": "one", "created_at": OPENED}
+        | {"state": "opened", "labels": ["type::bug"], "web_url": "https://gitlab.example.org/g/b/-/issues/7"},
+        "7",
+        "one",
+    ),
+    "jira": (
+        {"expand": "", "id": "10001", "key": "CAMEL-9", "fields": {"summary": "S", "description": "one"}}
+        | {"fields": {"summary": "S", "description": "one", "created": "2024-02-03T06:05:06.000+0200"}},
+        "CAMEL-9",
+        "one",
+    ),
+    "jira, in the cloud": (
+        {"key": "CAMEL-9", "fields": {"summary": "S", "description": ADF, "created": OPENED}},
+        "CAMEL-9",
+        "one line\nat a.B.c(B.java:1)\nat d\n@ann",
+    ),
+    "bugzilla, with its comments": (
+        {"id": 55937, "summary": "S", "creation_time": OPENED, "product": "P", "status": "NEW"}
+        | {"comments": [{"text": "the description"}, {"text": "fixed by changing Foo.java"}]},
+        "55937",
+        "the description",
+    ),
+    "our own lines": ({"id": "x1", "summary": "S", "description": "D", "opened": 1_706_933_106}, "x1", "D"),
+}
+
+
+@pytest.mark.parametrize("tracker", TRACKERS)
+def test_one_issue_of_each_tracker(tmp_path: Path, tracker: str) -> None:
+    record, number, description = TRACKERS[tracker]
+    expected = BugReport(number, "S", description, datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC))
+    assert read(tmp_path, record, "bug.txt") == expected
+    assert read(tmp_path, [record]) == read(tmp_path, {"bugs": [record]}) == expected
+    path = tmp_path / "many.json"
+    path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
+    assert read_new_reports(path) == [expected, expected]
+
+
+def test_what_an_issue_does_not_say(tmp_path: Path) -> None:
+    assert read(tmp_path, {"title": "T"}) == BugReport("bug", "T", "", None)
+    assert read(tmp_path, {"key": "A-1", "fields": {"summary": "S", "description": None}}).opened is None
+    assert read(tmp_path, {"summary": "S", "opened": 1_400_000_000_000}).opened_seconds == 1_400_000_000
+    path = tmp_path / "many.json"
+    path.write_text('[{"title": "a"}, {"title": "b", "number": 3}]')
+    assert [report.id for report in read_new_reports(path)] == ["many:1", "3"]
+
+
+def test_several_reports_are_not_one(tmp_path: Path) -> None:
+    refused(tmp_path, [{"title": "a"}, {"title": "b"}], "holds 2 reports; give one")
+    refused(tmp_path, {"bugs": []}, "holds 0 reports; give one")
+
+
+def test_deeply_nested_document(tmp_path: Path) -> None:
+    deep = '{"content":[' * 100_000 + "]}" * 100_000
+    refused(tmp_path, '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}", "cannot be read")
+
+
+def test_json_that_is_wrong(tmp_path: Path) -> None:
+    refused(tmp_path, '{\n  "title": "a",\n  "body": oops}', "malformed JSON in line 3, column 11")
+    refused(tmp_path, {"message": "Not Found"}, r"JSON of no known kind \(keys: message\)")
+    refused(tmp_path, {"title": ["a"]}, "'title' must be text, and is list")
+    refused(tmp_path, {"title": "a", "createdAt": "yesterday"}, "'yesterday' is no time")
+    for time in (1e300, -1e300, "253402300800000", "10000-01-01", "2020-13-01", True, ["2020"]):
+        refused(tmp_path, {"summary": "a", "opened": time}, "is no time")
+    refused(tmp_path, {"summary": "a", "opened": "2020-01-01", "description": ["x"]}, "'description' must be text")
+
+
+@pytest.mark.parametrize("line", ["[GTK3] {crash} in Snippet", "{code} is not rendered", "[{0}] is printed", "{a}"])
+def test_prose_with_brackets_is_prose(tmp_path: Path, line: str) -> None:
+    assert read(tmp_path, f"{line}\nrest") == BugReport("bug", line, "rest", None)
+
+
+@pytest.mark.parametrize("content", ["", " \n\t\n", {"title": "", "body": None}, "---\nid: 3\n---\n", "{}"])
+def test_empty(tmp_path: Path, content: object) -> None:
+    refused(tmp_path, content, "empty|no known kind")
+
+
+def test_wrong_bytes_are_replaced(tmp_path: Path) -> None:
+    assert read(tmp_path, b"caf\xe9 fails").summary == "caf\ufffd fails"
+    assert read(tmp_path, "café fails".encode("utf-16")).summary == "café fails"
+    assert read(tmp_path, '{"title": "a\\ud800b"}').summary == "a\ufffdb"
+
+
+def test_size(tmp_path: Path) -> None:
+    refused(tmp_path, b"x" * LARGEST_REPORT, "is 10 MB or larger")
+    assert len(read(tmp_path, "s\n" + "y" * 9_000_000).description) == 9_000_000
+
+
+def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = BugReport("report", "é", "rest", None)
+    assert read_report(io.StringIO("é\nrest")) == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
+    assert read_report("-") == expected
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with pytest.raises(ReportError, match="standard input: the report is empty"):
+        read_report("-")
+    with pytest.raises(ReportError, match="is binary"):
+        read_report(io.StringIO("a\0b"))
+    with pytest.raises(ReportError, match="10 MB"):
+        read_report(io.StringIO("x" * LARGEST_REPORT))
+    with pytest.raises(ReportError, match=r"none\.md: no such file; check the path"):
+        read_report(Path("none.md"))
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ReportError, match="standard input: is closed; give a file"):
+        read_report("-")
+
+
+def test_what_a_shell_hands_over_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"Cookie lost\n\nafter a click")
+    os.close(writing)
+    try:
+        assert read_report(Path(f"/dev/fd/{reading}")).summary == "Cookie lost"
+    finally:
+        os.close(reading)
+
+
+FORM = "<!-- tell us -->\n### Steps to reproduce\n1. Go to '...'\n2. See error\n- [ ] I looked\n**OS**: [e.g. iOS]\nN/A"
+
+
+def test_a_form_that_nobody_filled_in(tmp_path: Path) -> None:
+    refused(tmp_path, {"title": "[Bug]: ", "body": FORM}, "is an empty template; fill in what happens and where")
+    for title, body in (("Crash on save", FORM), ("Bug report", f"{FORM}\nIt hangs after a while")):
+        assert not is_unfilled(BugReport("1", title, body, None))

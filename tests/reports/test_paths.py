@@ -1,0 +1,157 @@
+"""Which files are tests, by the conventions of each language, and what only looks like one; which globs choose."""
+
+from __future__ import annotations
+
+import pytest
+
+from tosloc.errors import ToslocError
+from tosloc.reports.globs import PathFilter
+from tosloc.reports.test_paths import is_test, which_are_tests
+
+TESTS = """
+src/test/java/org/x/Helper.java
+module/src/integrationTest/java/org/x/ParserIT.java
+java/org/x/ParserTest.java
+test/org/apache/catalina/loader/TestWebappClassLoader.java
+org.eclipse.jdt.ui.tests.refactoring/resources/PullUp/test49/in/A.java
+nd4j/nd4j-backends/nd4j-tests/src/test/java/A.java
+src/commonTest/kotlin/ParserKt.kt
+core/src/test/scala/ParserSuite.scala
+app/ParserSpec.scala
+tests/basic.py
+pkg/tests/helper.py
+pkg/test_parser.py
+pkg/parser_test.py
+conftest.py
+testing/plugins_integration/django_settings.py
+app/tests.py
+src/__tests__/parser.js
+src/parser.test.tsx
+src/parser.spec.ts
+packages/a/test/parser.js
+addon-test.js
+cypress/e2e/login.cy.ts
+pkg/parser_test.go
+pkg/testdata/input.go
+crates/a/tests/cli.rs
+crates/a/benches/bench.rs
+crates/a/src/parser_tests.rs
+src/Newtonsoft.Json.Tests/Linq/JTokenTests.cs
+src/A.UnitTests/Helper.cs
+spec/models/user_spec.rb
+test/test_helper.rb
+actionmailbox/test/dummy/app/models/user.rb
+tests/Feature/LoginTest.php
+Tests/AFNetworkingTests/Helper.swift
+AppUITests/Login.swift
+src/arena_unittest.cc
+test/sframe/sframe_csv.cxx
+t/basic.t
+"""
+PRODUCT = """
+latest.py
+src/latest/attestation.py
+contest/problem.py
+src/_pytest/fixtures.py
+src/_pytest/unittest.py
+src/_pytest/python.py
+numpy/testing/utils.py
+django/test/client.py
+django/contrib/staticfiles/testing.py
+sphinx/ext/autodoc/mock.py
+sympy/utilities/randtest.py
+pylint/testutils/unittest_linter.py
+tools/triage_tests.py
+examples/inspection/plot_it.py
+src/main/java/org/springframework/test/context/TestContext.java
+spring-boot-test/src/main/java/org/springframework/boot/test/context/SpringBootTest.java
+src/main/java/org/junit/Test.java
+org.eclipse.jdt.junit/src/org/eclipse/jdt/internal/junit/wizards/UpdateTestSuite.java
+org.eclipse.jdt.junit.core/src/org/eclipse/jdt/internal/junit/model/TestRunSession.java
+java/org/x/Testimony.java
+java/org/x/Commit.java
+java/client/model/V1SearchSpec.java
+src/models/V1SearchSpec.ts
+src/TensorFlowNET.Core/Framework/Models/TensorSpec.cs
+src/ray/raylet/task_spec.h
+cpp/open3d/geometry/IntersectionTest.cpp
+crates/cli/src/test_highlight.rs
+crates/cli/src/test.rs
+src/Node/Expression/Test/DefinedTest.php
+src/Framework/TestCase.php
+src/Illuminate/Testing/TestResponse.php
+lib/rack/test/methods.rb
+lib/minitest/test.rb
+pkg/testing.go
+scripts/run_tests.sh
+src/contest.js
+src/speculative.rb
+"""
+
+
+def test_tests_are_told_by_their_paths() -> None:
+    assert [path for path in TESTS.split() if not is_test(path)] == []
+    assert is_test("bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java")
+    assert [path for path in PRODUCT.split() if is_test(path)] == []
+
+
+def test_a_version_at_once_says_the_same() -> None:
+    paths = (TESTS + PRODUCT).split("\n")
+    paths = [path for path in paths if path] + ["", "noname", ".hidden", "tests/.py", "a/b."]
+    assert which_are_tests(paths).tolist() == [is_test(path) for path in paths]
+    assert which_are_tests([]).tolist() == []
+
+
+PATHS = ("docs/conf.py", "lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js", "tests/test_a.py", "tests/x.rb")
+
+
+def kept(**options) -> list[str]:
+    chosen = PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)
+    return [path for path, keep in zip(PATHS, chosen.kept, strict=True) if keep]
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        (["/src/"], [], ["src/a.py", "src/b/c.py", "src/b/d.js"]),
+        (["src"], [], ["lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js"]),
+        (["src/*.py"], [], ["src/a.py"]),
+        (["./src/**/*.py"], [], ["src/a.py", "src/b/c.py"]),
+        (["*.js", "docs/"], [], ["docs/conf.py", "src/b/d.js"]),
+        ([], ["*.py"], ["src/b/d.js"]),
+        (["*.py"], ["src", "tests"], ["docs/conf.py"]),
+    ],
+)
+def test_globs_are_those_of_gitignore(include, exclude, left):
+    assert kept(include=tuple(include), exclude=tuple(exclude)) == left
+
+
+def test_tests_are_hidden_and_counted():
+    chosen = PathFilter().choose(which_are_tests(PATHS), lambda: PATHS)
+    assert (chosen.kept.tolist(), chosen.hidden_tests) == ([True] * 5 + [False] * 2, 2)
+    shown = PathFilter(tests=True).choose(which_are_tests(PATHS), lambda: PATHS)
+    assert (shown.kept.all(), shown.hidden_tests, shown.notes) == (True, 0, ())
+
+
+def test_where_all_files_are_tests_none_is_hidden():
+    for options in ({"include": ("tests",)}, {"include": ("*.rb",)}):
+        chosen = PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)
+        assert (chosen.kept.any(), chosen.hidden_tests) == (True, 0)
+        assert chosen.notes == ("all searched files are test files, so none is hidden",)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"include": ("*.java",)}, r"--include '\*.java' matches none of the 7 source files"),
+        ({"include": ("*.py",), "exclude": ("nowhere/",)}, "--exclude 'nowhere/' matches none"),
+        ({"include": ("src",), "exclude": ("*.py", "*.js")}, "none of the 7 source files is left"),
+        ({"include": ("",)}, "--include '' is no glob"),
+        ({"exclude": ("!src",)}, "--exclude '!src' is no glob"),
+        ({"exclude": ("# src",)}, "--exclude '# src' is no glob"),
+        ({"include": ("a**/[",)}, "--include"),
+    ],
+)
+def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
+    with pytest.raises(ToslocError, match=words):
+        PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)

@@ -1,0 +1,363 @@
+"""Files of labelled reports: the published tables of Ye et al. (FSE 2014), BugLocator's XML, our own JSON lines.
+
+A format is a row of ``FORMATS`` and a function; the content tells the kind, not the name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tosloc.errors import ReportError
+from tosloc.records import BugReport
+from tosloc.reports.source import MOST_TAGS, Json, clean, decoded, read_bytes, text_field, time_of, xml_of, zone_of
+
+MOST_LINES: Final = 1 << 31
+"""No file has a line of such a number."""
+_REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
+_LARGEST: Final = 200_000_000
+"""Bytes that a spreadsheet may unpack to."""
+_ROWS, _COLUMNS = 1_048_576, 64
+"""What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
+_MISSING: Final = frozenset({"", "nan", "none", "null"})
+_RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFunction:
+    """A function that a fix changed, as data names it."""
+
+    path: str
+    name: str
+    start: int = 0
+    """Its first line after the fix; 0 where the data gives none, and then the name is the qualified one before it."""
+
+
+@dataclass(frozen=True)
+class LabelledReport:
+    """A bug report with its answer, as a file of reports lists it: nothing is checked against a repository yet."""
+
+    report: BugReport
+    """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
+    commit: str | None
+    """The fixing commit as listed: full, abbreviated, or None when the format has none."""
+    listed: tuple[str, ...]
+    """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
+    status: str = ""
+    published_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """path -> rank that the authors of the data published for it; empty where they gave none."""
+    fixed_on: datetime | None = None
+    """When the tracker says that the bug was fixed; only formats without commits have it."""
+    number: str = ""
+    """The tracker's, of a report that has it a second time."""
+    version: str | None = None
+    """The commit to search, where the data names that in place of the fix."""
+    functions: tuple[ChangedFunction, ...] = ()
+    """Truth of the function level; each once."""
+
+    @property
+    def bug(self) -> str:
+        """The tracker's number: the report's id without the ``#2`` of a repeated one."""
+        return self.number or self.report.id
+
+
+class ReportFile(NamedTuple):
+    """A file of labelled reports, of whatever format, and how it is to be understood."""
+
+    name: str
+    data: bytes
+    zone: tzinfo
+    """Where times without a zone are read."""
+    suffixes: frozenset[str]
+    """Listed files that end with one of them are kept."""
+
+
+def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
+    """The labelled reports of a file, in its order, ids unique (see ``LabelledReport``).
+
+    A spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of BugLocator and Bench4BL, or JSON lines
+    ``{id, summary, description, opened, fix_commit, fixed}``. Times without a zone are read in ``zone``. Only listed
+    files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
+    kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
+    """
+    name, ends = str(path), frozenset(suffixes)
+    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), ends)
+    beginning = file.data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    read = next((read for start, read in FORMATS if beginning.startswith(start)), None)
+    if read is None:
+        raise ReportError(
+            f"{name}: no file of reports; expected .xlsx, phpMyAdmin or BugLocator XML, or one JSON object a line"
+        )
+    reports = _unique(read(file), name)
+    if not reports:
+        raise ReportError(f"{name}: holds no report")
+    if not any(report.listed for report in reports):
+        which = f"ends with {', '.join(sorted(ends))}" if len(ends) <= 10 else "is of a language that TosLoc knows"
+        raise ReportError(f"{name}: no listed file {which}; name its source suffixes")
+    return reports
+
+
+def _unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledReport]:
+    """The reports with ids made unique: the second of one id becomes ``id#2``, in the order of the file."""
+    seen: dict[str, set[str | None]] = {}
+    kept: dict[str, LabelledReport] = {}
+    for report in reports:
+        number = report.report.id
+        commits = seen.setdefault(number, set())
+        if report.commit in commits:
+            which = f"with commit {report.commit}" if report.commit else "without a commit"
+            raise ReportError(f"{source}: report {number} is listed twice {which}; keep one of them")
+        commits.add(report.commit)
+        if len(commits) > 1:
+            report = replace(report, report=replace(report.report, id=f"{number}#{len(commits)}"), number=number)
+        if report.report.id in kept:
+            raise ReportError(f"{source}: two reports get the same id; do not end ids with # and a number")
+        kept[report.report.id] = report
+    return list(kept.values())
+
+
+# ---- tables: each row becomes column -> cell. The *_timestamp columns went through single precision and are never read
+
+
+def _spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
+    """Reports of the first sheet that has the columns of bug reports."""
+    import openpyxl  # only where there is a spreadsheet
+
+    found: list[str] = []
+    try:
+        _check_size(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
+            book = openpyxl.load_workbook(io.BytesIO(file.data), read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
+                cells = islice(sheet.iter_rows(values_only=True, max_col=_COLUMNS), _ROWS)
+                header = _header(next(cells, ()))
+                if set(_REQUIRED) <= set(header):
+                    rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
+                    break
+                found += header
+            else:
+                raise ReportError(f"{file.name}: {_lacks(found)}")
+    except ReportError:
+        raise
+    except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
+        raise ReportError(f"{file.name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
+    for number, row in rows:
+        where = f"{file.name}, sheet {sheet.title}, row {number}"
+        yield _table_report(dict(zip_longest(header, row[: len(header)])), file, where)
+
+
+def _check_size(file: ReportFile) -> None:
+    """Raise ReportError for a spreadsheet that unpacks to too much: a small file may hold any number of cells."""
+    with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
+        parts = archive.infolist()
+        if sum(part.file_size for part in parts) > _LARGEST:
+            raise ReportError(
+                f"{file.name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it into smaller files"
+            )
+        if sum(archive.read(part).count(b"<") for part in parts) > MOST_TAGS:
+            raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags inside; split it into smaller files")
+
+
+def _header(cells: tuple[object, ...]) -> list[str]:
+    """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
+    names = [_text(cell) for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    return [*names, "result"] if names and names[-1] == "files" and "result" not in names else names
+
+
+def _lacks(found: Iterable[str]) -> str:
+    have = sorted({*found} - {""})
+    missing = ", ".join(column for column in _REQUIRED if column not in have) or "a sheet with all columns"
+    return f"lacks {missing}; its columns are: {', '.join(have[:15]) or 'none'}"
+
+
+def _table_report(row: Mapping[str, object], file: ReportFile, where: str) -> LabelledReport:
+    if not set(_REQUIRED) <= set(row):
+        raise ReportError(f"{where}: {_lacks(row)}")
+    bug, commit = _text(row["bug_id"]), _text(row["commit"])
+    if not bug or not commit:
+        raise ReportError(f"{where}: has no {'commit' if bug else 'bug_id'}; fill in the cell or delete the row")
+    opened = time_of(row["report_time"], file.zone, where)
+    return LabelledReport(
+        BugReport(bug, _without_number(_text(row["summary"]), bug), _text(row.get("description")), opened),
+        commit,
+        split_paths(_text(row["files"]), file.suffixes),
+        _text(row.get("status")),
+        split_ranks(_text(row.get("result"))),
+    )
+
+
+def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
+    """Paths of a cell, each once, in order; they end with a source suffix, in either case, and may contain blanks.
+
+    What does not end with a suffix (a path cut at the end of its cell, a file that is no source) is left out.
+
+    >>> split_paths("a/Eclipse SWT/B.java c/D.java", [".java"])
+    ('a/Eclipse SWT/B.java', 'c/D.java')
+    """
+    end = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(suffixes)))})(?=\s|$)", re.IGNORECASE)
+    found = []
+    for line in text.splitlines():
+        start = 0
+        for suffix in end.finditer(line):
+            path = line[start : suffix.end()].lstrip()
+            if path != suffix[0]:  # else a path begins with it
+                found.append(path)
+                start = suffix.end()
+    return tuple(dict.fromkeys(found))
+
+
+def split_ranks(text: str) -> dict[str, int]:
+    """path -> rank from ``rank:path rank:path``; paths may contain blanks, the best rank of a repeated path counts.
+
+    >>> split_ranks("2:a/Eclipse SWT/B.java 13:c/D.java")
+    {'a/Eclipse SWT/B.java': 2, 'c/D.java': 13}
+    """
+    ranks: dict[str, int] = {}
+    for rank, path in _RANK.findall(text):
+        if path := path.strip():
+            ranks[path] = min(int(rank), ranks.get(path, int(rank)))
+    return ranks
+
+
+def _text(value: object) -> str:
+    """Text of a cell or element: "" where it is missing, also when written as ``nan``, ``None`` or ``NULL``."""
+    if isinstance(value, float) and value.is_integer():  # 55937.0, as spreadsheets keep numbers
+        value = int(value)
+    text = clean("" if value is None else str(value)).strip()
+    return "" if text.lower() in _MISSING else text
+
+
+def _without_number(summary: str, bug: str) -> str:
+    """``summary`` without a leading ``Bug 123456`` of this very bug.
+
+    >>> _without_number("Bug 425999 [GTK3] Running", "425999")
+    '[GTK3] Running'
+    """
+    return re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", summary).strip()
+
+
+# ---- XML
+
+
+def _xml(file: ReportFile) -> Iterator[LabelledReport]:
+    """Reports of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
+    root = xml_of(file.data, file.name)
+    tables = root.findall(".//database/table")
+    if root.tag == "bugrepository":
+        yield from (_buglocator(bug, number, file) for number, bug in enumerate(root.iter("bug"), start=1))
+    elif tables:
+        for number, table in enumerate(tables, start=1):
+            row = {column.get("name", ""): column.text for column in table.iter("column")}
+            yield _table_report(row, file, f"{file.name}, row {number}")
+    elif root.tag == "pma_xml_export":
+        raise ReportError(f"{file.name}: an export without a row; export the table's data, too")
+    else:
+        raise ReportError(f"{file.name}: XML with root <{root.tag}>; expected a phpMyAdmin export or <bugrepository>")
+
+
+def _buglocator(bug: Any, number: int, file: ReportFile) -> LabelledReport:
+    identity, opened, fixed = (_text(bug.get(name)) for name in ("id", "opendate", "fixdate"))
+    where = f"{file.name}, bug {identity or f'in place {number}'}"
+    if not identity or not opened:
+        raise ReportError(f"{where}: has no {'opendate' if identity else 'id'}; add the attribute")
+    summary, description = (_text(bug.findtext(f"buginformation/{name}")) for name in ("summary", "description"))
+    opening = time_of(opened, file.zone, where)
+    return LabelledReport(
+        BugReport(identity, _without_number(summary, identity), description, opening),
+        None,
+        _source_files((_text(element.text) for element in bug.iterfind("fixedFiles/file")), file),
+        _text(bug.get("resolution")),
+        fixed_on=time_of(fixed, file.zone, where) if fixed else None,
+    )
+
+
+def _source_files(paths: Iterable[str], file: ReportFile) -> tuple[str, ...]:
+    ends = tuple(suffix.lower() for suffix in file.suffixes)
+    return tuple(dict.fromkeys(path for path in paths if path.lower().endswith(ends)))
+
+
+# ---- JSON lines
+
+
+def _lines(file: ReportFile) -> Iterator[LabelledReport]:
+    """Reports of JSON lines; blank lines are skipped, keys beyond ours ignored.
+
+    In place of ``fix_commit`` a line may name the ``version`` to search. The functions that the fix changed may follow:
+    ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name, start}], lines after the fix).
+    """
+    for number, line in enumerate(decoded(file.data, file.name).split("\n"), start=1):
+        if line.strip():
+            where = f"{file.name}, line {number}"
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ReportError(f"{where}: malformed JSON in column {error.colno}: {error.msg}") from error
+            except (ValueError, RecursionError) as error:
+                raise ReportError(f"{where}: JSON that cannot be read ({error})") from error
+            yield _line(record, file, where)
+
+
+def _line(record: Json, file: ReportFile, where: str) -> LabelledReport:
+    if not isinstance(record, dict):
+        raise ReportError(f"{where}: is no JSON object; write one object a line")
+    if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
+        raise ReportError(f"{where}: lacks {', '.join(missing)}")
+    fixed = record["fixed"]
+    if not isinstance(fixed, list) or not all(isinstance(path, str) for path in fixed):
+        raise ReportError(f"{where}: 'fixed' must be a list of paths")
+    fix, version = text_field(record, "fix_commit", where), text_field(record, "version", where)
+    if fix and version:
+        raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
+    identity, summary, description = (text_field(record, key, where) for key in ("id", "summary", "description"))
+    return LabelledReport(
+        BugReport(identity, summary, description, time_of(record["opened"], file.zone, where)),
+        fix or None,
+        _source_files(fixed, file),
+        text_field(record, "status", where),
+        version=version or None,
+        functions=tuple(dict.fromkeys(_functions(record, where))),
+    )
+
+
+def _functions(record: Any, where: str) -> Iterator[ChangedFunction]:
+    match record.get("functions") or {}:
+        case dict(by_path) if all(
+            isinstance(names, list) and all(isinstance(name, str) for name in names) for names in by_path.values()
+        ):
+            for path, names in by_path.items():
+                yield from (ChangedFunction(clean(path), clean(name)) for name in names if name)
+        case _:
+            raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
+    methods = record.get("methods") or []
+    for method in methods if isinstance(methods, list) else [None]:
+        match method:
+            case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < MOST_LINES:
+                yield ChangedFunction(clean(path), clean(name), n)
+            case _:
+                raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+
+
+def _old_spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
+    raise ReportError(f"{file.name}: an old Excel file (.xls); save it as .xlsx")
+
+
+FORMATS: Final = (
+    (b"PK", _spreadsheet),
+    (b"\xd0\xcf\x11\xe0", _old_spreadsheet),
+    ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), _xml),
+    (b"{", _lines),
+)
+"""First bytes, blanks aside -> what reads the file; it raises ReportError when the file is damaged."""

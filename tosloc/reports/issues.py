@@ -1,0 +1,350 @@
+"""New bug reports, as people have them: text, Markdown, or a tracker's JSON; each tracker is a row of one table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TextIO
+
+from tosloc.errors import ReportError
+from tosloc.records import BugReport
+from tosloc.reports.source import Json, clean, read_text, time_of, too_large, zone_of
+from tosloc.reports.text import parts
+
+LARGEST_REPORT: Final = 10_000_000
+"""A single report of as many characters is refused: it is a log or a dump, not a description."""
+
+
+class Tracker(NamedTuple):
+    """How a tracker writes an issue as JSON: dotted keys, separated by blanks; the first that says something counts."""
+
+    name: str
+    mark: str
+    """A key that its issues have, and those of the trackers below it lack."""
+    id: str
+    opened: str
+    summary: str
+    description: str
+    closed: str
+    state: str
+    """True, open or nothing, where the issue is open."""
+    resolution: str
+    """How it was closed."""
+    labels: str
+    """Labels and kinds; all keys count."""
+    url: str = ""
+    link: str = ""
+    """Pattern of its addresses in a text, where ids are ``\\d{1,9}``."""
+
+
+_PAGES: Final = r"""https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
+    (?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
+TRACKERS: Final = (
+    Tracker(
+        name="Jira",
+        mark="fields",
+        id="key id",
+        opened="fields.created",
+        summary="fields.summary",
+        description="fields.description",
+        closed="fields.resolutiondate",
+        state="fields.resolution",
+        resolution="fields.resolution fields.status",
+        labels="fields.issuetype fields.labels",
+        link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
+    ),
+    Tracker(
+        name="GitLab",
+        mark="iid",
+        id="iid",
+        opened="created_at",
+        summary="title",
+        description="description",
+        closed="closed_at",
+        state="state",
+        resolution="",
+        labels="labels",
+        url="web_url",
+        link=_PAGES,
+    ),
+    Tracker(
+        name="GitHub",
+        mark="title",
+        id="number url html_url",
+        opened="createdAt created_at",
+        summary="title",
+        description="body",  # comments came later
+        closed="closedAt closed_at",
+        state="state",
+        resolution="stateReason state_reason",
+        labels="labels",
+        url="html_url url",
+        link=_PAGES,
+    ),
+    Tracker(
+        name="Bugzilla",
+        mark="creation_time",
+        id="id",
+        opened="creation_time",
+        summary="summary",
+        description="description comments.0.text",
+        closed="cf_last_resolved",
+        state="is_open resolution",
+        resolution="resolution",
+        labels="type severity",
+        link=r"https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b",
+    ),
+    Tracker(
+        name="lines",  # our own
+        mark="summary",
+        id="id",
+        opened="opened",
+        summary="summary",
+        description="description",
+        closed="closed closedAt closed_at",
+        state="state",
+        resolution="stateReason state_reason",
+        labels="labels",
+        url="html_url web_url url",
+    ),
+)
+
+
+# ---- one issue of a tracker
+
+
+def tracker_of(record: Json, where: str) -> Tracker:
+    """The tracker that an issue is of. Raises ReportError where it is none that is known."""
+    for tracker in TRACKERS:
+        if tracker.mark in record:
+            return tracker
+    keys = ", ".join(list(record)[:6]) or "none"
+    raise ReportError(
+        f"{where}: JSON of no known kind (keys: {keys}); "
+        'expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue, or {"summary": ...}'
+    )
+
+
+def report_of(record: Json, where: str, zone: tzinfo = UTC) -> BugReport:
+    """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
+    tracker = tracker_of(record, where)
+    number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
+    document = value_at(record, tracker.description)
+    description = _document(document) if isinstance(document, dict) else text_at(record, tracker.description, where)
+    opened = value_at(record, tracker.opened)
+    if number.startswith(("http:", "https:")):
+        number = number.rstrip("/").rpartition("/")[2]
+    return BugReport(number, summary, description, None if opened is None else time_of(opened, zone, where))
+
+
+def value_at(record: object, keys: str) -> object:
+    """The value at the first of some dotted keys that is there and says something; None without."""
+    for key in keys.split():
+        value = record
+        for part in key.split("."):
+            if isinstance(value, list) and part.isdigit():
+                value = value[int(part)] if int(part) < len(value) else None
+            else:
+                value = value.get(part) if isinstance(value, dict) else None
+        if value not in (None, ""):
+            return value
+    return None
+
+
+def text_at(record: object, keys: str, where: str) -> str:
+    """Text at the first of some dotted keys, digits where it is a number. Raises ReportError when it is no text."""
+    value = value_at(record, keys)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise ReportError(f"{where}: {keys.split()[0]!r} must be text, and is {type(value).__name__}")
+    return "" if value is None else clean(str(value)).strip()
+
+
+_BLOCKS: Final = frozenset(
+    "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand".split()
+)
+
+
+def _document(document: Json) -> str:
+    """Text of an Atlassian document (ADF): blocks become lines."""
+    pieces: list[str] = []
+    waiting: list[object] = [document]
+    while waiting:  # a stack, not recursion: the nesting is the file's choice
+        node = waiting.pop()
+        if isinstance(node, str):
+            pieces.append(node)
+        if not isinstance(node, dict):
+            continue
+        kind = str(node.get("type"))
+        if kind == "hardBreak":
+            pieces.append("\n")
+        said = node.get("text") if kind == "text" else value_at(node, "attrs.text attrs.url")
+        if isinstance(said, str | int | float):
+            pieces.append(str(said))
+        if kind in _BLOCKS:
+            waiting.append("\n")
+        if isinstance(content := node.get("content"), list):
+            waiting.extend(reversed(content))
+    return re.sub(r"\n{3,}", "\n\n", clean("".join(pieces))).strip()
+
+
+def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
+    """All objects of a text of JSON, each with where it stands. Raises ReportError.
+
+    They may be in a list, in what a search answered, a line each, or in one answer after the other.
+    """
+    decoder, blank = json.JSONDecoder(), re.compile(r"[\s,]*")
+    text = text.rstrip("\ufeff \t\n,")
+    place, number = len(text) - len(text.lstrip("\ufeff \t\n,")), 0
+    while place < len(text):
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
+        waiting: list[object] = [value]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, list):
+                waiting.extend(reversed(one))
+            elif not isinstance(one, dict):
+                raise ReportError(f"{name}: JSON, but no object: {str(one)[:40]!r}; a report was expected")
+            elif "title" not in one and isinstance(several := value_at(one, "bugs issues items nodes"), list):
+                waiting.extend(reversed(several))  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
+            else:
+                number += 1
+                yield f"{name}, record {number}", one
+        found = blank.match(text, place)
+        place = found.end() if found else place
+
+
+# ---- new reports
+
+
+def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> BugReport:
+    """The one new report in a file, on standard input (``"-"``) or in an open text stream.
+
+    Text or Markdown (its first line is the summary; front matter may give ``id`` and ``opened``), the JSON of
+    ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or our own
+    ``{id, summary, description, opened}``. Its opening time is None unless it says when; a time without a zone is read
+    in ``zone``. One without an id is called like its file. Raises ReportError when it is missing, empty, an empty
+    template, binary, too large, or JSON of no known kind.
+    """
+    reports = read_new_reports(source, zone=zone)
+    if len(reports) != 1:
+        name = source if isinstance(source, Path | str) else getattr(source, "name", "the report")
+        raise ReportError(f"{name}: holds {len(reports)} reports; give one")
+    return reports[0]
+
+
+def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> list[BugReport]:
+    """The new reports in a file, one or many: as ``read_report``, or many as JSON lines or as a list of JSON.
+
+    One of many without an id is called like its file, with its number. Raises ReportError.
+    """
+    text, name = read_text(source)
+    own, where = source.stem if isinstance(source, Path) else "report", zone_of(zone)
+    records = None
+    if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\]])', text):
+        try:
+            records = list(records_of(text, name))
+        except ReportError:
+            if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
+                raise
+    if records is None:
+        reports = [_written(text, name, where)]
+    elif len(records) == 1:
+        reports = [report_of(records[0][1], name, where)]
+    else:
+        reports = [report_of(record, place, where) for place, record in records]
+    if not reports:
+        raise ReportError(f"{name}: holds 0 reports; give one")
+    if len(reports) == 1 and len(text) >= LARGEST_REPORT:
+        raise too_large(name, LARGEST_REPORT)
+    for number, report in enumerate(reports, start=1):
+        place = name if len(reports) == 1 else f"{name}, record {number}"
+        if not report.summary and not report.description:
+            raise ReportError(f"{place}: the report is empty; write a summary line and a description")
+        if is_unfilled(report):
+            raise ReportError(f"{place}: the report is an empty template; fill in what happens and where")
+        if not report.id:
+            reports[number - 1] = replace(report, id=own if len(reports) == 1 else f"{own}:{number}")
+    return reports
+
+
+_FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_HEADING: Final = re.compile(r"#{1,6}[ \t]+")
+_UNDERLINE: Final = re.compile(r"(?:=+|-{2,})[ \t]*(?:\n|\Z)")
+_COMMENTS: Final = re.compile(r"\A(?:<!--.*?-->\s*)+", re.DOTALL)
+
+
+def _written(text: str, name: str, zone: tzinfo) -> BugReport:
+    """Report of text or Markdown: the first line that is not blank is the summary, the rest the description."""
+    facts: dict[str, str] = {}
+    if front := _FRONT_MATTER.match(text):
+        text = text[front.end() :]
+        for line in front.group(1).splitlines():
+            key, _, value = line.partition(":")
+            facts[key.strip().casefold()] = value.strip().strip("\"'")
+    summary, text = facts.get("summary") or facts.get("title") or "", text.strip("\ufeff \t\n")
+    if not summary:
+        text = _COMMENTS.sub("", text)  # what a form tells those who fill it in
+        summary, _, text = text.partition("\n")
+        summary = summary.strip()
+        if heading := _HEADING.match(summary):
+            summary = summary[heading.end() :]
+            bare = summary.rstrip("#")  # marks may close a heading, after a blank: a ##, but not C#
+            summary = bare if bare.endswith((" ", "\t")) else summary
+        elif underline := _UNDERLINE.match(text):
+            text = text[underline.end() :]
+    opened = facts.get("opened")
+    return BugReport(
+        facts.get("id", ""), summary.strip(), text.strip(), time_of(opened, zone, name) if opened else None
+    )
+
+
+# ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
+
+
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FORM: Final = re.compile(
+    r"""(?ix)
+      \W*                                                                   # blank, a rule, an empty list item
+    | \#{1,6}\s.* | (?:=+|-{2,})                                              # a heading
+    | [-*+]?\s* (?:\*\*|__) [^*_]+ (?:\*\*|__) \s*:?                          # **Describe the bug**
+    | [-*+]\s+\[[\sx]?\]\s.*                                                  # a box to tick
+    | [-*+]?\s* [^:]{1,40} : \s* (?:\[?e\.?g\.?.*)?                            # - OS: [e.g. iOS]
+    | [-*+]?\s* [\w\s]{1,20} \[e\.?g\.?[^\]]*\] \s*                           # - Browser [e.g. chrome]
+    | _?no\ response_? | n/?a | none | tbd | \W*what\ did\ you\ expect.*
+    | \d\.\s* (?: (?:go\ to|click\ on|scroll\ down\ to)\ ['"].* | see\ error )
+    | (?:please\ )?(?:describe|explain|include|provide|paste|fill\ in|tell\ us|enter|replace\ this)\b.*
+    """
+)
+"""Lines that a form has before anybody has written into it, beside those that ``parts`` knows."""
+_TITLES: Final = re.compile(
+    r"""(?ix) \W* (?: (?:new\ )?(?:bug|issue|problem|defect)(?:[-_ ]?(?:report|title|summary|template|description))?
+      | title | summary | description | untitled | (?:short|brief)\ (?:summary|description|title)(?:\ .*)?
+      | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
+      | steps\ to\ reproduce | expected\ behaviou?r | what\ happened ) \W*"""
+)
+"""What stands for a summary in a form."""
+
+
+def is_unfilled(report: BugReport) -> bool:
+    """Whether a report holds only a form: its comments, headings, boxes and examples.
+
+    >>> form = "**Describe the bug**\\nA clear and concise description of what the bug is.\\n\\n- OS: [e.g. iOS]"
+    >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
+    [True, False]
+    """
+    title = _COMMENT.sub("", report.summary).strip()
+    if title and not _TITLES.fullmatch(title):
+        return False
+    found = parts(report.description)
+    said = "\n".join((found.prose, found.code, found.log, found.settings))
+    return all(_FORM.fullmatch(line.strip(" *_")) for line in said.splitlines())

@@ -1,0 +1,205 @@
+"""Labelled bugs of a repository: reports from a file, their fixes, before-fix versions and fixed files from git."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from tosloc.data.fixes import bug_ids
+from tosloc.data.git import Repository
+from tosloc.errors import ReportError, counted
+from tosloc.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
+from tosloc.reports.formats import LabelledReport, read_reports
+from tosloc.reports.splits import fix_order
+from tosloc.reports.traces import frames
+
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled bugs of one repository, in the order of their fixes."""
+
+    cases: tuple[Case, ...]
+    """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
+    unresolved: tuple[str, ...]
+    """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
+    labelled: Mapping[str, LabelledReport]
+    """Report id -> what the file says of it, published ranks and status included."""
+    files: Mapping[str, int]
+    """Report id -> number of source files of its before-fix version."""
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def average_files(self) -> float:
+        """Average number of source files of a before-fix version, over the cases; 0 without cases."""
+        return sum(self.files.values()) / len(self.files) if self.files else 0.0
+
+    def oldest(self, share: float) -> Dataset:
+        """The oldest ``share`` of the cases, as if the later ones had not been written."""
+        return replace(self, cases=self.cases[: math.floor(Fraction(str(share)) * len(self.cases))])
+
+
+def load_dataset(
+    repository: Repository,
+    path: str | Path,
+    *,
+    zone: str = "UTC",
+    suffixes: frozenset[str] = frozenset({".java"}),
+    progress: Progress = silent,
+) -> Dataset:
+    """The cases of a file of labelled reports (see ``read_reports``), resolved in ``repository``.
+
+    The version of a case is the first parent of its fix, or the one that the report names; its ground truth are the
+    listed files that this version has.
+    A listed class name (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports are
+    never lost: what cannot be resolved is in ``unresolved``. Raises ReportError when the file cannot be read, or none
+    of its reports belongs to this repository.
+    """
+    reports = read_reports(path, zone, suffixes=suffixes)
+    commits = _commits(repository, reports)
+    infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
+    found = [(one, infos[commits[one.report.id]]) for one in reports if one.report.id in commits]
+    found = [(one, commit) for one, commit in found if one.version or commit.parents]
+    if not found:
+        what = "version" if all(report.version for report in reports) else "fix"
+        raise ReportError(
+            f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
+        )
+    cases: dict[str, Case] = {}
+    files: dict[str, int] = {}
+    found.sort(key=lambda one: (one[1].committed_at, one[1].id))  # neighbours in time: their versions share most
+    for number, (labelled, commit) in enumerate(found, start=1):
+        fix, version = ("", commit.id) if labelled.version else (commit.id, commit.parents[0])
+        snapshot = repository.snapshot(version, suffixes)
+        listed, fixed = _resolved(labelled.listed, snapshot)
+        report = labelled.report
+        cases[report.id] = Case(report, fix, snapshot.commit, commit.committed_at, listed, fixed)
+        files[report.id] = len(snapshot)
+        progress("reading versions", number, len(found))
+    return Dataset(
+        tuple(sorted(cases.values(), key=fix_order)),
+        tuple(one.report.id for one in reports if one.report.id not in cases),
+        {report.report.id: report for report in reports},
+        files,
+    )
+
+
+def _commits(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
+    """Report id -> its fix, or the version that it names, where the repository has it."""
+    named = {one.report.id: one.version or one.commit for one in reports}
+    resolved = repository.resolve_many(name for name in named.values() if name)
+    messages = _Messages(repository) if None in named.values() else None
+    found: dict[str, str | None] = {}
+    for report in reports:
+        name = named[report.report.id]
+        if name is None:
+            assert messages is not None
+            commit = messages.fix_of(report)
+        elif (commit := resolved[name]) is None and report.commit:
+            # of those that an ambiguous abbreviation can mean, the one whose message names the bug
+            infos = repository.commits(repository.candidates(report.commit))
+            meant = [info.id for info in infos if _number(report.bug) in re.findall(r"\d+", info.message)]
+            commit = meant[0] if len(meant) == 1 else None
+        found[report.report.id] = commit
+    return {report: commit for report, commit in found.items() if commit is not None}
+
+
+def _number(bug: str) -> str:
+    """Last number of a bug's id: 123 of CAMEL-123; the id itself when it has none."""
+    return next(reversed(re.findall(r"\d+", bug)), bug)
+
+
+class _Messages:
+    """Commits of HEAD's history by what their messages name."""
+
+    def __init__(self, repository: Repository) -> None:
+        with repository.stream(["rev-list", repository.resolve("HEAD")]) as output:
+            ids = output.read().decode("ascii").split()
+        self._by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for info in repository.commits(ids):
+            bugs = bug_ids(info.message)
+            for bug in {*bugs, *map(_number, bugs)}:
+                self._by_bug[bug].append((info.committed_at, info.id))
+            for number in set(re.findall(r"\d+", info.message)):
+                self._by_number[number].append((info.committed_at, info.id))
+
+    def fix_of(self, report: LabelledReport) -> str | None:
+        """The commit that names the bug and is nearest to its listed date of fixing, or the newest when it has none.
+
+        A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in whose message the number only stands;
+        one of more than a day before the report was opened means something else.
+        """
+        bug, number = report.bug, _number(report.bug)
+        wanted = math.inf if report.fixed_on is None else report.fixed_on.timestamp()
+        for found in (self._by_bug.get(bug), self._by_bug.get(number), self._by_number.get(number)):
+            named = [commit for commit in found or () if commit[0] > report.report.opened_seconds - _DAY]
+            if named and report.fixed_on is None:
+                return max(named)[1]
+            if named:
+                return min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
+        return None
+
+
+def _resolved(listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Listed files, class names replaced by the path they stand for, and those that exist; both sorted."""
+    existing, absent = set(), set()
+    for path in listed:
+        number = snapshot.path_names.ids.get(path)
+        class_name, dot, suffix = path.rpartition(".")
+        if number is not None and (snapshot.path_ids == number).any():
+            existing.add(path)
+        elif "/" not in path and "." in class_name:
+            ending = "/" + class_name.replace(".", "/") + dot + suffix
+            named = [one for one in snapshot.paths if f"/{one}".endswith(ending)]
+            if len(named) == 1:
+                existing.add(named[0])
+            else:
+                absent.add(path)
+        else:
+            absent.add(path)
+    return tuple(sorted(absent | existing)), tuple(sorted(existing))
+
+
+def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
+    """Attributes of a report whose fixed files are ``fixed``: for the strata of results, never seen by a ranker.
+
+    A class counts as named when the file's name without its suffix stands in the text as a word, in the same case.
+
+    >>> attributes_of(BugReport("1", "Door.push fails", "", None), ["a/Door.java", "a/Doors.java"])
+    ReportAttributes(description=False, stack_trace=False, named=1)
+    """
+    text = f"{report.summary}\n{report.description}"
+    words = frozenset(re.findall(r"\w+", text))
+    stems = [path.rpartition("/")[2].partition(".")[0] for path in fixed]
+    return ReportAttributes(bool(report.description.strip()), bool(frames(text)), sum(stem in words for stem in stems))
+
+
+def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
+    """Report id -> fixed file -> the rank that the data publish for it; only of the reports that have any.
+
+    Ranks of files that the before-fix version lacks are dropped, like the files themselves. Raises ReportError when
+    two files have the same, and for one that the version is too small for.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for case in cases:
+        report = case.report.id
+        if published := dataset.labelled[report].published_ranks:
+            found[report] = {path: published[path] for path in case.fixed if path in published}
+            for path, rank in found[report].items():
+                if not 1 <= rank <= dataset.files[report]:
+                    raise ReportError(
+                        f"report {report}: {path} has the published rank {rank}, among {dataset.files[report]} files"
+                    )
+            if len(set(found[report].values())) < len(found[report]):
+                raise ReportError(f"report {report}: two fixed files have the same published rank")
+    return found

@@ -1,0 +1,144 @@
+"""Where reports enter: bytes of a plain file or a stream within bounds, their text, JSON and XML, times and zones."""
+
+from __future__ import annotations
+
+import errno
+import re
+import sys
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
+from xml.etree.ElementTree import Element, ParseError
+from zoneinfo import ZoneInfo
+
+import defusedxml.ElementTree
+from defusedxml.common import DefusedXmlException
+
+from tosloc.data.web import address
+from tosloc.errors import ConfigError, ReportError
+from tosloc.files import read_plain
+
+Json: TypeAlias = dict[str, object]
+
+LARGEST_FILE: Final = 100_000_000
+"""Bytes of a file of reports: some thirty times the largest published one."""
+MOST_TAGS: Final = 2_000_000
+"""Tags of its XML, or of the XML inside a spreadsheet: five times those of the largest published one."""
+_EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
+
+
+def read_bytes(source: Path | BinaryIO, name: str, limit: int = LARGEST_FILE) -> bytes:
+    """Content of a plain file or a stream; ReportError when it cannot be read, is empty, or has ``limit`` or more."""
+    try:
+        data = read_plain(source, limit - 1) if isinstance(source, Path) else source.read(limit)
+    except FileNotFoundError as error:
+        if (given := address(name)) is not None:
+            raise ReportError(
+                f"{given}: is an address, and nothing is asked of the web; name a file of what stands there, for an"
+                " issue of GitHub what `gh issue view NUMBER --json number,title,body,createdAt` prints"
+            ) from error
+        raise ReportError(f"{name}: no such file; check the path") from error
+    except IsADirectoryError as error:
+        raise ReportError(f"{name}: is a folder; give a file inside it") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise too_large(name, limit) from error
+        raise ReportError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if len(data) >= limit:
+        raise too_large(name, limit)
+    if not data.strip():
+        raise ReportError(f"{name}: is empty; a report was expected")
+    return data
+
+
+def read_text(source: Path | Literal["-"] | TextIO, limit: int = LARGEST_FILE) -> tuple[str, str]:
+    """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
+    if isinstance(source, Path):
+        return decoded(read_bytes(source, str(source), limit), str(source)), str(source)
+    name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
+    stream = sys.stdin if source == "-" else source
+    if stream is None:  # the program was started without it
+        raise ReportError(f"{name}: is closed; give a file")
+    if (binary := getattr(stream, "buffer", None)) is not None:
+        return decoded(read_bytes(binary, name, limit), name), name
+    text = stream.read(limit)
+    if len(text) >= limit:
+        raise too_large(name, limit)
+    return decoded(text.encode("utf-8", "surrogatepass"), name), name
+
+
+def too_large(name: str, limit: int) -> ReportError:
+    """What to say of a file that holds ``limit`` bytes or more."""
+    what = "split it into smaller files"
+    if limit < LARGEST_FILE:
+        what = "keep the description and the stack trace, and leave out the rest"
+    return ReportError(f"{name}: is {limit // 1_000_000} MB or larger; {what}")
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Text of UTF-8 bytes, or UTF-16 with a byte order mark; wrong bytes are replaced. ReportError when binary."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return clean(data.decode("utf-16", "replace"))
+    if b"\0" in data:
+        raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
+    return clean(data.decode("utf-8-sig", "replace"))
+
+
+def clean(text: str) -> str:
+    """``text`` with line breaks as ``\\n`` and what UTF-8 cannot hold (halves of surrogate pairs) replaced."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def xml_of(data: bytes, name: str) -> Element:
+    """Root of XML. ReportError when it is malformed, too large, declares entities or points outside itself."""
+    if data.count(b"<") > MOST_TAGS:
+        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
+    try:
+        root: Element = defusedxml.ElementTree.fromstring(data)
+    except DefusedXmlException as error:
+        raise ReportError(
+            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
+        ) from error
+    except (ParseError, LookupError, ValueError, RecursionError) as error:
+        raise ReportError(f"{name}: malformed XML ({error})") from error
+    return root
+
+
+def text_field(record: Json, key: str, where: str) -> str:
+    """Text at ``key``: "" when it is absent or null, digits when it is a number. ReportError when it is no text."""
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise ReportError(f"{where}: {key!r} must be text, and is {type(value).__name__}")
+    return "" if value is None else clean(str(value)).strip()
+
+
+def zone_of(name: str) -> tzinfo:
+    """Time zone of an IANA name such as ``America/New_York``; ConfigError when there is none."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ConfigError(f"no time zone is named {name!r}; give an IANA name, such as America/New_York") from error
+
+
+def time_of(value: object, zone: tzinfo, where: str) -> datetime:
+    """The time ``value`` names, in UTC: ISO text, a date, or seconds (milliseconds) since 1970.
+
+    A time that carries no zone is read in ``zone``. One that the clock skipped in spring is read as if it had not been
+    put forward, and one that it showed twice in autumn is the first of the two. ReportError when it is no time.
+
+    >>> time_of("2014-03-09 02:30:00", zone_of("America/New_York"), "row 2").isoformat()
+    '2014-03-09T07:30:00+00:00'
+    """
+    shown = str(value)[:60]
+    try:
+        if isinstance(value, str):
+            text = value.strip()
+            value = float(text) if _EPOCH.fullmatch(text) else datetime.fromisoformat(text)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = datetime.fromtimestamp(value / 1000 if abs(value) >= 1e11 else value, UTC)
+        if not isinstance(value, datetime):
+            raise ValueError(f"{type(value).__name__} is no time")
+        return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ReportError(f"{where}: {shown!r} is no time; write it like 2014-01-15T07:30:17+00:00") from error

@@ -1,0 +1,261 @@
+"""Stack traces in bug reports, and the other places in source code that they name; the text without the frames.
+
+Reports come as people paste them: line breaks folded into blanks, several traces, log lines in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tosloc.analysis.languages import SOURCE_SUFFIXES
+
+TRACE_GAP: Final = 600
+"""Characters between two frames of one trace, at most: source lines and messages may stand between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One stack frame, or another place in source code that a text names."""
+
+    offset: int
+    """Where it begins in the text."""
+    end: int
+    """Where it ends in the text, exclusive."""
+    line: int = 0
+    """From 1; 0 if it is not known."""
+    method: str = ""
+    """"" if it names none."""
+    path: str = ""
+    """File as the text spells it, where it gives a path."""
+    type: str = ""
+    """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1"; "" if it names none."""
+    file: str = ""
+    """Simple file name, such as "Outer.java"; guessed from the class if the frame has none; "" if there is neither."""
+    cause: int = 0
+    """Part of the trace: 0 for the first, one more after each "Caused by" or "root cause"."""
+
+    @property
+    def qualified(self) -> bool:
+        """Whether it names a package, with whose folders the file's have to end."""
+        return bool(self.type) and not self.path
+
+    @property
+    def place(self) -> str:
+        """The path, with ``/`` between folders; of a frame that has none its package and file, ``org/x/Door.java``."""
+        return self.path or f"{self.type.rpartition('.')[0].replace('.', '/')}/{self.file}"
+
+
+class Locations(NamedTuple):
+    """All places that a text names, in its order; frames by trace."""
+
+    traces: tuple[tuple[Frame, ...], ...]
+    """Frames innermost first. A place that stands alone, as in a compiler's error, is a trace of one frame."""
+    links: tuple[Frame, ...]
+    """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
+    paths: tuple[Frame, ...]
+    """Paths and names of files without a line, but for those that a command runs."""
+
+
+_SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
+    # a blank may stand anywhere: mail programs broke long lines, and the breaks became blanks
+    |(?P<file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
+     (?:\s*:\s*(?P<line>-?(?:\d\s?){1,9}))?)"""
+_JAVA: Final = rf"""
+    (?<![\w$.]) at \s+ (?P<where>[^\s()]{{1,400}}) \s? \( \s* {_SOURCE} \s* \)
+    (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
+_DEBUGGER: Final = r"""
+    (?<![\w$.]) (?P<runtime>[\w$.]{1,200}) (?: \( (?P<declaring>[\w$.]{1,200}) \) )? \. (?P<called>[\w$<>]{1,100})
+    \( [^()\n]{0,200} \) \s+ line: \s* (?P<stopped>\d{1,9}) (?: \s* \[ [^\]\n]{0,40} \] )?"""
+_PYTHON: Final = r"""
+    File \s+ "(?P<pyfile>[^"\n]{1,300})" ,\s+ line \s+ (?P<pyline>\d{1,9})
+    (?: ,\s+ in \s+ (?P<pyname>[\w.<>]{1,100}) )?"""
+_DOTNET: Final = r"""
+    (?<![\w$.]) at \s+ (?P<member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s+ in \s+
+    (?P<csfile>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<csline>\d{1,9})"""
+_SCRIPT: Final = r"""
+    (?<![\w$.]) at \s+ (?: (?P<jsname>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
+    (?P<jsfile>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte)) (?:\?[^\s():]{0,100})?
+    : (?P<jsline>\d{1,9}) (?: : \d{1,9} )? \)?"""
+
+_FRAME: Final = re.compile("|".join((_JAVA, _DOTNET, _SCRIPT, _PYTHON, _DEBUGGER)), re.VERBOSE)
+_CAUSE: Final = re.compile(r"\bcaused by\b|\broot cause\b", re.I)
+
+_CLASS: Final = r"(?<![\w$./@])(?:[a-z_][\w$]{0,100}\.){1,20}[A-Z][\w$]{0,200}"
+_LEVELS: Final = (
+    "SEVERE WARNING WARN INFO INFORMATION ERROR FATAL DEBUG TRACE CONFIG FINE FINER FINEST SCHWERWIEGEND WARNUNG GRAVE"
+)
+_LEVEL: Final = f"(?:{_LEVELS.replace(' ', '|')})"
+_HEADER: Final = re.compile(
+    rf"(?:\d{{1,2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?(?:\s?[AaPp]\.?[Mm]\b\.?)?(?:\s[A-Z]{{3,4}}(?=\s))?|\b{_LEVEL}\b:?)"
+    rf"(?:\s+(?:{_LEVEL}\b:?|\[[^\]\n]{{0,100}}\]|\([^)\n]{{0,100}}\)|-)){{0,8}}"
+    rf"\s+\[?(?P<timed>{_CLASS})"
+    rf"|(?P<levelled>{_CLASS})\s+[\w$<>]{{1,100}}\s+{_LEVEL}\b"
+)
+_THROWN: Final = re.compile(
+    rf"(?P<thrown>{_CLASS}(?:Exception|Error|Throwable|Failure)(?![\w$]))(?=\s*(?::|$|at\s|\n))"
+)
+
+
+_RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
+_LOCATED: Final = re.compile(
+    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( ) (?P<line>\d{1,7}) (?!\w|\.\d)
+      (?: (?::\d{1,7})? [:,]? \s{0,3} in\s [`'"]? (?P<named>[\w.<>\#]{1,100}) )?
+    | \ in\s (?P<called>[\w.<>]{0,100}) \("""
+)
+"""What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
+_BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
+_LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
+_SHOWN: Final = re.compile(r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
+_COMMAND: Final = re.compile(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
+_NEW_TRACE: Final = re.compile(r"most recent call |exception was the direct cause|the above exception|\bgoroutine \d")
+
+
+def frames(text: str) -> list[Frame]:
+    """All stack frames of ``text``, in order: Java's, a Java debugger's, .NET's, JavaScript's and Python's.
+
+    >>> [frame] = frames("at java.base/a.b.Pool$Worker.run(Pool.java:7)")
+    >>> frame.type, frame.file, frame.method, frame.line, frame.place
+    ('a.b.Pool', 'Pool.java', 'run', 7, 'a/b/Pool.java')
+    """
+    found: list[Frame] = []
+    causes = 0
+    since = 0  # causes since the frame before
+    end = -1  # how far they are counted; none counts before the first frame
+    for match in _FRAME.finditer(text):
+        if end >= 0:
+            since += sum(1 for _ in _CAUSE.finditer(text, end, match.start()))
+            end = match.start()
+            causes += since
+        frame = _frame(match, causes)
+        if frame is not None:
+            since, end = 0, match.end()
+            found.append(frame)
+    return found
+
+
+def without_frames(text: str) -> str:
+    """``text`` with every frame replaced by a blank; messages, log lines and everything else stay.
+
+    >>> without_frames("It fails: a.b.MyException: no at a.b.C.d(C.java:1) at a.b.C.e(C.java:2) Help!")
+    'It fails: a.b.MyException: no     Help!'
+    """
+    parts: list[str] = []
+    end = 0
+    for frame in frames(text):
+        parts.append(text[end : frame.offset])
+        end = frame.end
+    return " ".join((*parts, text[end:]))
+
+
+def qualified_names(text: str) -> list[str]:
+    """Qualified names of the outermost classes that traces and log headers name, each once, by first appearance.
+
+    A log header is a class after a time or a level, or before a method and a level; exceptions before a message or a
+    frame count too. A class that is only mentioned in a sentence does not.
+
+    >>> qualified_names("15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)")
+    ['a.b.Shop', 'a.b.ShopError', 'a.b.Door']
+    """
+    found: list[tuple[int, str]] = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
+    for pattern in (_HEADER, _THROWN):
+        for match in pattern.finditer(text):
+            name = match.lastgroup or ""
+            found.append((match.start(name), _outer(match.group(name))))
+    return list(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def _frame(match: re.Match[str], cause: int) -> Frame | None:
+    part = match.groupdict()
+    path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"] or "", "", ""
+    line = part["line"] or part["stopped"] or part["csline"] or part["jsline"] or part["pyline"] or "0"
+    method = part["called"] or part["pyname"] or ""
+    if part["where"] is not None:
+        class_name, _, method = part["where"].rpartition(".")
+        if not class_name:
+            return None
+        # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
+        class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
+        file = "".join((part["file"] or "").split())
+    elif part["runtime"] is not None:
+        class_name = _outer(part["declaring"] or part["runtime"])
+    elif part["member"] is not None:
+        class_name, _, method = part["member"].rpartition(".")
+        class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
+    elif part["jsname"] is not None:
+        method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"]).rpartition(".")[2]
+    simple = class_name.rpartition(".")[2]
+    if path:
+        file = re.split(r"[/\\]", path)[-1]
+    elif not file and simple and not simple.startswith("$"):
+        file = f"{simple}.java"
+    number = max(int("".join(line.split())), 0)  # a blank may stand among the digits
+    return Frame(match.start(), match.end(), number, method, path, class_name, file, cause)
+
+
+def _outer(name: str) -> str:
+    """Qualified name without its inner classes; a leading ``$``, as of proxies, stays."""
+    package, dot, simple = name.rpartition(".")
+    head = simple[:1] + simple[1:].partition("$")[0]
+    return f"{package}{dot}{head}"
+
+
+def locations(text: str) -> Locations:
+    """The places that a text names.
+
+    >>> found = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
+    >>> [[frame.place for frame in trace] for trace in found.traces], [one.place for one in found.paths]
+    ([['a/c.py', 'a/b.py']], ['d.h'])
+    """
+    known = frames(text)
+    found = [frame for frame in known if frame.qualified]
+    links: list[Frame] = []
+    paths: list[Frame] = []
+    number = 0
+    for run in _RUN.finditer(text):
+        start = run.start()
+        while number < len(known) and known[number].end <= start:
+            number += 1
+        inside = known[number] if number < len(known) and known[number].offset <= start else None
+        if inside is not None and inside.qualified:
+            continue
+        spelled = run.group().rstrip(".").replace("\\", "/")
+        end = start + len(spelled)
+        link = _BLOB.search(spelled)
+        path = spelled[link.end() :] if link else spelled
+        if path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
+            continue
+        if (shown := _SHOWN.match(text, end)) or link:
+            shown = shown or _LINKED.match(text, end)
+            links.append(Frame(start, end, int(shown["line"]) if shown else 0, path=path))
+        elif inside is not None:
+            found.append(Frame(start, end, inside.line, inside.method, path))
+        elif located := _LOCATED.match(text, end):
+            method = re.split(r"[.#]", located["named"] or located["called"] or "")[-1]
+            found.append(Frame(start, end, int(located["line"] or 0), method, path))
+        elif not _COMMAND.search(text, max(0, start - 40), start):
+            paths.append(Frame(start, end, path=path))
+    found.sort(key=lambda frame: frame.offset)
+    return Locations(tuple(_traces(text, found)), tuple(links), tuple(paths))
+
+
+def _traces(text: str, found: list[Frame]) -> Iterator[tuple[Frame, ...]]:
+    """Frames in the text's order, by trace, innermost first: Python alone lists the innermost last."""
+    trace: list[Frame] = []
+    for frame in [*found, None]:
+        if trace and (
+            frame is None
+            or frame.offset - trace[-1].end > TRACE_GAP
+            or _of_python(frame) != _of_python(trace[-1])
+            or _NEW_TRACE.search(text, trace[-1].end, frame.offset)
+        ):
+            yield tuple(reversed(trace) if _of_python(trace[0]) else trace)
+            trace = []
+        if frame is not None:
+            trace.append(frame)
+
+
+def _of_python(frame: Frame) -> bool:
+    return frame.place.lower().endswith((".py", ".pyx", ".pyi"))
