@@ -6,7 +6,7 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
