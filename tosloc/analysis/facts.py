@@ -15,7 +15,7 @@ from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.complexity import Complexity, keyword_complexity
 from tosloc.analysis.languages import language_named, language_of
 from tosloc.analysis.outline import Outline
-from tosloc.analysis.syntax import outline_of
+from tosloc.analysis.syntax import MAX_PARSED, outline_of
 from tosloc.analysis.term_counts import SourceText, count_terms
 from tosloc.records import IntArray, LongArray
 
@@ -79,7 +79,7 @@ def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard:
                 lines=source.lines,
                 length=counted.length,
                 compounds=counted.compounds,
-                parsed=outline.parsed,
+                parsed=outline.parsed or not text,
                 counted=measured.counted,
             )
         )
@@ -99,7 +99,7 @@ def _complexity(text: str, suffix: str, outline: Outline, parse: bool, lizard: b
     if read_as is None:
         return Complexity(0, 0, True)
     measured = outline.complexity
-    if lizard and parse:
+    if lizard and parse and len(text) <= MAX_PARSED:
         measured = _lizard_complexity(text, read_as)
     return measured or keyword_complexity(text)
 
