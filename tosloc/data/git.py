@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +38,7 @@ from tosloc.data.git_process import (
 )
 from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.records import Names, Snapshot
+from tosloc.records import TIMES, Names, Snapshot
 
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
@@ -53,10 +52,6 @@ _NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape ra
 """What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
-_TIMES: Final = range(
-    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-)
-"""Seconds since 1970 that a date can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +411,7 @@ def seconds_of(digits: bytes) -> int:
     (-5, 0, 0)
     """
     seconds = int(digits) if 0 < len(digits) < 16 else 0
-    return seconds if seconds in _TIMES else 0
+    return seconds if seconds in TIMES else 0
 
 
 def message_of(body: bytes, encoding: str = "utf-8") -> str:

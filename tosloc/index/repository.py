@@ -24,7 +24,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PREPARED_VERSION, PreparedVersion
 from tosloc.index.user_cache import default_store, hold, keep_to_size
 from tosloc.mapped_arrays import Scratch, read_mapped, write_mapped
-from tosloc.records import Case, Progress, Snapshot, silent
+from tosloc.records import TIMES, Case, Progress, Snapshot, silent
 
 if TYPE_CHECKING:
     from tosloc.analysis.build import BuildReport
@@ -264,7 +264,7 @@ class IndexedRepository:
         try:
             record, arrays = read_mapped(path)
             commit, committed_at = record["commit"], record["committed_at"]
-            if not isinstance(committed_at, int) or not path.name.endswith(f"-{commit}.arrays"):
+            if committed_at not in TIMES or not path.name.endswith(f"-{commit}.arrays"):
                 return None
             if record["name"] != path.name or any(
                 analyser_of(language, self.lizard) != analyser for language, analyser in record["analysers"].items()
