@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tosloc.analysis.build import BuildReport, build
 from tosloc.analysis.fact_table import FactTable
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.store import FactStore
+from tosloc.data.git import Repository
 
 SCRIPT = """
 import sys
@@ -201,3 +203,26 @@ def test_progress_goes_on_while_building(repository: tuple[Path, dict[str, str]]
     assert steps[-1] == 40
     assert len(steps) == 21
     assert time.monotonic() - started < 60
+
+
+def test_a_file_that_is_too_large_is_known_by_its_path_alone(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, texts = repository
+    read: list[str] = []
+    monkeypatch.setattr(module, "LARGEST_SOURCE", 1_000)
+
+    def asked(_: Repository, blobs: list[str]) -> Iterator[tuple[str, bytes]]:
+        read.extend(blobs)
+        return ((blob, b"class A {}") for blob in blobs)
+
+    monkeypatch.setattr(Repository, "texts", asked)
+    larger = {blob for blob, text in texts.items() if len(text) > 1_000}
+    with FactStore(tmp_path / "facts.db") as store:
+        report = build(path, store, [(blob, ".java") for blob in texts], 1)
+        assert report == BuildReport(added=40, known=0, missing=0, fallback=0, large=len(larger))
+        assert set(read) == texts.keys() - larger
+        table = store.load(sorted(larger))
+        assert not table.parsed.any()
+        assert not table.lines.any()
+        assert len(table.terms) == 0

@@ -15,7 +15,7 @@ from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.analysis.fact_rows import PackedFacts, pack_facts
-from tosloc.analysis.facts import analyse, analyse_all
+from tosloc.analysis.facts import Facts, analyse, analyse_all
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
@@ -25,6 +25,8 @@ from tosloc.records import Progress, silent
 BATCH_BLOBS: Final = 64
 BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
+LARGEST_SOURCE: Final = 10_000_000
+"""Bytes of a file that is read; a larger one is known by its path alone."""
 
 
 class _Task(NamedTuple):
@@ -59,6 +61,8 @@ class BuildReport:
     """Are not in the repository, or damaged there."""
     fallback: int
     """Of the added ones, those that no parser could read, or has no grammar for (or lizard could not)."""
+    large: int = 0
+    """Of the added ones, those of more than ``LARGEST_SOURCE`` bytes, which were not read."""
 
 
 def build(
@@ -88,9 +92,14 @@ def build(
     total = sum(map(len, suffixes.values()))
     known = total - len(tasks)
     with Repository(repo_path) as repository:
-        batches = _batches(tasks, _sizes(repository, [task.blob for task in tasks]))
+        sizes = _sizes(repository, [task.blob for task in tasks])
+    large = [task for task, size in zip(tasks, sizes, strict=True) if size > LARGEST_SOURCE]
     added = missing = fallback = 0
-    done = known
+    if large:
+        unread = Facts(parsed=False, counted=False)
+        added += store.put([(task.blob, task.language, unread) for task in large], replace=bool(damaged))
+    batches = _batches(tasks, sizes)
+    done = known + len(large)
     progress("analysing", done, total)
     with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), store.lizard)) as results:
         for result in results:
@@ -101,7 +110,7 @@ def build(
             fallback += sum(not (facts.row.parsed and facts.row.counted) for _, _, facts in present)
             done += len(result)
             progress("analysing", done, total)
-    return BuildReport(added, known, missing, fallback)
+    return BuildReport(added, known, missing, fallback, len(large))
 
 
 def _sizes(repository: Repository, blobs: Sequence[str]) -> list[int]:
@@ -114,11 +123,13 @@ def _sizes(repository: Repository, blobs: Sequence[str]) -> list[int]:
 
 
 def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
-    """Tasks in their order, in batches of about as many blobs and bytes each."""
+    """Tasks in their order, in batches of about as many blobs and bytes each; without those that are too large."""
     batches: list[_Batch] = []
     batch: list[_Task] = []
     size = 0
     for task, more in zip(tasks, sizes, strict=True):
+        if more > LARGEST_SOURCE:
+            continue
         if batch and (len(batch) == BATCH_BLOBS or size + more > BATCH_BYTES):
             batches.append(tuple(batch))
             batch, size = [], 0

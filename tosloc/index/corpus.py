@@ -53,7 +53,7 @@ class Corpus:
         )
         self.chunk_starts = table.chunk_starts
         """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
-        self.complexity, self.lines = table.complexity, table.lines
+        self.complexity, self.lines, self.parsed = table.complexity, table.lines, table.parsed
         """(B,)"""
         self._frequency = np.zeros(vocabulary, dtype=np.int64)
         self._multiplicity = np.zeros(len(table.blobs), dtype=np.int64)
@@ -121,7 +121,7 @@ class Corpus:
         made._frequency = checked(arrays, "frequency", np.int64, V)  # type: ignore[assignment]
         made._multiplicity = checked(arrays, "multiplicity", np.int64, B)  # type: ignore[assignment]
         fits = len(made.counts) == len(made.postings.rows) and len(made.chunk_counts) == len(made.chunk_postings.rows)
-        if not fits or {len(made.chunk_starts) - 1, len(made.complexity), len(made.lines)} != {B}:
+        if not fits or {len(made.chunk_starts) - 1, len(made.complexity), len(made.lines), len(made.parsed)} != {B}:
             raise ValueError("blobs are counted wrongly")
         if B and (np.diff(made.chunk_starts) < 1).any():
             raise ValueError("a blob has no chunk")
@@ -153,7 +153,7 @@ class Corpus:
         made._table, made._rows = table, None
         mine, theirs = list(self.blobs), list(new.blobs)
         made.blobs = [mine[row] for row in kept.tolist()] + [theirs[row] for row in added.tolist()]
-        for name in ("complexity", "lines"):
+        for name in ("complexity", "lines", "parsed"):
             setattr(made, name, np.concatenate((getattr(self, name)[kept], getattr(new, name)[added])))
         sizes = np.concatenate((np.diff(self.chunk_starts)[kept], np.diff(new.chunk_starts)[added]))
         made.chunk_starts = starts_of(sizes)
@@ -232,6 +232,7 @@ _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {
     "chunk_starts": (np.int64,),
     "complexity": (np.int32,),
     "lines": (np.int32,),
+    "parsed": (np.bool_,),
 }
 """Arrays that are kept as they are: the type of the numbers, and the sizes of all dimensions but the first."""
 

@@ -14,7 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.analysis.grammars import has_grammar
+from tosloc.analysis.languages import language_of
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, prefixed, under
+from tosloc.errors import counted
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
 from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
@@ -25,7 +28,7 @@ from tosloc.index.postings import Postings
 from tosloc.mapped_arrays import Scratch, release_pages
 from tosloc.records import IntArray, Names, Snapshot
 
-PREPARED_VERSION: Final = 3
+PREPARED_VERSION: Final = 4
 """Of the arrays below: raise it with whatever changes them."""
 
 
@@ -108,6 +111,19 @@ class PreparedVersion:
         adopted = kept.renumbered(np.array([own.get(path, -1) for path in paths], dtype=np.int32))
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
         return HistoryIndex(self.history.commits, adopted.with_files_in_order())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of files that no parser has read."""
+        corpus, view, facts = self.index.text.corpus, self.index.text, self.index.paths.table.facts
+        unread = ~corpus.parsed & (corpus.lines == 0)
+        has_parser = np.array([has_grammar(language_of(suffix)) for suffix in facts.suffixes], dtype=np.bool_)
+        by_words = view.to_files(~corpus.parsed & ~unread) * has_parser[facts.suffix[self.snapshot.path_ids]]
+        said = {
+            "larger than 10 MB, ranked by path alone": int(unread.sum()) - self.missing,
+            "too large, too deep or too broken for a parser, read word by word": int(by_words.sum()),
+        }
+        return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number)
 
     # ---- brought up to date
 
