@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+
+import pytest
+
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository
 from tosloc.errors import StoreError
@@ -33,3 +38,32 @@ def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, m
         [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
         [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])
     assert found.names == ("area",)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_path, monkeypatch, kept):
+    repository.commit({"a.py": SHAPES})
+    path, connect = tmp_path / "store" / "facts.sqlite", sqlite3.connect
+
+    def reading(database, *arguments, **options):
+        if not str(database).startswith("file:"):  # as SQLite says it, whose modes do not bind the superuser
+            raise sqlite3.OperationalError("attempt to write a readonly database")
+        return connect(database, *arguments, **options)
+
+    with Repository(repository.path) as repo:
+        [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
+        FactStore(path).close()
+        if kept:
+            functions_of_files(repo, path, [(blob, ".py")])
+            monkeypatch.setattr("tosloc.analysis.functions.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        monkeypatch.setattr(sqlite3, "connect", reading)
+        [found] = functions_of_files(repo, path, [(blob, ".py")])
+    assert found.names == ("area",)
+
+
+def test_a_store_that_may_only_be_read_says_so_when_it_is_written(tmp_path, monkeypatch):
+    FactStore(tmp_path / "facts.sqlite").close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with FactStore(tmp_path / "facts.sqlite") as store, pytest.raises(StoreError, match="cannot be opened for writing"):
+        store.put_functions([])

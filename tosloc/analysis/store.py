@@ -108,12 +108,13 @@ class FactStore:
                 ) from error
             if self.path.is_dir():
                 raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
-            if unchanging:  # a copy that nobody writes: no locks, which a network disk may lack
-                self._database = sqlite3.connect(
-                    f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
-                )
-                return
-            self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+            places = (self.path, self.path.parent)
+            self._read_only = unchanging or (self.path.exists() and not all(os.access(one, os.W_OK) for one in places))
+            if self._read_only:  # without locks, for which there may be no room, unless a log is there to be read
+                alone = "&immutable=1" * (not Path(f"{self.path}-wal").exists())
+                self._database = sqlite3.connect(f"{self.path.as_uri()}?mode=ro{alone}", uri=True, isolation_level=None)
+            else:
+                self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._open()
             except BaseException:
@@ -368,7 +369,8 @@ class FactStore:
             self._create()
         elif "meta" not in tables or execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(f"{self.path}: a database, but not a facts store; give another path for the store")
-        execute("PRAGMA journal_mode = WAL")
+        if not self._read_only:
+            execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")
         execute("PRAGMA cache_size = -65536")
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
