@@ -20,6 +20,7 @@ from tosloc.arrays import (
     unpack_words,
 )
 from tosloc.errors import CheckpointError
+from tosloc.files import most_unpacked
 
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
 
@@ -122,6 +123,7 @@ def test_what_would_unpack_without_measure_is_refused(tmp_path):
             bomb.write(bytes(1_000_000))
     with pytest.raises(CheckpointError, match="far more than such files hold"):
         load_arrays(tmp_path / "x.npz")
+    assert most_unpacked(1 << 40) == 1 << 32, "however much of it there is"
 
 
 def test_two_arrays_of_one_name_are_refused(tmp_path):

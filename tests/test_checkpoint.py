@@ -188,6 +188,9 @@ def with_arrays(path: Path, **changes: Callable[[np.ndarray], np.ndarray]) -> No
         ("version.npz", {"evidence__commits__files": lambda a: a + 999}, "files are out of bounds"),
         ("version.npz", {"evidence__commits__sizes": lambda a: a * np.nan}, "sizes are out of bounds"),
         ("version.npz", {"evidence__commits__times": lambda a: a[::-1].copy()}, "not in order of time"),
+        ("version.npz", {"evidence__commits__times": lambda a: a + 10**15}, "times are out of bounds"),
+        ("version.npz", {"version__committed_at": lambda a: a - 10**15}, "a time that no date has"),
+        ("reports.npz", {"reports__times": lambda a: a - 10**15}, "times are out of bounds"),
         ("version.npz", {"evidence__commits__counts": lambda a: a * 0}, "counts are out of bounds"),
         ("version.npz", {"version__paths__ends": lambda a: a[:-1]}, "ends do not go"),
         ("version.npz", {"version__committed_at": lambda a: a[:0]}, "committed_at is of another type or length"),
@@ -210,6 +213,15 @@ def test_weights_that_are_no_numbers_are_one_sentence(copy: Path, weight: str) -
     (copy / "weights.json").write_text(text.replace('"bm25f": 1.0', f'"bm25f": {weight}'))
     write_digests(copy)
     with pytest.raises(CheckpointError, match=r"weights\.json"):
+        Localizer.load(copy)
+
+
+@pytest.mark.parametrize("name", ["ranker.txt", "config.json", "provenance.json", "weights.json"])
+def test_texts_without_measure_are_one_sentence(tmp_path: Path, name: str) -> None:
+    copy = Path(shutil.copytree(SHIPPED[0], tmp_path / "copy"))
+    os.truncate(copy / name, (1 << 26) + 1)
+    write_digests(copy)
+    with pytest.raises(CheckpointError, match=rf"{name} cannot be read .*more than 67,108,864 bytes"):
         Localizer.load(copy)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import GitRepository, RepositoryFactory
 from tosloc import Localizer
+from tosloc.analysis import build
 from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.index.repository import IndexedRepository
@@ -80,6 +81,22 @@ def test_the_example(grown: GitRepository) -> None:
     assert (answer.commit, answer.repository) == (grown.made[-1], str(grown.path))
     assert answer.seconds > 0
     localizer.close()
+
+
+def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the version is made, brought up to date from another one, or kept."""
+    monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)
+    broken, large = "<" * 4_000, "class Large {}\n" * 400
+    store = tmp_path / "facts.sqlite"
+    with Localizer.open(grown.path, store=store) as localizer:
+        assert not [note for note in localizer.localize(TEXT).notes if "parser" in note or "MB" in note]
+        grown.commit({"Bad.java": broken, "other/Bad.java": broken, "Large.java": large, "a.sql": "", "b.sql": "x"})
+        said = localizer.localize(TEXT).notes
+    assert "1 file larger than 10 MB, ranked by path alone" in said
+    assert "2 files too large, too deep or too broken for a parser, read word by word" in said
+    for kept in (store, tmp_path / "anew.sqlite"):
+        with Localizer.open(grown.path, store=kept) as localizer:
+            assert localizer.localize(TEXT).notes == said
 
 
 def test_options(opened: Localizer) -> None:

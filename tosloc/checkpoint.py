@@ -38,7 +38,8 @@ WEIGHTS_FILE: Final = "weights.json"
 DIGESTS_FILE: Final = "digests.json"
 """{"sha256": {path in the folder: SHA-256 of the file}}"""
 _LARGEST_WEIGHT: Final = 1e9
-_LARGEST_RECORD: Final = 1 << 28
+_LARGEST: Final = 1 << 26
+"""Bytes of a record."""
 _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
@@ -261,7 +262,7 @@ def damaged(path: Path, error: Exception) -> CheckpointError:
 def read_record(path: Path) -> dict[str, Any]:
     """A JSON object of a checkpoint. Raises CheckpointError."""
     try:
-        record = parse_json(read_plain(path, _LARGEST_RECORD).decode("utf-8"))
+        record = parse_json(read_plain(path, _LARGEST).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); train again, or copy the whole folder") from error
     if not isinstance(record, dict):

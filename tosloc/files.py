@@ -24,7 +24,7 @@ except ImportError:  # Windows
 
 MOST_BYTES: Final = 1 << 30
 """What ``read_plain`` reads at most."""
-_UNPACKED_FREELY, _UNPACKED_TIMES = 1 << 28, 100
+_UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
 _MOST_DIGITS: Final = 40
 _DEEPEST: Final = 100
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
@@ -206,7 +206,7 @@ def write_text(path: Path, text: str) -> None:
 
 def most_unpacked(packed: int) -> int:
     """Bytes that a compressed file of ``packed`` bytes may hold: no file of ours holds so many times its size."""
-    return max(_UNPACKED_FREELY, _UNPACKED_TIMES * packed)
+    return min(max(_UNPACKED_FREELY, _UNPACKED_TIMES * packed), _UNPACKED_AT_MOST)
 
 
 def beside(folder: Path, name: object) -> Path:

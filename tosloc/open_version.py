@@ -33,8 +33,6 @@ FunctionSource: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Sequence[Func
 """(path, blob) of files -> the functions of each."""
 _SUBJECTS: Final = 20_000
 """Commits whose first lines are remembered."""
-LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-"""Seconds since 1970: no commit's clock is believed beyond."""
 
 
 @dataclass(eq=False)
@@ -56,7 +54,7 @@ class OpenVersion:
     @classmethod
     def of(cls, prepared: PreparedVersion, notes: tuple[str, ...] = (), history: HistoryIndex | None = None) -> Self:
         """A version that is ready, with another ``history`` than its own where one is given."""
-        return cls(prepared.snapshot, prepared.index, history or prepared.history, notes)
+        return cls(prepared.snapshot, prepared.index, history or prepared.history, notes + prepared.notes)
 
     @property
     def newest(self) -> datetime:
@@ -64,7 +62,7 @@ class OpenVersion:
 
         Not after the newest commit of its history, where one wrong clock would make all the others old.
         """
-        return time_of_seconds(min(max(self.snapshot.committed_at, 0), LATEST) + 1)
+        return time_of_seconds(max(self.snapshot.committed_at, 0) + 1)
 
     def choose(self, wanted: PathFilter) -> Chosen:
         """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
-from typing import Protocol, Self, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,11 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
 Float16Array: TypeAlias = npt.NDArray[np.float16]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+TIMES: Final = range(
+    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
+)
+"""Seconds since 1970 that a date can have."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` by long work; total 0 means that it is not known."""

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.patterns import attacks, package_patterns
-from tosloc.analysis import lexer
+from tosloc.analysis import lexer, syntax
 from tosloc.analysis.facts import analyse
+from tosloc.analysis.functions import functions_of
 from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
 from tosloc.analysis.syntax import syntax_tree
 from tosloc.data import fixes
@@ -199,6 +200,36 @@ def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -
     root = syntax_tree(b"a = 1;", language)
     assert root is not None
     assert not root.has_error or language == "java"
+
+
+NESTED = {
+    "if(a){": ("c", "cpp", "csharp", "go", "java", "javascript", "kotlin", "php", "rust", "typescript"),
+    "f(){": ("ruby", "swift"),
+    "()": ("python", "scala"),
+    "public class A{void f(){": ("c", "cpp"),
+}
+BEGINS = {"csharp": "class A{void f(){", "go": "package a\nfunc f(){", "java": "class A{void f(){", "php": "<?php "}
+
+
+@pytest.mark.parametrize(("unit", "language"), [(unit, name) for unit, names in NESTED.items() for name in names])
+def test_what_is_nested_without_measure_is_not_parsed(unit: str, language: str) -> None:
+    """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
+
+    def nested(times: int) -> bytes:
+        begin = BEGINS.get(language, "x" if unit == "()" else "fun f(){")
+        return (begin + unit * times + "}" * unit.count("{") * times + "}" * begin.count("{")).encode()
+
+    assert syntax_tree(nested(150_000 // (4 + len(unit))), language) is None
+    assert syntax_tree(nested(100), language) is not None
+
+
+def test_functions_and_facts_of_what_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class A { void b() {} }\n" * 50
+    assert analyse(text, ".java").parsed
+    assert len(functions_of(text, ".java")) == 100
+    monkeypatch.setattr(syntax, "MAX_PARSED", len(text) - 1)
+    assert not analyse(text, ".java").parsed
+    assert len(functions_of(text, ".java")) == 0
 
 
 @pytest.mark.parametrize("suffix", [".c", ".cpp", ".rs", ".scala"])

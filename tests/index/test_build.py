@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.facts import analyse
+from tosloc.data.git import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build, read_facts
 from tosloc.index.fact_table import FactTable
@@ -229,3 +231,26 @@ def test_batches_are_even() -> None:
     assert all(sum(weights[task[0]] for task in batch) <= module.BATCH_BYTES for batch in batches)
     assert module._batches([], []) == []
     assert module._batches(tasks[:1], [9_999_999]) == [(tasks[0],)]
+
+
+def test_a_file_that_is_too_large_is_known_by_its_path_alone(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, texts = repository
+    read: list[str] = []
+    monkeypatch.setattr(module, "LARGEST_SOURCE", 1_000)
+
+    def asked(_: Repository, blobs: list[str]) -> Iterator[tuple[str, bytes]]:
+        read.extend(blobs)
+        return ((blob, b"class A {}") for blob in blobs)
+
+    monkeypatch.setattr(Repository, "texts", asked)
+    larger = {blob for blob, text in texts.items() if len(text) > 1_000}
+    with FactStore(tmp_path / "facts.db") as store:
+        report = build(path, store, dict.fromkeys(texts, ".java"), 1)
+        assert report == BuildReport(added=40, known=0, missing=0, fallback=0, large=len(larger))
+        assert set(read) == texts.keys() - larger
+        table = read_facts(path, store, dict.fromkeys(sorted(larger), ".java"))
+    assert not table.parsed.any()
+    assert not table.lines.any()
+    assert len(table.terms) == 0

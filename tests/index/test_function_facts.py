@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+
+import pytest
+
 from tosloc.data.git import Repository
 from tosloc.errors import StoreError
 from tosloc.index.function_facts import functions_of_files
@@ -32,4 +37,26 @@ def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, m
     with Repository(repository.path) as repo:
         [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
         [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])
+    assert found.names == ("area",)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_path, monkeypatch, kept):
+    repository.commit({"a.py": SHAPES})
+    path, connect = tmp_path / "store" / "facts.sqlite", sqlite3.connect
+
+    def reading(database, *arguments, **options):
+        if "mode=ro" not in str(database):  # as SQLite says it, whose modes do not bind the superuser
+            raise sqlite3.OperationalError("attempt to write a readonly database")
+        return connect(database, *arguments, **options)
+
+    with Repository(repository.path) as repo:
+        [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
+        FactStore(path).close()
+        if kept:
+            functions_of_files(repo, path, [(blob, ".py")])
+            monkeypatch.setattr("tosloc.analysis.functions.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        monkeypatch.setattr(sqlite3, "connect", reading)
+        [found] = functions_of_files(repo, path, [(blob, ".py")])
     assert found.names == ("area",)

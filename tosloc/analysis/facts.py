@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tosloc.analysis.analyser import FIELDS
 from tosloc.analysis.complexity import keyword_complexity
 from tosloc.analysis.languages import language_named, language_of
-from tosloc.analysis.syntax import outline_of
+from tosloc.analysis.syntax import MAX_PARSED, outline_of
 from tosloc.analysis.term_counts import SourceText, count_terms
 from tosloc.records import IntArray, LongArray
 
@@ -55,7 +55,7 @@ def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard:
     facts = []
     for (text, suffix), source, counted in zip(files, sources, count_terms(sources), strict=True):
         complexity = _complexity(text, suffix, parse) if lizard else 0
-        facts.append(Facts(*counted[:5], complexity, source.lines, source.outline.parsed))
+        facts.append(Facts(*counted[:5], complexity, source.lines, source.outline.parsed or not text))
     return facts
 
 
@@ -72,7 +72,7 @@ def _complexity(text: str, suffix: str, parse: bool) -> int:
     if read_as is None:
         return 0
     measured = None
-    if parse:
+    if parse and len(text) <= MAX_PARSED:
         from tosloc.analysis.lizard_complexity import lizard_complexity  # lizard takes long to import
 
         measured = lizard_complexity(text, read_as)

@@ -19,7 +19,7 @@ from tosloc.analysis.text import identifier_terms
 from tosloc.records import FloatArray, IntArray, LongArray
 
 KINDS: Final = ("function", "method", "class")
-FUNCTIONS_VERSION: Final = 1
+FUNCTIONS_VERSION: Final = 2
 """Goes up when what ``tosloc.analysis.functions`` computes changes."""
 
 

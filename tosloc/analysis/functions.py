@@ -27,8 +27,6 @@ from tosloc.records import LongArray
 
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
-MAX_BYTES: Final = 4_000_000
-"""A longer text is data or generated, and has no functions here."""
 MAX_DEPTH: Final = 8
 """Definitions that stand deeper are part of what is around them."""
 
@@ -154,8 +152,6 @@ _DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
 _MAX_NAME: Final = 200
-_MAX_RUBBLE: Final = 2_000
-"""A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
 _MAX_ABOVE: Final = 500
 """Comments and attributes above one definition."""
 
@@ -190,7 +186,7 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
         source, language = apart(source)[0], SCRIPT_OF[language]
     if language not in _QUERIES:
         return FunctionFacts()
-    captures = _captures(source, language) if len(source) <= MAX_BYTES else {}
+    captures = _captures(source, language)
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)
 
@@ -277,7 +273,7 @@ def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
 def _captures(source: bytes, language: str) -> Captures:
     """What the language's query finds; nothing in what is no program."""
     root = syntax_tree(source, language)
-    if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
+    if root is None:
         return {}
     try:
         return tree_sitter.QueryCursor(query(language, _query_of(language))).captures(root)

@@ -20,8 +20,16 @@ from tosloc.analysis.outline import Outline, Span, without_headers
 
 _SPAN_KINDS: Final = {"comment": "comment", "string": "string", "drop": "drop", "package": "drop"}
 """Capture of a query -> kind of span."""
+MAX_PARSED: Final = 2_000_000
+"""Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
+projects five have more, none of them written by hand."""
 _MAX_RUBBLE: Final = 2_000
 """A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
+_MAX_DEPTHS: Final = 1_000_000_000
+"""Depths of all nodes of a tree together: in each, a query looks at all that the nodes around it wait for. Two million
+bytes of a program have 40 million."""
+_STRIDE: Final = 256
+"""Of so many nodes the depth of one is looked at."""
 _READ_BYTES: Final = 4096
 _FREE_STEPS: Final = 1000
 _STEPS_PER_BYTE: Final = 0.5
@@ -73,8 +81,11 @@ def _component_outline(source: bytes, language: str, parse: bool) -> Outline:
 
 
 def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
-    """Root of the syntax tree of ``source``; None if the parser fails or works on it out of all proportion."""
-    if _repeats_an_opening(source):
+    """Root of the syntax tree of ``source``.
+
+    None if it is too long, if the parser fails or works on it out of all proportion, and if a query would.
+    """
+    if len(source) > MAX_PARSED or _repeats_an_opening(source):
         return None
     if not source.endswith(GRAMMARS[language].end):
         source += GRAMMARS[language].end
@@ -103,7 +114,20 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
         parser.reset()  # else it goes on with this text
         return None
     parsed = True
-    return root if reads <= most_reads else None
+    return None if reads > most_reads or _is_no_program(root) else root
+
+
+def _is_no_program(root: tree_sitter.Node) -> bool:
+    """Whether a tree is of rubble, or nested so deeply that a query over it would not end."""
+    if root.type == "ERROR" and root.child_count > _MAX_RUBBLE:
+        return True
+    cursor, left = root.walk(), _MAX_DEPTHS // _STRIDE
+    for node in range(0, root.descendant_count, _STRIDE):
+        cursor.goto_descendant(node)
+        left -= cursor.depth
+        if left < 0:
+            return True
+    return False
 
 
 def captures_of(root: tree_sitter.Node, language: str, query: str) -> Captures | None:
@@ -154,7 +178,7 @@ def _repeats_an_opening(source: bytes) -> bool:
 def _parsed_outline(source: bytes, language: str) -> Outline | None:
     """Outline by tree-sitter; None if there is nothing to be had from it."""
     root = syntax_tree(source, language)
-    if root is None or (root.type == "ERROR" and root.child_count > _MAX_RUBBLE):
+    if root is None:
         return None
     captures = captures_of(root, language, GRAMMARS[language].outline)
     if captures is None:

@@ -58,6 +58,7 @@ _INDEXED: Final = {
     "known": "were analysed before",
     "missing": "are not in the repository, or damaged there",
     "fallback": "of those added: no grammar could parse them; read word by word",
+    "large": "of those added: more than 10 MB; known by their paths alone",
 }
 """What ``index`` counts."""
 _COUNTED: Final = {

@@ -35,7 +35,7 @@ from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.files import printable
 from tosloc.processes import start
-from tosloc.records import Names, Snapshot
+from tosloc.records import TIMES, Names, Snapshot
 
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
@@ -50,8 +50,6 @@ _NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape ra
 """What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
-_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
-"""Seconds since 1970 that a date can have: of the years 1 to 9999, but for the very last day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +337,7 @@ def seconds_of(digits: bytes) -> int:
     (-5, 0, 0)
     """
     seconds = int(digits) if 0 < len(digits) < 16 else 0
-    return seconds if seconds in _TIMES else 0
+    return seconds if seconds in TIMES else 0
 
 
 def message_of(body: bytes, encoding: str = "utf-8") -> str:

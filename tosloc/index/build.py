@@ -31,6 +31,8 @@ BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
 DEATHS: Final = 2
 """So often a process may die at a blob alone before it is taken for the blob's fault."""
+LARGEST_SOURCE: Final = 10_000_000
+"""Bytes of a file that is read; a larger one is known by its path alone."""
 
 
 class _Task(NamedTuple):
@@ -66,6 +68,8 @@ class BuildReport:
     """Are not in the repository, or damaged there."""
     fallback: int
     """Of the added ones, those that no parser could read, or has no grammar for."""
+    large: int = 0
+    """Of the added ones, those of more than ``LARGEST_SOURCE`` bytes, which were not read."""
 
 
 def build(
@@ -94,9 +98,14 @@ def build(
     ]
     known = len(blobs) - len(tasks)
     with Repository(repo_path) as repository:
-        batches = _batches(tasks, _sizes(repository, [task.blob for task in tasks]))
-    added = missing = fallback = 0
-    done = known
+        sizes = _sizes(repository, [task.blob for task in tasks])
+    large = [task for task, size in zip(tasks, sizes, strict=True) if size > LARGEST_SOURCE]
+    missing = fallback = 0
+    unread = pack_facts(Facts(parsed=False))
+    store.write((task.blob, analyser_of(task.language, lizard), unread) for task in large)
+    added = len(large)
+    batches = _batches(tasks, sizes)
+    done = known + len(large)
     progress("analysing", done, len(blobs))
     with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), lizard)) as results:
         for result in results:
@@ -109,7 +118,7 @@ def build(
             fallback += sum(one.payload is not None and not one.parsed for one in result)
             done += len(result)
             progress("analysing", done, len(blobs))
-    return BuildReport(added, known, missing, fallback)
+    return BuildReport(added, known, missing, fallback, len(large))
 
 
 def read_facts(
@@ -152,11 +161,13 @@ def _sizes(repository: Repository, blobs: Sequence[str]) -> list[int]:
 
 
 def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
-    """Tasks in their order, in batches of about as many blobs and bytes each."""
+    """Tasks in their order, in batches of about as many blobs and bytes each; without those that are too large."""
     batches: list[_Batch] = []
     batch: list[_Task] = []
     size = 0
     for task, more in zip(tasks, sizes, strict=True):
+        if more > LARGEST_SOURCE:
+            continue
         if batch and (len(batch) == BATCH_BLOBS or size + more > BATCH_BYTES):
             batches.append(tuple(batch))
             batch, size = [], 0

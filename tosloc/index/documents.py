@@ -32,7 +32,7 @@ from tosloc.index.postings import (
     starts_of,
     summed,
 )
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
 _REMEMBERED: Final = 1 << 22
@@ -309,6 +309,7 @@ class Documents:
         check_numbers(self.commits, np.inf, "commits")
         check_numbers(self.files, np.inf, "files")
         check_numbers(self.sizes, np.inf, "sizes", least=1)
+        check_numbers(self.times, TIMES.stop, "times", least=TIMES.start)
         if (self.times[1:] < self.times[:-1]).any():
             raise ValueError("documents are not in order of time")
 

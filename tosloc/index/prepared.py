@@ -13,7 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.analysis.grammars import has_grammar
+from tosloc.analysis.languages import language_of
 from tosloc.arrays import Arrays, prefixed, under
+from tosloc.errors import counted
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
 from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
@@ -37,6 +40,8 @@ class PreparedVersion:
     history: HistoryIndex
     commit_ids: Sequence[str]
     """Ids of all commits that the version contains, by their number in the history."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of files that no parser has read."""
     missing: int = 0
     """Blobs that could not be read: their files have no words but those of their paths."""
 
@@ -72,6 +77,7 @@ class PreparedVersion:
             PathTable(compact.path_names.names),
             HistoryIndex(commits, reports),
             commit_ids,
+            notes=_notes(compact, corpus, missing),
             missing=missing,
         )
 
@@ -84,11 +90,12 @@ class PreparedVersion:
         history: HistoryIndex,
         commit_ids: Sequence[str],
         rows: IntArray | None = None,
+        notes: tuple[str, ...] = (),
         missing: int = 0,
     ) -> PreparedVersion:
         view = VersionView(corpus, snapshot, resident=True, known_rows=rows)
         index = VersionIndex(view, PathView(table, snapshot.path_ids, resident=True))
-        return cls(snapshot, index, history, commit_ids, missing)
+        return cls(snapshot, index, history, commit_ids, notes, missing)
 
     @property
     def paths(self) -> Sequence[str]:
@@ -110,6 +117,13 @@ class PreparedVersion:
 
     # ---- as arrays
 
+    @property
+    def record(self) -> dict[str, str]:
+        """What is kept beside the arrays."""
+        snapshot = self.snapshot
+        notes = "\n".join(self.notes)
+        return {"commit": snapshot.commit, "committed_at": str(snapshot.committed_at), "notes": notes}
+
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``; all that a query needs is computed now."""
         history, table = self.history, self.index.paths.table
@@ -128,20 +142,20 @@ class PreparedVersion:
         return arrays
 
     @classmethod
-    def from_arrays(
-        cls, commit: str, committed_at: int, arrays: Mapping[str, Any], table: TableSource
-    ) -> PreparedVersion:
-        """A version from ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
+    def from_arrays(cls, record: Mapping[str, str], arrays: Mapping[str, Any], table: TableSource) -> PreparedVersion:
+        """A version from its ``record`` and ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
         corpus = Corpus.from_arrays(under("text", arrays), table)
         paths = PathTable.from_arrays(under("paths", arrays))
         rows = arrays["rows"]
         path_names, blob_names = _KnownNames(paths.paths), _KnownNames(corpus.blobs)
+        commit, committed_at = record["commit"], int(record["committed_at"])
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(len(rows), dtype=np.int32), rows)
         commits, reports = (_documents_from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         history = HistoryIndex(commits[0], reports[0])
         history.remember(commits[1], reports[1])
         history.remember_names(paths, Membership(len(paths.term_ids), arrays["names.starts"], arrays["names.members"]))
-        return cls._assembled(snapshot, corpus, paths, history, PackedNames.read(arrays, "history"), rows)
+        notes = tuple(filter(None, record["notes"].split("\n")))
+        return cls._assembled(snapshot, corpus, paths, history, PackedNames.read(arrays, "history"), rows, notes)
 
 
 class _KnownNames(Names):
@@ -154,6 +168,23 @@ class _KnownNames(Names):
     def ids(self) -> dict[str, int]:  # type: ignore[override]
         """Number of each name."""
         return dict(zip(self.names, range(len(self.names)), strict=True))
+
+
+def _notes(snapshot: Snapshot, corpus: Corpus, missing: int) -> tuple[str, ...]:
+    table, rows = corpus.table, corpus.row_of_blob
+    lexed = {blob for blob, parsed in zip(table.blobs, table.parsed.tolist(), strict=True) if not parsed}
+    unread = by_words = 0
+    for path, blob in zip(snapshot.paths, snapshot.blobs, strict=True):
+        if blob in lexed:
+            if not table.lines[rows[blob]]:
+                unread += 1
+            elif has_grammar(language_of(f".{path.rpartition('.')[2]}")):
+                by_words += 1
+    said = {
+        "larger than 10 MB, ranked by path alone": unread - missing,
+        "too large, too deep or too broken for a parser, read word by word": by_words,
+    }
+    return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
 
 
 def _compact(snapshot: Snapshot) -> Snapshot:

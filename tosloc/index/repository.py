@@ -176,18 +176,16 @@ class IndexedRepository:
                 suffixes = blobs_of([made[0].snapshot], self.suffixes)
                 return self.facts({blob: suffixes[blob] for blob in blobs})
 
-            made.append(PreparedVersion.from_arrays(record["commit"], int(record["committed_at"]), arrays, table))
+            made.append(PreparedVersion.from_arrays(record, arrays, table))
             return made[0]
         except (CheckpointError, KeyError, ValueError, TypeError):
             return None
 
     def _keep(self, path: Path, version: PreparedVersion) -> None:
         """Write a version beside the facts; of all that are kept the last used stay."""
-        snapshot = version.snapshot
-        record = {"name": path.name, "commit": snapshot.commit, "committed_at": str(snapshot.committed_at)}
         with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_mapped(path, record, version.to_arrays())
+            write_mapped(path, version.record | {"name": path.name}, version.to_arrays())
             by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
             for old in by_use[KEPT_VERSIONS:]:
                 old.unlink(missing_ok=True)

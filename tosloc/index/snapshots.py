@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tosloc.arrays import Array, Arrays, checked, pack_strings, prefixed, unpack_strings
-from tosloc.records import Names, Snapshot
+from tosloc.records import TIMES, Names, Snapshot
 
 
 def snapshot_to_arrays(snapshot: Snapshot) -> Arrays:
@@ -29,6 +29,8 @@ def snapshot_from_arrays(arrays: Mapping[str, Array], path_names: Names) -> Snap
     [commit], [committed_at] = unpack_strings(arrays, "commit"), checked(arrays, "committed_at", np.int64, 1).tolist()
     if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
         raise ValueError("the commit has no name that git gives")
+    if committed_at not in TIMES:
+        raise ValueError("the commit has a time that no date has")
     paths, blob_ids = unpack_strings(arrays, "paths"), unpack_strings(arrays, "blobs")
     if not paths or len(paths) != len(blob_ids) or len(set(paths)) < len(paths):
         raise ValueError("files of the version are counted wrongly")

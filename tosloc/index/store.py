@@ -129,7 +129,8 @@ class FactStore:
             if not self.path.exists():
                 raise StoreError(f"{self.path}: cannot be made ({error.strerror}); {_ELSEWHERE}") from error
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        uri = self.path.as_uri() + ("" if writable else "?mode=ro")
+        alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"  # without locks, for which there is no room
+        uri = self.path.as_uri() + ("" if writable else f"?mode=ro{alone}")
         self._database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
         try:
             execute = self._database.execute
