@@ -58,17 +58,8 @@ def _inside(roots: Sequence[Path], place: Path) -> Path:
     """The repository, which with all that git reads of it has to lie under the roots."""
     if not _is_under(roots, place):
         raise RepositoryError(f"the repository {place} lies outside {_listed(roots)}, {_MAY_ASK}")
-    directory = git_files.find(place)
-    for folder in {directory.own.resolve(), directory.common.resolve()}:
-        if not _is_under(roots, folder) and not _is_linked(directory.own, place):
-            raise RepositoryError(f"{place}: its git directory {folder} lies outside {_listed(roots)}, {_MAY_ASK}")
+    git_files.check_roots(place, roots)
     return place
-
-
-def _is_linked(own: Path, place: Path) -> bool:
-    """Whether the git directory itself names this folder as a work tree of its own, which only its owner can write."""
-    content = git_files.read_git_file(own / "gitdir", git_files.SMALL)
-    return content is not None and Path(content.decode("utf-8", "surrogateescape").strip()).parent.resolve() == place
 
 
 def _is_under(roots: Sequence[Path], place: Path) -> bool:

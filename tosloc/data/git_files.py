@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -31,8 +32,11 @@ _ALTERNATES_DEPTH: Final = 5
 """Object stores that borrow from each other, one from the next: git follows no more."""
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9A-Fa-f]{40}")
-_INCLUDED = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\r\n\"#;]+)")
+_INCLUDED = re.compile(rb"(?im)^[ \t\r]*(?:\[.*\][ \t\r]*)?path[ \t\r]*=(.*)$")
+_UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
+"""Folders of a git directory that git does not read for us; people link their hooks."""
 _ESCAPED = re.compile(rb"\\([0-3][0-7]{2}|.)")
+_QUOTED = re.compile(rb'"((?:[^"\\]|\\(?:[0-3][0-7]{2}|[abfnrtv"\\]))*+)"')
 _LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _AGAIN: Final = "clone the repository again"
 
@@ -150,7 +154,8 @@ def check_objects(objects: Path) -> int:
 def _alternates(file: Path) -> Iterator[str]:
     for line in (read_git_file(file, SMALL) or b"").split(b"\n"):
         if line.startswith(b'"'):
-            name = _ESCAPED.sub(lambda found: _unescaped(found[1]), line.strip(b'"'))
+            quoted = _QUOTED.fullmatch(line)
+            name = _ESCAPED.sub(lambda found: _unescaped(found[1]), quoted[1]) if quoted else b"/"  # as git takes it
         else:
             name = line
         if name and not line.startswith(b"#"):
@@ -163,16 +168,72 @@ def _unescaped(letters: bytes) -> bytes:
 
 def check_names(directory: GitDirectory) -> None:
     """Raise RepositoryError for what is no plain file of moderate size among configuration, branches and tags."""
-    for file in (directory.common / "config", directory.own / "config.worktree"):
-        content = read_git_file(file, CONFIG) or b""
-        for found in _INCLUDED.finditer(content):
-            included = file.parent / Path(os.fsdecode(found[1].strip())).expanduser()
-            if not _is_folder(included):
-                git_file_size(included, None)
+    for config in _configs(directory):
+        if config.parent in directory or not _is_folder(config):  # git passes over a folder that is included
+            git_file_size(config, None)
     git_file_size(directory.common / "packed-refs", PACKED_REFS)
     waiting = list(dict.fromkeys(folder / "refs" for folder in directory))
     while waiting:
         waiting += _walk(waiting.pop(), SMALL)[1]
+
+
+def _configs(directory: GitDirectory) -> Iterator[Path]:
+    """The configurations and what they include, on whatever condition; each is read after it was yielded."""
+    waiting = [directory.common / "config", directory.own / "config.worktree"]
+    for file in waiting:
+        yield file
+        content = b"" if _is_folder(file) else read_git_file(file, CONFIG) or b""
+        for found in _INCLUDED.finditer(content) if b"include" in content.lower() else ():
+            name = os.path.expanduser(os.fsdecode(found[1].strip().strip(b'"')))
+            place = Path("/") if set(name) & set('"\\#;') else file.parent / name  # only git knows what that means
+            if place not in waiting:
+                waiting.append(place)
+
+
+def check_roots(repository: Path, roots: Sequence[Path]) -> None:
+    """Raise RepositoryError unless all that git would read of a repository lies under a root, links followed.
+
+    A project can hold a bare repository whose objects, branches or configuration lead to another one.
+    """
+    directory = find(repository)
+    own, common = (folder.resolve() for folder in directory)
+    allowed = [root.resolve() for root in roots]
+    # a linked work tree: only the owner of the repository can have written what names it
+    named = read_git_file(own / "gitdir", SMALL) if own.parent == common / "worktrees" else None
+    if named is not None and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
+        allowed.append(common)
+
+    def inside(place: Path) -> Path:
+        with suppress(OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
+            found = place.resolve()
+            if any(found.is_relative_to(root) for root in allowed):
+                return found
+        listed = ", ".join(dict.fromkeys(map(str, roots)))
+        raise RepositoryError(
+            f"{repository}: git would read {place}, which lies outside {listed}; clone the repository whole"
+            " (git clone --no-local), or have that folder among the roots, too"
+        )
+
+    waiting = [inside(folder) for folder in directory]
+    seen: set[Path] = set()
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        with suppress(OSError), os.scandir(folder) as entries:  # a file; what may not be read git cannot read either
+            for entry in entries:
+                if entry.name in _UNREAD and folder in (own, common):
+                    continue
+                if entry.is_symlink():
+                    waiting.append(inside(Path(entry.path)))
+                elif entry.is_dir():
+                    waiting.append(Path(entry.path))
+                if entry.name == "info":
+                    borrowed = _alternates(inside(folder / "info/alternates"))
+                    waiting += [inside(Path(os.path.normpath(folder / one))) for one in borrowed]  # git does so first
+    for config in _configs(directory):
+        inside(config)
 
 
 def check_everything(directory: GitDirectory) -> None:
