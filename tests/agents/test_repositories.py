@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GitRepository, RepositoryFactory
-from tosloc.agents.repositories import Repositories, repository_in
+from tosloc.agents import repositories
+from tosloc.agents.repositories import repository_in
 from tosloc.cli import main
 from tosloc.errors import RepositoryError
 
@@ -196,22 +197,12 @@ def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepos
         repository_in([inside.path], "held")
 
 
-def test_few_repositories_stay_open(make_repository: RepositoryFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[Path] = []
-
-    class Opened:
-        def __init__(self, path: Path) -> None:
-            self.path = path
-
-        def close(self) -> None:
-            closed.append(self.path)
-
-    monkeypatch.setattr("tosloc.localizer.Localizer.open", lambda path, *_, **__: Opened(path))
-    kept = Repositories(number=2)
-    first = kept.localizer(Path("a"))
-    kept.localizer(Path("b"))
-    assert kept.localizer(Path("a")) is first
-    kept.localizer(Path("c"))
-    assert closed == [Path("b")]
-    kept.close()
-    assert sorted(closed) == [Path("a"), Path("b"), Path("c")]
+def test_few_repositories_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr("tosloc.localizer.Localizer.open", lambda path, *_, **__: opened.append(path) or object())
+    repositories._opened.cache_clear()
+    asked = [Path(name) for name in "abacdeab"]
+    for path in asked:
+        repositories._opened(path, None)
+    repositories._opened.cache_clear()
+    assert opened == [Path(name) for name in "abcdeb"]

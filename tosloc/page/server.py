@@ -25,12 +25,9 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tosloc.data.reports import read_report
-from tosloc.data.web import WebPages
 from tosloc.errors import ReportError, ToslocError
-from tosloc.localizer import Localizer
 from tosloc.page.render import Ask, served_page, served_policy
 from tosloc.page.session import Session
-from tosloc.page.view import project_of
 from tosloc.records import BugReport
 
 HOST: Final = "127.0.0.1"
@@ -194,13 +191,10 @@ def _about_port(port: int, error: OSError) -> str:
     return f"port {port} of {HOST} cannot be had: {error.strerror or error}"
 
 
-def serve(
-    localizer: Localizer, place: socket.socket, commit: str = "HEAD", begun: Callable[[str], None] = lambda at: None
-) -> None:
+def serve(session: Session, place: socket.socket, commit: str, project: str, begun: Callable[[str], None]) -> None:
     """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
-    session = Session(localizer)
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(_settings(application(session, secret, commit, _name(localizer))))
+    server = uvicorn.Server(_settings(application(session, secret, commit, project)))
     with _ended_by_signals(server):
         try:
             session.warm(commit)
@@ -239,8 +233,3 @@ def _settings(app: ASGIApp) -> uvicorn.Config:
         timeout_graceful_shutdown=2,
         limit_concurrency=64,
     )
-
-
-def _name(localizer: Localizer) -> str:
-    repository = localizer.repository
-    return "" if repository is None else project_of(str(repository.path), WebPages.of(repository.remote_url()))
