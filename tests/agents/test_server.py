@@ -221,6 +221,13 @@ def test_a_mistake_of_ours_tells_nothing_of_the_machine(shop: Path, begun: Path)
     assert "/secret" not in json.dumps(text_of(result))
 
 
+def test_a_path_that_is_no_text_does_not_silence_the_answer(repository: GitRepository) -> None:
+    repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
+    result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
+    assert "caf\\xe9.py" in text_of(result)
+    assert json.loads(result.model_dump_json())["structured_content"]["hits"][0]["path"] == "caf?.py"
+
+
 @pytest.mark.slow
 def test_a_report_of_two_megabytes_is_answered(shop: Path) -> None:
     words = (REPORT + "\n" + "at shop.cart.Cart.add(cart.py:7)\n" * 60_000)[:1_999_999]

@@ -172,16 +172,18 @@ def test_a_client_that_goes_ends_it(running: Running) -> None:
     assert running.process.returncode == 0
 
 
-def test_a_line_that_is_no_message_does_not_end_it(running: Running) -> None:
+def test_a_line_that_is_no_message_is_answered_and_does_not_end_it(running: Running) -> None:
     assert running.process.stdin is not None
-    running.process.stdin.write("hello\n")
-    running.process.stdin.flush()
-    running.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
     assert running.process.stdout is not None
-    lines = [json.loads(running.process.stdout.readline())]
-    while lines[-1].get("id") != 99:
-        lines.append(json.loads(running.process.stdout.readline()))
-    assert len(lines[-1]["result"]["tools"]) == 2
+    running.process.stdin.write("hello\n[1]\n\n" + '{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n')
+    running.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+    lines = [json.loads(running.process.stdout.readline()) for _ in range(4)]
+    assert [(line["id"], line.get("error", {}).get("code")) for line in lines] == [
+        (None, -32700),
+        (None, -32600),
+        (2.5, -32600),
+        (99, None),
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,6 +5,8 @@ at: it cancels, says how far a first index is, and notices that the client has g
 """
 
 import asyncio
+import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +23,14 @@ from urllib.request import url2pathname
 import anyio
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 import tosloc
 from tosloc.agents import repositories, text
+from tosloc.agents.messages import refusals
 from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.files import printable
@@ -187,7 +192,9 @@ async def _answered(
             sentence = sentence.replace(option, name)
         raise ToolError(sentence[:2_000]) from error
     shown = TextContent(type="text", text=written(answer, settings.characters))
-    return CallToolResult(content=[shown], structured_content=answer.as_dict() if settings.structured else None)
+    # a path that is no UTF-8 cannot be sent
+    whole = json.loads(json.dumps(answer.as_dict(), ensure_ascii=False).encode("utf-8", "replace"))
+    return CallToolResult(content=[shown], structured_content=whole if settings.structured else None)
 
 
 class _Server(MCPServer[State]):
@@ -206,6 +213,25 @@ class _Server(MCPServer[State]):
             if isinstance(cause, ValidationError):
                 raise ToolError(f"{name}: {'; '.join(map(_about, cause.errors()))}") from error
             raise (cause if isinstance(cause, ToolError) else error) from None
+
+    async def run_stdio_async(self) -> None:
+        """As the SDK has it, but for lines that are no messages: it drops them, so they are answered here."""
+        wire = os.dup(0)
+        with open(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)  # which processes that are started here would read, too
+        given = anyio.wrap_file(open(wire, encoding="utf-8", errors="replace", closefd=False))
+
+        async def messages() -> AsyncIterator[str]:
+            async for line in given:
+                if wrong := refusals(line):
+                    for error in wrong:
+                        await writing.send(SessionMessage(error))
+                else:
+                    yield line
+
+        async with stdio_server(stdin=messages()) as (reading, writing):  # type: ignore[arg-type]
+            below = self._lowlevel_server
+            await below.run(reading, writing, below.create_initialization_options())
 
 
 def _about(problem: Any) -> str:
