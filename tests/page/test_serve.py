@@ -11,18 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from starlette.types import Message
 
 from tests import stuck
 from tests.conftest import GitRepository, git_environment
 from tosloc.cli import main
-from tosloc.page.server import MOST_BYTES, application
+from tosloc.page.server import MOST_BYTES, _settings, application, listening
 from tosloc.page.session import KEPT, Session
 
 HERE = "http://127.0.0.1:8765"
@@ -315,6 +317,61 @@ def test_a_question_that_is_taken_away_blocks_no_other_whatever_it_does(
     session.close()
     assert time.monotonic() - before < 5
     assert stuck.workers() == []
+
+
+@pytest.fixture
+def port(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Of a real server that waits for nobody."""
+    monkeypatch.setattr("tosloc.page.server.PATIENCE", 0.5)
+    with listening(0) as place:
+        server = uvicorn.Server(_settings(application(session, SECRET)))
+        thread = Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield place.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+FORM = f"POST /{SECRET}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" + (
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\ntext"
+)
+
+
+@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", FORM])
+@pytest.mark.parametrize("after", [False, True])
+def test_connections_that_send_nothing_more_end(
+    port: int, sent: str, after: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
+        if after:  # another request was answered
+            idle.sendall(f"GET /{SECRET}/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            got = b""
+            while not got.endswith(b"Not Found"):
+                got += idle.recv(10_000)
+        idle.sendall(sent.encode())
+        with suppress(ConnectionResetError):
+            assert idle.recv(10_000) == b""
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_form_that_breaks_off_is_refused_without_a_traceback(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for half_closed in (True, False):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+            broken.sendall(FORM.encode())
+            if half_closed:
+                time.sleep(0.1)
+                broken.shutdown(socket.SHUT_WR)
+                assert broken.recv(10_000).startswith(b"HTTP/1.1 400 ")
+    time.sleep(0.2)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("path", ["/questions/{}", "/questions/{}/forget", "/{}"])
+def test_a_number_of_5000_digits_is_refused(client: TestClient, path: str) -> None:
+    assert client.get(path.format("9" * 5_000)).status_code == 400
+    assert client.post(path.format("9" * 5_000), headers=OWN).status_code == 400
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(
