@@ -6,13 +6,15 @@ the text answer: its characters, and whether a fixed file and a changed function
 files that hold one of three words, and one of ten; their characters, and whether a fixed file is among them.
 
 ``agents.py GIT ...``, without reports, asks for the subjects of eight commits, twice, and prints the processor time of
-this process, which is server and client, for each question after the first.
+this process and of the one that answers, server and client, for each question after the first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import re
 import statistics
 import subprocess
@@ -126,6 +128,15 @@ async def rows_of(git: Path, reports: Path, number: int, characters: int) -> lis
     return rows
 
 
+def processor_seconds() -> float:
+    """Of this process and of those that it has started."""
+    ticks = 0
+    for child in multiprocessing.active_children():
+        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
 async def warm(git: Path) -> None:
     """Print how many processor seconds questions take when the version is ready."""
     command = ["git", "-C", str(git), "log", "--no-merges", "--format=%s", "-n", "400"]
@@ -135,9 +146,9 @@ async def warm(git: Path) -> None:
     searched: dict[str, int] = {}
     async with Client(server(Settings((git,)))) as client:
         for subject in subjects * 2:
-            began = time.process_time()
+            began = processor_seconds()
             result = await client.call_tool("localize_bug", {"report": subject})
-            seconds.append(time.process_time() - began)
+            seconds.append(processor_seconds() - began)
             if result.is_error or result.structured_content is None:
                 raise ToslocError(f"{git}: {result.content}")
             searched = result.structured_content["searched"]

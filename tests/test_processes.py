@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import Pipe
 from pathlib import Path
 
 import joblib
 import pytest
 
+from tests import stuck
 from tosloc import processes
+from tosloc.interruption import Interrupted
 
 PROGRAM = """
 import os, re, signal, subprocess, sys, time
@@ -93,6 +96,27 @@ def test_a_worker_whose_line_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     writing.close()
     processes._exit_when_closed(reading)
     assert codes == [1]
+
+
+def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    monkeypatch.setenv(stuck.BEGUN, str(begun))
+    told: list[tuple[str, int, int]] = []
+    with processes.Worker() as worker:
+        for how in ("seized", "asleep"):
+            with pytest.raises(Interrupted):
+                worker.call(stuck.hold, how, stopped=begun.exists)
+            assert stuck.workers() == []
+            begun.unlink()
+        with pytest.raises(BrokenProcessPool, match="a process died of this"):
+            worker.call(os._exit, 9)
+        with pytest.raises(KeyError, match="gone"):
+            worker.call({}.__getitem__, "gone")
+        assert worker.call(stuck.tell, 3, progress=lambda *said: told.append(said)) == 3
+    assert told == [("facts", 1, 3), ("facts", 2, 3), ("facts", 3, 3)]
+    assert stuck.workers() == []
 
 
 def test_other_backends_of_joblib() -> None:

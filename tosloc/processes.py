@@ -21,13 +21,21 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from tosloc.interruption import Interrupted
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.connection import Connection
 
+    from tosloc.records import Progress
+
 
 Broken: TypeAlias = Callable[..., Any]
 """What stands for a call of (function, *arguments) whose process dies of it."""
+_LOOK: Final = 0.1
+"""Seconds between two looks at whether a call is still wanted."""
+_teller: Connection
+"""Where a ``Worker``'s process tells how far it is."""
 
 
 class Executor(Protocol):
@@ -116,10 +124,12 @@ def parallel(
 
 
 class Worker:
-    """One process for calls that may bring it down. Close it, or use it in a ``with`` block."""
+    """One process for calls that may bring it down, or never end. Close it, or use it in a ``with`` block."""
 
     def __init__(self) -> None:
         self._executor: ProcessPoolExecutor | None = None
+        self._told: Connection
+        self._telling: Connection
 
     def __enter__(self) -> Worker:
         return self
@@ -127,30 +137,67 @@ class Worker:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function answers there. Raises what it raises, and BrokenProcessPool when the process dies."""
+    def call(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        progress: Progress | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """What the function answers there. Raises what it raises, and BrokenProcessPool when the process dies.
+
+        Where there is a ``progress`` the function gets one after its arguments, which tells it. Once ``stopped`` says
+        so the process is killed, whatever it does: raises Interrupted.
+        """
         from concurrent.futures import ProcessPoolExecutor
         from concurrent.futures.process import BrokenProcessPool
-        from multiprocessing import get_context
+        from multiprocessing import Pipe, get_context
 
         if self._executor is None:
             _start_trackers()
+            self._told, self._telling = Pipe(duplex=False)
+            given = _line()[0], self._telling
             self._executor = ProcessPoolExecutor(
-                1, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(_line()[0],)
+                1, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=given
             )
-        with no_ctrl_c():
-            future: Future[Any] = self._executor.submit(function, *arguments)
+        called = (function, *arguments) if progress is None else (_telling, function, *arguments)
         try:
-            return future.result()
-        except BrokenProcessPool:
+            with no_ctrl_c():
+                future: Future[Any] = self._executor.submit(*called)
+            future.add_done_callback(lambda _: self._telling.send(None))
+            while not stopped():
+                if self._told.poll(_LOOK):
+                    if (told := self._told.recv()) is None:
+                        return future.result()
+                    assert progress is not None
+                    progress(*told)
+            raise Interrupted
+        except (Interrupted, KeyboardInterrupt):
             self.close()
             raise
+        except BrokenProcessPool as error:
+            self.close()
+            raise BrokenProcessPool("a process died of this, as for want of memory; ask again, or for less") from error
 
     def close(self) -> None:
-        """End the process; another call starts another."""
+        """Kill the process; another call starts another."""
         if self._executor is not None:
+            for process in list(self._executor._processes.values()):
+                process.kill()
             self._executor.shutdown(cancel_futures=True)
+            self._told.close()
+            self._telling.close()
             self._executor = None
+
+
+def _begin_worker(line: Connection, telling: Connection) -> None:
+    global _teller
+    end_with_parent(line)
+    _teller = telling
+
+
+def _telling(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments, lambda *progress: _teller.send(progress))
 
 
 def end_with_parent(line: Connection) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from mcp_types import CallToolResult, ListRootsResult, Root
 
 import tosloc.answer
 from conftest import repository as shop_at
+from tests import stuck
 from tests.conftest import GitRepository
 from tosloc.agents.server import Settings, server
-from tosloc.localizer import Localizer
-from tosloc.records import Progress
 
 REPORT = "Cart.add forgets an item that is equal to another one"
 MODES = ["legacy", "auto"]
@@ -156,21 +154,7 @@ def test_without_roots_it_is_the_repository_around_the_folder(
     assert "start it with --root" in text_of(result)
 
 
-def test_two_questions_at_once_are_answered_one_after_the_other(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, most = [0], [0]
-    original = Localizer.localize
-
-    def slow(self: Localizer, *given: Any, **more: Any) -> Any:
-        inside[0] += 1
-        most[0] = max(most[0], inside[0])
-        threading.Event().wait(0.05)
-        try:
-            return original(self, *given, **more)
-        finally:
-            inside[0] -= 1
-
-    monkeypatch.setattr(Localizer, "localize", slow)
-
+def test_two_questions_at_once_are_answered(shop: Path) -> None:
     async def work(client: Client) -> list[str]:
         answers: list[str] = []
 
@@ -184,49 +168,41 @@ def test_two_questions_at_once_are_answered_one_after_the_other(shop: Path, monk
         return answers
 
     assert sorted(asked(work, roots=[shop])) == [REPORT, "total is wrong"]
-    assert most == [1]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_cancelled_question_stops_and_the_next_is_answered(
-    shop: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    began, ended = threading.Event(), threading.Event()
-    original = Localizer.localize
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that tells that a question of ``tests.stuck`` has begun."""
+    monkeypatch.setattr("tosloc.agents.repositories.answer", stuck.agents_answer)
+    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
+    return tmp_path / "begun"
 
-    def endless(self: Localizer, report: Any, *given: Any, progress: Progress, **more: Any) -> Any:
-        if report.summary != "endless":
-            return original(self, report, *given, progress=progress, **more)
-        began.set()
-        try:
-            for number in range(10_000):
-                progress("analysing", number, 10_000)
-                threading.Event().wait(0.005)
-        finally:
-            ended.set()
 
-    monkeypatch.setattr(Localizer, "localize", endless)
-
+@pytest.mark.parametrize(("mode", "how"), [("legacy", "seized"), ("auto", "asleep")])
+def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop: Path, begun: Path, mode: str, how: str) -> None:
     async def work(client: Client) -> CallToolResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call_tool, "localize_bug", {"report": "endless"})
-            await anyio.to_thread.run_sync(began.wait, 10)
+            tasks.start_soon(client.call_tool, "localize_bug", {"report": how})
+            while not begun.exists():
+                await anyio.sleep(0.02)
             tasks.cancel_scope.cancel()
         return await client.call_tool("localize_bug", {"report": REPORT})
 
     assert not asked(work, roots=[shop], mode=mode).is_error
-    assert ended.is_set()
+    assert stuck.workers() == []
 
 
-def test_a_long_work_says_how_far_it_is(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_that_kills_its_process_is_a_sentence(shop: Path, begun: Path) -> None:
+    async def work(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool("localize_bug", {"report": words}) for words in ("dies", REPORT)]
+
+    died, answered = asked(work, roots=[shop])
+    assert text_of(died).startswith("a process died of this")
+    assert (died.is_error, answered.is_error) == (True, False)
+
+
+def test_a_long_work_says_how_far_it_is(shop: Path, begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tosloc.agents.server._TOLD_EVERY", 0.0)
-    original = Localizer.localize
-
-    def telling(self: Localizer, *given: Any, progress: Progress, **more: Any) -> Any:
-        progress("facts", 3, 7)
-        return original(self, *given, progress=progress, **more)
-
-    monkeypatch.setattr(Localizer, "localize", telling)
     told: list[str | None] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
@@ -239,14 +215,17 @@ def test_a_long_work_says_how_far_it_is(shop: Path, monkeypatch: pytest.MonkeyPa
     assert "facts: 3 of 7" in told
 
 
-def test_a_mistake_of_ours_tells_nothing_of_the_machine(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise KeyError("/secret/path")
-
-    monkeypatch.setattr(Localizer, "localize", broken)
-    result = call("localize_bug", {"report": REPORT}, roots=[shop])
+def test_a_mistake_of_ours_tells_nothing_of_the_machine(shop: Path, begun: Path) -> None:
+    result = call("localize_bug", {"report": "a mistake"}, roots=[shop])
     assert result.is_error
     assert "/secret" not in json.dumps(text_of(result))
+
+
+def test_a_path_that_is_no_text_does_not_silence_the_answer(repository: GitRepository) -> None:
+    repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
+    result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
+    assert "caf\\xe9.py" in text_of(result)
+    assert json.loads(result.model_dump_json())["structured_content"]["hits"][0]["path"] == "caf?.py"
 
 
 @pytest.mark.slow

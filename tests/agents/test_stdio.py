@@ -99,17 +99,20 @@ class Running:
 
 
 PRINTS = """
-import os, subprocess, sys
+import os, re, subprocess, sys
 from tosloc.localizer import Localizer
 original = Localizer.localize
-def noisy(*given, **more):
+def noisy(self, report, *given, **more):
     print("noise", flush=True)
     os.write(1, b"more noise\\n")
     subprocess.run(["git", "--version"])
-    return original(*given, **more)
-Localizer.localize = noisy
-from tosloc.cli import main
-sys.exit(main(["mcp", *sys.argv[1:]]))
+    if report.summary == "seized":
+        re.match("(a+)+$", "a" * 60 + "b")  # holds the interpreter for good
+    return original(self, report, *given, **more)
+Localizer.localize = noisy  # also where questions are answered: a new process runs this file
+if __name__ == "__main__":
+    from tosloc.__main__ import main
+    sys.exit(main())
 """
 
 
@@ -121,8 +124,40 @@ def running(shop: Path, environment: dict[str, str]) -> Iterator[Running]:
     started.process.communicate()
 
 
-def test_what_is_printed_never_reaches_the_client(shop: Path, environment: dict[str, str]) -> None:
-    noisy = Running(shop, environment, sys.executable, "-c", PRINTS)
+@pytest.fixture
+def noisy(shop: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Running]:
+    (tmp_path / "noisy.py").write_text(PRINTS)
+    started = Running(shop, environment, sys.executable, str(tmp_path / "noisy.py"), "mcp")
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+@pytest.mark.parametrize("way", ["closed", signal.SIGINT, signal.SIGTERM])
+def test_a_question_that_never_ends_does_not_keep_it(noisy: Running, way: str | signal.Signals) -> None:
+    noisy.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "localize_bug", "arguments": {"report": "seized"}},
+        }
+    )
+    process = noisy.process
+    assert process.stderr is not None
+    assert process.stdin is not None
+    while "git version" not in process.stderr.readline():
+        pass
+    if isinstance(way, signal.Signals):
+        process.send_signal(way)
+    else:
+        process.stdin.close()
+        process.stdin = None
+    assert process.wait(5) == (128 + way if isinstance(way, signal.Signals) else 0)
+    process.stderr.read()  # nobody holds it any more: what answered has ended, too
+
+
+def test_what_is_printed_never_reaches_the_client(noisy: Running) -> None:
     answer = noisy.asked("tools/call", {"name": "localize_bug", "arguments": {"report": REPORT}})
     assert "1. shop/cart.py" in answer["result"]["content"][0]["text"]
     out, error = noisy.process.communicate(timeout=120)
@@ -137,16 +172,18 @@ def test_a_client_that_goes_ends_it(running: Running) -> None:
     assert running.process.returncode == 0
 
 
-def test_a_line_that_is_no_message_does_not_end_it(running: Running) -> None:
+def test_a_line_that_is_no_message_is_answered_and_does_not_end_it(running: Running) -> None:
     assert running.process.stdin is not None
-    running.process.stdin.write("hello\n")
-    running.process.stdin.flush()
-    running.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
     assert running.process.stdout is not None
-    lines = [json.loads(running.process.stdout.readline())]
-    while lines[-1].get("id") != 99:
-        lines.append(json.loads(running.process.stdout.readline()))
-    assert len(lines[-1]["result"]["tools"]) == 2
+    running.process.stdin.write("hello\n[1]\n\n" + '{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n')
+    running.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
+    lines = [json.loads(running.process.stdout.readline()) for _ in range(4)]
+    assert [(line["id"], line.get("error", {}).get("code")) for line in lines] == [
+        (None, -32700),
+        (None, -32600),
+        (2.5, -32600),
+        (99, None),
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

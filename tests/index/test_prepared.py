@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tosloc.retrieval.answer import StageOneAnswer
 
 from tests.conftest import HOUR, GitRepository
 from tosloc import mapped_arrays
@@ -19,7 +18,7 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import BugReport
 from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
 REPORT = BugReport(

@@ -12,7 +12,6 @@ import pytest
 import uvicorn
 
 from tests.conftest import GitRepository
-from tosloc.localizer import Localizer
 from tosloc.page.server import _settings, application, listening
 from tosloc.page.session import Session
 
@@ -28,8 +27,8 @@ REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parse
 def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     """Where a real server answers."""
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
-    with listening(0) as place, Localizer.open(repository.path, commit=None, store=tmp_path / "f.sqlite") as localizer:
-        session = Session(localizer)
+    with listening(0) as place:
+        session = Session(repository.path, store=tmp_path / "f.sqlite")
         server = uvicorn.Server(_settings(application(session, "s3-cret_")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
         thread.start()

@@ -11,18 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+from tests import stuck
 from tests.conftest import GitRepository, git_environment
 from tosloc.cli import main
-from tosloc.localizer import Localizer
-from tosloc.page.server import MOST_BYTES, application
+from tosloc.page.server import MOST_BYTES, _settings, application, listening
 from tosloc.page.session import KEPT, Session
 
 HERE = "http://127.0.0.1:8765"
@@ -32,21 +34,24 @@ REPORT = "Parser drops the header\n\nparse_header loses everything after the sec
 
 
 @pytest.fixture(scope="module")
-def localizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Localizer]:
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
     project = GitRepository(folder, False, git_environment(folder))
     project.git("init", "-q", "-b", "main")
     code = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
     project.commit({"src/parser.py": code, "src/pool.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"}, "Begin")
     project.commit({"src/parser.py": code + "\n"}, "Fix #7: the header lost its colon")
-    store = tmp_path_factory.mktemp("store") / "facts.sqlite"
-    with Localizer.open(project.path, commit=None, store=store) as opened:
-        yield opened
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "facts.sqlite"
 
 
 @pytest.fixture
-def session(localizer: Localizer) -> Iterator[Session]:
-    opened = Session(localizer)
+def session(toy: Path, store: Path) -> Iterator[Session]:
+    opened = Session(toy, store=store)
     yield opened
     opened.close()
 
@@ -58,7 +63,7 @@ def client(session: Session) -> TestClient:
 
 def answer(client: TestClient, number: int) -> str:
     """The article of a question, once it is not waiting any more."""
-    for _ in range(400):
+    for _ in range(3000):
         text = client.get(f"/questions/{number}").text
         if 'data-state="waiting"' not in text:
             return text
@@ -238,14 +243,14 @@ def test_what_a_report_says_is_text(client: TestClient) -> None:
 
 def test_questions_wait_for_each_other_and_not_for_ever(session: Session, client: TestClient, monkeypatch: Any) -> None:
     begun, go_on = Event(), Event()
-    localize = session._localizer.localize
+    call = session._process.call
 
     def slow(*given: Any, **named: Any) -> Any:
         begun.set()
         go_on.wait(10)
-        return localize(*given, **named)
+        return call(*given, **named)
 
-    monkeypatch.setattr(session._localizer, "localize", slow)
+    monkeypatch.setattr(session._process, "call", slow)
     for _ in range(KEPT):
         client.post("/questions", data={"text": REPORT}, headers=OWN)
     assert begun.wait(10)
@@ -269,13 +274,12 @@ def test_what_comes_first_sees_how_far_the_repository_is(
 ) -> None:
     begun, go_on = Event(), Event()
 
-    def slow(commit: str, progress: Any) -> None:
+    def slow(*given: Any, progress: Any, stopped: Any) -> None:
         progress("analysing", 1_000, 2_000)
         begun.set()
         go_on.wait(10)
 
-    assert session._localizer.repository is not None
-    monkeypatch.setattr(session._localizer.repository, "version", slow)
+    monkeypatch.setattr(session._process, "call", slow)
     session.warm("HEAD")
     assert begun.wait(10)
     client.post("/questions", data={"text": REPORT}, headers=OWN)
@@ -283,6 +287,91 @@ def test_what_comes_first_sees_how_far_the_repository_is(
     monkeypatch.undo()
     go_on.set()
     assert "src/parser.py" in answer(client, 1)
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that tells that a question of ``tests.stuck`` has begun."""
+    monkeypatch.setattr("tosloc.page.session.page_of", stuck.page_answer)
+    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
+    return tmp_path / "begun"
+
+
+@pytest.mark.parametrize("how", ["seized", "asleep"])
+def test_a_question_that_is_taken_away_blocks_no_other_whatever_it_does(
+    session: Session, client: TestClient, begun: Path, how: str
+) -> None:
+    client.post("/questions", data={"text": how}, headers=OWN)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    while not begun.exists():
+        time.sleep(0.02)
+    client.post("/questions/1/forget", headers=OWN)
+    assert "src/parser.py" in answer(client, 2)
+    client.post("/questions", data={"text": "dies"}, headers=OWN)
+    assert "a process died of this" in answer(client, 3)
+    begun.unlink()
+    client.post("/questions", data={"text": how}, headers=OWN)
+    while not begun.exists():
+        time.sleep(0.02)
+    before = time.monotonic()
+    session.close()
+    assert time.monotonic() - before < 5
+    assert stuck.workers() == []
+
+
+@pytest.fixture
+def port(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Of a real server that waits for nobody."""
+    monkeypatch.setattr("tosloc.page.server.PATIENCE", 0.5)
+    with listening(0) as place:
+        server = uvicorn.Server(_settings(application(session, SECRET)))
+        thread = Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield place.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+FORM = f"POST /{SECRET}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" + (
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\ntext"
+)
+
+
+@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", FORM])
+@pytest.mark.parametrize("after", [False, True])
+def test_connections_that_send_nothing_more_end(
+    port: int, sent: str, after: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
+        if after:  # another request was answered
+            idle.sendall(f"GET /{SECRET}/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            got = b""
+            while not got.endswith(b"Not Found"):
+                got += idle.recv(10_000)
+        idle.sendall(sent.encode())
+        with suppress(ConnectionResetError):
+            assert idle.recv(10_000) == b""
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_form_that_breaks_off_is_refused_without_a_traceback(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for half_closed in (True, False):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+            broken.sendall(FORM.encode())
+            if half_closed:
+                time.sleep(0.1)
+                broken.shutdown(socket.SHUT_WR)
+                assert broken.recv(10_000).startswith(b"HTTP/1.1 400 ")
+    time.sleep(0.2)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("path", ["/questions/{}", "/questions/{}/forget", "/{}"])
+def test_a_number_of_5000_digits_is_refused(client: TestClient, path: str) -> None:
+    assert client.get(path.format("9" * 5_000)).status_code == 400
+    assert client.post(path.format("9" * 5_000), headers=OWN).status_code == 400
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(

@@ -1,16 +1,21 @@
-"""Which repositories a client may ask of, and those that are kept open between its questions."""
+"""Which repositories a client may ask of, and the answers from those that stay open in this process."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import os
 from collections.abc import Sequence
+from functools import lru_cache
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.data import git_files
 from tosloc.errors import RepositoryError
+from tosloc.records import Progress
+from tosloc.reports.issues import read_report
 
 if TYPE_CHECKING:
+    from tosloc.answer import Answer
     from tosloc.localizer import Localizer
 
 OPEN: Final = 4
@@ -73,24 +78,27 @@ def _listed(places: Sequence[Path]) -> str:
 _MAY_ASK: Final = "where this server may look; give the folder to the client, or start the server with --root"
 
 
-class Repositories:
-    """Localizers of repositories, kept open while they are among the last OPEN that were asked; for one thread."""
+def answer(
+    checkpoint: Path | None,
+    roots: Sequence[Path],
+    repository: str | None,
+    report: str,
+    path: str | None,
+    options: dict[str, Any],
+    progress: Progress,
+) -> Answer:
+    """What ``Localizer.localize`` says of a report, or ``explain`` of a ``path``. Raises what they raise."""
+    place = repository_in(roots, repository)
+    localizer, asked = _opened(place, checkpoint), read_report(StringIO(report))
+    if path is None:
+        return localizer.localize(asked, **options, progress=progress)
+    given = Path(os.path.normpath(path))
+    inner = given.relative_to(place) if given.is_absolute() and given.is_relative_to(place) else given
+    return localizer.explain(asked, inner.as_posix(), **options, progress=progress)
 
-    def __init__(self, checkpoint: Path | None = None, number: int = OPEN) -> None:
-        self.checkpoint, self.number = checkpoint, number
-        self._open: OrderedDict[Path, Localizer] = OrderedDict()
 
-    def localizer(self, repository: Path) -> Localizer:
-        """Raises what ``Localizer.open`` raises."""
-        from tosloc.localizer import Localizer  # which takes a while: a client should not wait for it to be greeted
+@lru_cache(OPEN)
+def _opened(repository: Path, checkpoint: Path | None) -> Localizer:
+    from tosloc.localizer import Localizer
 
-        found = self._open.pop(repository, None) or Localizer.open(repository, self.checkpoint, commit=None)
-        self._open[repository] = found
-        while len(self._open) > self.number:
-            self._open.popitem(last=False)[1].close()
-        return found
-
-    def close(self) -> None:
-        """Close them all."""
-        while self._open:
-            self._open.popitem()[1].close()
+    return Localizer.open(repository, checkpoint, commit=None)

@@ -1,52 +1,50 @@
 """The server of the Model Context Protocol: two tools over standard input and output, by the official Python SDK.
 
-One thread answers one question after another, so that the loop that listens to the client stays free: it cancels,
-says how far a first index is, and notices that the client has gone.
+One process answers one question after another, so that the loop that listens to the client stays free whatever it is
+at: it cancels, says how far a first index is, and notices that the client has gone.
 """
 
 import asyncio
+import json
 import os
-import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from inspect import getdoc
-from io import StringIO
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import anyio
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 import tosloc
-from tosloc.agents import text
-from tosloc.agents.repositories import Repositories, repository_in
+from tosloc.agents import repositories, text
+from tosloc.agents.messages import refusals
 from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.files import printable
-from tosloc.interruption import SENTENCE, Interrupted, exit_code, leave, tell
-from tosloc.records import Progress
-from tosloc.reports.issues import read_report
+from tosloc.interruption import end_at_signals
+from tosloc.processes import Worker
 
 LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""
 _TOLD_EVERY: Final = 1.0
 """Seconds between two words on how far a long work is."""
-_LAST_WORK: Final = 2.0
-"""Seconds that a question may go on after the client has gone, or Ctrl-C."""
 _INSTRUCTIONS: Final = (
     "Ranks every source file of a git version for a bug report, with the likeliest functions and their lines. Ask"
     " before grepping: give the whole report, stack trace included. The first question of a repository indexes it."
 )
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,42 +60,35 @@ class Settings:
 
 
 class Questions:
-    """One thread that answers one question after another."""
+    """One process that answers one question after another, and is killed where one is given up."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "tosloc")
-        self._stops: set[Event] = set()
+        self._thread, self._process = ThreadPoolExecutor(1, "tosloc"), Worker()
 
-    async def ask(self, work: Callable[[Progress], T], tell_client: Callable[[str], Any]) -> T:
-        """What ``work`` returns or raises. If the caller is cancelled it stops where it next says how far it is."""
+    async def ask(self, tell_client: Callable[[str], Any], *question: Any) -> Answer:
+        """The answer. Raises what ``repositories.answer`` raises, and BrokenProcessPool."""
         loop, stop, told = asyncio.get_running_loop(), Event(), time.monotonic()
 
         def progress(what: str, done: int, total: int) -> None:
             nonlocal told
-            if stop.is_set():
-                raise Interrupted
             if time.monotonic() - told > _TOLD_EVERY:
                 told = time.monotonic()
                 share = f"{done:,} of {total:,}" if total else f"{done:,}"
                 asyncio.run_coroutine_threadsafe(tell_client(f"{what}: {share}"), loop)
 
-        self._stops.add(stop)
+        def answer() -> Answer:
+            found: Answer = self._process.call(repositories.answer, *question, progress=progress, stopped=stop.is_set)
+            return found
+
         try:
-            return await asyncio.wrap_future(self._thread.submit(work, progress))
+            return await asyncio.wrap_future(self._thread.submit(answer))
         finally:
             stop.set()
-            self._stops.discard(stop)
 
-    def close(self, last: Callable[[], None]) -> None:
-        """End what is asked, and then do the ``last`` thing; gives up after a while on work that does not stop."""
-        for stop in self._stops:
-            stop.set()
-        done = self._thread.submit(last)
-        self._thread.shutdown(wait=False)
-        try:
-            done.result(_LAST_WORK)
-        except TimeoutError:
-            pass  # what it writes is whole or not there, and the process ends now
+    def close(self) -> None:
+        """End the process; what was asked has been given up with the connection."""
+        self._thread.shutdown(cancel_futures=True)
+        self._process.close()
 
 
 @dataclass
@@ -105,11 +96,7 @@ class State:
     """What lasts as long as a connection."""
 
     settings: Settings
-    repositories: Repositories
     questions: Questions = field(default_factory=Questions)
-
-    def close(self) -> None:
-        self.questions.close(self.repositories.close)
 
 
 def _client_roots(context: Context[State]) -> ListRootsResult | ListRoots:
@@ -168,20 +155,8 @@ async def localize_bug(
 
     Searches committed code and the history of fixes; test files are left out.
     """
-    state = context.request_context.lifespan_context
-
-    def answer(progress: Progress) -> Answer:
-        localizer = state.repositories.localizer(repository_in(_folders(state, roots), repository))
-        return localizer.localize(
-            read_report(StringIO(report)),
-            commit=commit,
-            include=paths or (),
-            top=top,
-            functions=functions,
-            progress=progress,
-        )
-
-    return _result(state, await _asked(context, answer), text.short)
+    asked = {"commit": commit, "include": paths or (), "top": top, "functions": functions}
+    return await _answered(context, roots, text.short, repository, report, None, asked)
 
 
 async def explain_file(
@@ -194,41 +169,32 @@ async def explain_file(
     functions: Annotated[int, Field(ge=0, le=50, description="Functions.")] = 10,
 ) -> CallToolResult:
     """Why a file stands where it stands for a bug report: its place, reasons, earlier fixes, likeliest functions."""
+    asked = {"commit": commit, "functions": functions}
+    return await _answered(context, roots, text.explained, repository, report, path, asked)
+
+
+async def _answered(
+    context: Context[State], roots: ListRootsResult, written: Callable[[Answer, int], str], *question: Any
+) -> CallToolResult:
+    """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     state = context.request_context.lifespan_context
-
-    def answer(progress: Progress) -> Answer:
-        place = repository_in(_folders(state, roots), repository)
-        given = Path(os.path.normpath(path))
-        inner = given.relative_to(place) if given.is_absolute() and given.is_relative_to(place) else given
-        localizer = state.repositories.localizer(place)
-        return localizer.explain(
-            read_report(StringIO(report)), inner.as_posix(), commit=commit, functions=functions, progress=progress
-        )
-
-    return _result(state, await _asked(context, answer), text.explained)
-
-
-async def _asked(context: Context[State], work: Callable[[Progress], Answer]) -> Answer:
-    """The answer. Raises ToolError, which is a sentence to the client, for input that is at fault."""
-    steps = iter(range(1, 1 << 62))
+    settings, steps = state.settings, iter(range(1, 1 << 62))
 
     async def tell_client(message: str) -> None:
         await context.report_progress(next(steps), None, message)
 
     try:
-        return await context.request_context.lifespan_context.questions.ask(work, tell_client)
-    except Interrupted:
-        raise ToolError("interrupted") from None
-    except (ToslocError, OSError, MemoryError) as error:
+        folders = tuple(_folders(state, roots))
+        answer = await state.questions.ask(tell_client, settings.checkpoint, folders, *question)
+    except (ToslocError, OSError, MemoryError, BrokenProcessPool) as error:
         sentence = " ".join(printable(str(error) or type(error).__name__).split())
         for option, name in (("--include and --exclude", "`paths`"), ("--include", "`paths`")):
             sentence = sentence.replace(option, name)
         raise ToolError(sentence[:2_000]) from error
-
-
-def _result(state: State, answer: Answer, written: Callable[[Answer, int], str]) -> CallToolResult:
-    shown = TextContent(type="text", text=written(answer, state.settings.characters))
-    return CallToolResult(content=[shown], structured_content=answer.as_dict() if state.settings.structured else None)
+    shown = TextContent(type="text", text=written(answer, settings.characters))
+    # a path that is no UTF-8 cannot be sent
+    whole = json.loads(json.dumps(answer.as_dict(), ensure_ascii=False).encode("utf-8", "replace"))
+    return CallToolResult(content=[shown], structured_content=whole if settings.structured else None)
 
 
 class _Server(MCPServer[State]):
@@ -248,6 +214,25 @@ class _Server(MCPServer[State]):
                 raise ToolError(f"{name}: {'; '.join(map(_about, cause.errors()))}") from error
             raise (cause if isinstance(cause, ToolError) else error) from None
 
+    async def run_stdio_async(self) -> None:
+        """As the SDK has it, but for lines that are no messages: it drops them, so they are answered here."""
+        wire = os.dup(0)
+        with open(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)  # which processes that are started here would read, too
+        given = anyio.wrap_file(open(wire, encoding="utf-8", errors="replace", closefd=False))
+
+        async def messages() -> AsyncIterator[str]:
+            async for line in given:
+                if wrong := refusals(line):
+                    for error in wrong:
+                        await writing.send(SessionMessage(error))
+                else:
+                    yield line
+
+        async with stdio_server(stdin=messages()) as (reading, writing):  # type: ignore[arg-type]
+            below = self._lowlevel_server
+            await below.run(reading, writing, below.create_initialization_options())
+
 
 def _about(problem: Any) -> str:
     place = ".".join(map(str, problem["loc"]))
@@ -260,11 +245,11 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[State]) -> AsyncIterator[State]:
-        state = State(settings, Repositories(settings.checkpoint))
+        state = State(settings)
         try:
             yield state
         finally:
-            state.close()
+            state.questions.close()
 
     opened: Callable[[MCPServer[State]], AbstractAsyncContextManager[State]] = lifespan
     made = _Server(
@@ -283,19 +268,5 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
 
 def serve(settings: Settings) -> None:
     """Answer on standard input and output until the client closes it. Ctrl-C and SIGTERM end the process."""
-    anyio.run(_serve, settings)
-
-
-async def _serve(settings: Settings) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_leave_at_signals)
-        await server(settings).run_stdio_async()
-        tasks.cancel_scope.cancel()
-
-
-async def _leave_at_signals() -> None:
-    """Ctrl-C: nothing is open that has to be closed, and what waits for standard input cannot be woken."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for number in signals:
-            tell(SENTENCE)
-            leave(exit_code(number))
+    end_at_signals()  # nothing is open that has to be closed, and what waits for standard input cannot be woken
+    anyio.run(server(settings).run_stdio_async)

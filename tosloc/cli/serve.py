@@ -25,12 +25,19 @@ def serve(
 
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.data import git_files
+    from tosloc.data.web import WebPages
     from tosloc.localizer import Localizer
     from tosloc.page.server import listening
     from tosloc.page.server import serve as serve_at
+    from tosloc.page.session import Session
+    from tosloc.page.view import project_of
 
     with listening(port) as place:
-        opened = Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store)
-        with opened as localizer:
+        with Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store) as localizer:
+            repository = localizer.repository
+            assert repository is not None
+            git_files.check_roots(repository.path, (repository.path, git_files.find(repository.path).own))
             localizer.files(commit)  # what is wrong with it is said at once
-            serve_at(localizer, place, commit, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True))
+            project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
+        session = Session(repository.path, checkpoint, store)
+        serve_at(session, place, commit, project, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 import secrets
@@ -19,17 +20,15 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tosloc.data.web import WebPages
 from tosloc.errors import ReportError, ToslocError
-from tosloc.localizer import Localizer
 from tosloc.page.render import Ask, served_page, served_policy
 from tosloc.page.session import Session
-from tosloc.page.view import project_of
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
 
@@ -38,6 +37,10 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 8765
 MOST_BYTES: Final = 2_000_000
 """Of what is sent."""
+LONGEST_PATH: Final = 200
+"""Letters of what a request names: the secret, and a question by its number."""
+PATIENCE: Final = 10.0
+"""Seconds for a connection to send a request and take its answer; there are as many connections as are let in."""
 _OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
 _ADDRESS: Final = re.compile(r"https?://\S+")
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -64,7 +67,10 @@ def application(session: Session, secret: str, commit: str = "HEAD", project: st
     async def ask(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
             return _refused("a question is sent by the page's own form", 415)
-        body = await _body(request)
+        try:
+            body = await _body(request)
+        except ClientDisconnect:
+            return _refused("the form has broken off", 400)
         if body is None:
             error = f"more than {MOST_BYTES // 1_000_000} MB were sent; give the part that says what goes wrong"
             return shown(Ask(commit=commit, error=error), 413)
@@ -119,7 +125,10 @@ class OnlyFromHere:
         first = scope["path"].removeprefix("/").partition("/")[0]  # a request may also be for "*", or for nothing
         if why is None and not secrets.compare_digest(first.encode(), self.secret):
             why = "this address lacks the secret of the page; open the whole address that tosloc serve has printed"
-        await (self.app if why is None else _refused(why, 403))(scope, receive, with_headers)
+        answer = self.app if why is None else _refused(why, 403)
+        if why is None and len(scope["path"]) > LONGEST_PATH:  # a number of 5,000 digits, say, which Python refuses
+            answer = _refused("the page has no address of that length", 400)
+        await answer(scope, receive, with_headers)
 
 
 def _why_not(method: str, headers: Headers) -> str | None:
@@ -194,13 +203,10 @@ def _about_port(port: int, error: OSError) -> str:
     return f"port {port} of {HOST} cannot be had: {error.strerror or error}"
 
 
-def serve(
-    localizer: Localizer, place: socket.socket, commit: str = "HEAD", begun: Callable[[str], None] = lambda at: None
-) -> None:
+def serve(session: Session, place: socket.socket, commit: str, project: str, begun: Callable[[str], None]) -> None:
     """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
-    session = Session(localizer)
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(_settings(application(session, secret, commit, _name(localizer))))
+    server = uvicorn.Server(_settings(application(session, secret, commit, project)))
     with _ended_by_signals(server):
         try:
             session.warm(commit)
@@ -225,11 +231,28 @@ def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
             signal.signal(number, answer)
 
 
+class _Prompt(H11Protocol):
+    """Ends a connection that for ``PATIENCE`` seconds sends no whole request, or takes no answer."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._end = self.loop.call_later(PATIENCE, transport.abort)
+
+    def eof_received(self) -> None:
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_started:
+            self.send_400_response("the form has broken off")
+
+    def on_response_complete(self) -> None:
+        self._end.cancel()
+        self._end = self.loop.call_later(PATIENCE, self.transport.abort)
+        super().on_response_complete()
+
+
 def _settings(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=_Prompt,
         ws="none",
         lifespan="off",
         log_level="error",
@@ -239,8 +262,3 @@ def _settings(app: ASGIApp) -> uvicorn.Config:
         timeout_graceful_shutdown=2,
         limit_concurrency=64,
     )
-
-
-def _name(localizer: Localizer) -> str:
-    repository = localizer.repository
-    return "" if repository is None else project_of(str(repository.path), WebPages.of(repository.remote_url()))

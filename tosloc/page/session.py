@@ -1,14 +1,20 @@
-"""Questions and answers of one run of the server: asked one after the other, kept beside each other."""
+"""Questions and answers of one run of the server: asked one after the other, kept beside each other.
+
+Another process answers them, so that this one can always end it.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 from markupsafe import Markup
 
@@ -17,12 +23,15 @@ from tosloc.interruption import Interrupted
 from tosloc.localizer import Localizer
 from tosloc.page.render import Article, answered, waiting
 from tosloc.page.view import View
-from tosloc.records import BugReport
+from tosloc.processes import Worker
+from tosloc.records import BugReport, Progress
 
 KEPT: Final = 12
 """Questions with their answers; of more the oldest are forgotten."""
 FILES: Final = 10
 """Of an answer."""
+Opening: TypeAlias = tuple[Path, Path | None, Path | None]
+"""A repository, the checkpoint and the facts store to ask it with; None for those that ``Localizer.open`` takes."""
 
 
 @dataclass(eq=False)
@@ -43,26 +52,27 @@ class Question:
 
 
 class Session:
-    """What is asked of one localizer. One thread answers; any may ask."""
+    """What is asked of one repository. One process answers; any thread may ask."""
 
-    def __init__(self, localizer: Localizer) -> None:
-        self._localizer = localizer
+    def __init__(self, repository: Path, checkpoint: Path | None = None, store: Path | None = None) -> None:
+        self._opening = repository, checkpoint, store
         self._lock = Lock()
         self._questions: dict[int, Question] = {}
         self._asked = 0
         self._closing = False
         self._warming = ""
         """How far it is with making a version ready; empty when it is not at that."""
-        self._worker = ThreadPoolExecutor(1, "tosloc-answers")
+        self._thread, self._process = ThreadPoolExecutor(1, "tosloc-answers"), Worker()
 
     def warm(self, commit: str) -> None:
         """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
-        self._worker.submit(self._warm, commit)
+        self._thread.submit(self._warm, commit)
 
     def close(self) -> None:
-        """Answer nothing more; a question that is being answered ends at its next progress."""
+        """Answer nothing more, whatever is being answered."""
         self._closing = True
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._process.close()
 
     def ask(self, report: BugReport, commit: str, tests: bool) -> int:
         """The number of a new question. Raises ToslocError when as many wait as are kept."""
@@ -78,11 +88,11 @@ class Session:
             over = len(self._questions) - KEPT
             for one in [one for one in self._questions.values() if one not in (*open_ones, question)][: max(over, 0)]:
                 del self._questions[one.number]
-        self._worker.submit(self._answer, question)
+        self._thread.submit(self._answer, question)
         return question.number
 
     def forget(self, number: int) -> None:
-        """Take a question away; one that is being answered ends at its next progress."""
+        """Take a question away, also one that is being answered."""
         with self._lock:
             question = self._questions.pop(number, None)
         if question is not None:
@@ -113,39 +123,52 @@ class Session:
         return Article(number, name, waiting(number, name, said), waits=True)
 
     def _warm(self, commit: str) -> None:
-        def go_on(what: str, done: int, total: int) -> None:
-            if self._closing:
-                raise Interrupted
+        def progress(what: str, done: int, total: int) -> None:
             self._warming = _far(what, done, total)
 
-        repository = self._localizer.repository
-        if repository is not None:
-            with suppress(ToslocError, OSError, Interrupted):
-                repository.version(commit, go_on)
+        with suppress(ToslocError, OSError, BrokenProcessPool, Interrupted):
+            self._process.call(warm, self._opening, commit, progress=progress, stopped=lambda: self._closing)
         self._warming = ""
 
     def _answer(self, question: Question) -> None:
         def progress(what: str, done: int, total: int) -> None:
-            if self._closing or question.dropped:
-                raise Interrupted
             question.said = _far(what, done, total)
 
-        if self._closing or question.dropped:
+        if question.dropped:
             return
         question.state = "asked"
         try:
-            answer = self._localizer.localize(
-                question.report, commit=question.commit, tests=question.tests, top=FILES, progress=progress
+            asked = question.report, question.commit, question.tests, question.number
+            question.html = self._process.call(
+                page_of, self._opening, *asked, progress=progress, stopped=lambda: self._closing or question.dropped
             )
-            question.html = answered(View.of(answer, self._localizer.repository), question.number, removable=True)
             question.state = "done"
         except Interrupted:
             question.said, question.state = "was taken away", "failed"
-        except (ToslocError, OSError) as error:
+        except (ToslocError, OSError, BrokenProcessPool) as error:
             question.said, question.state = str(error), "failed"
         except Exception:
             logging.getLogger("tosloc").exception("a question could not be answered")
             question.said, question.state = "an error of the program; its terminal says more", "failed"
+
+
+def warm(opening: Opening, commit: str, progress: Progress) -> None:
+    """Make a version ready. Raises as ``Localizer.open`` does."""
+    if (repository := _opened(opening).repository) is not None:
+        repository.version(commit, progress)
+
+
+def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, number: int, progress: Progress) -> Markup:
+    """What the page shows of an answer. Raises as ``Localizer.localize`` does."""
+    localizer = _opened(opening)
+    answer = localizer.localize(report, commit=commit, tests=tests, top=FILES, progress=progress)
+    return answered(View.of(answer, localizer.repository), number, removable=True)
+
+
+@cache
+def _opened(opening: Opening) -> Localizer:
+    repository, checkpoint, store = opening
+    return Localizer.open(repository, checkpoint, commit=None, store=store)
 
 
 def _far(what: str, done: int, total: int) -> str:

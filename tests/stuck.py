@@ -1,0 +1,61 @@
+"""What stands in another process for an answer: named by tests, since what they replace is not replaced there."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from multiprocessing import active_children
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Final
+
+from tosloc.agents.repositories import answer
+from tosloc.page.session import page_of
+from tosloc.records import Progress
+
+BEGUN: Final = "TOSLOC_TEST_BEGUN"
+"""Environment variable: the file that is made when a question begins that does not end."""
+
+
+def hold(how: str) -> None:
+    """Never end: in C code that keeps all of Python waiting, or asleep."""
+    Path(os.environ[BEGUN]).touch()
+    if how == "seized":
+        re.match("(a+)+$", "a" * 60 + "b")
+    time.sleep(600)
+
+
+def tell(number: int, progress: Progress) -> int:
+    """Say how far it is, and answer."""
+    for done in range(1, number + 1):
+        progress("facts", done, number)
+    return number
+
+
+def workers() -> list[SpawnProcess]:
+    """Processes of this one that answer, or could."""
+    return [process for process in active_children() if isinstance(process, SpawnProcess)]
+
+
+def agents_answer(*question: Any) -> Any:
+    """An answer; for some reports what may become of one."""
+    report, progress = question[3], question[-1]
+    if report in ("seized", "asleep"):
+        hold(report)
+    if report == "dies":
+        os._exit(9)
+    if report == "a mistake":
+        raise KeyError("/secret/path")
+    progress("facts", 3, 7)
+    return answer(*question)
+
+
+def page_answer(*question: Any) -> Any:
+    """The same for the page."""
+    report = question[1].summary
+    if report in ("seized", "asleep"):
+        hold(report)
+    if report == "dies":
+        os._exit(9)
+    return page_of(*question)
