@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
 from typing import Final, Protocol, Self, TypeAlias
@@ -19,10 +19,8 @@ Float32Array: TypeAlias = npt.NDArray[np.float32]
 Float16Array: TypeAlias = npt.NDArray[np.float16]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-TIMES: Final = range(
-    int(datetime(1, 1, 1, tzinfo=UTC).timestamp()), int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
-)
-"""Seconds since 1970 that a date can have."""
+TIMES: Final = range(-62_135_596_800, 253_402_214_400)
+"""Seconds since 1970 that a date can have, of the years 1 to 9999."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` by long work; total 0 means that it is not known."""

@@ -81,10 +81,7 @@ def _component_outline(source: bytes, language: str, parse: bool) -> Outline:
 
 
 def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
-    """Root of the syntax tree of ``source``.
-
-    None if it is too long, if the parser fails or works on it out of all proportion, and if a query would.
-    """
+    """Root of the syntax tree of ``source``; None if parser or queries would fail, or work out of all proportion."""
     if len(source) > MAX_PARSED or _repeats_an_opening(source):
         return None
     if not source.endswith(GRAMMARS[language].end):
