@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -46,6 +47,21 @@ def folder(repository: GitRepository, run: Run, tmp_path: Path) -> Path:
     ten_days = time.time() - 10 * 86_400 - 60
     os.utime(made / "place.json", (ten_days, ten_days))
     return made
+
+
+def test_it_is_its_owners_alone(folder: Path, run: Run, repository: GitRepository) -> None:
+    def modes() -> set[int]:
+        found = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder.parent, *folder.parent.rglob("*"))}
+        assert len(found) > 5
+        return {mode ^ 0o100 * path.is_dir() for path, mode in found.items()}
+
+    report = folder.parents[1] / "report.txt"
+    report.write_text("Door.open loses its key")
+    assert run("localize", report, "--repo", repository.path)[0] == 0
+    assert modes() == {0o600}
+    folder.chmod(0o755)  # as an earlier version made it
+    assert run("localize", report, "--repo", repository.path)[0] == 0
+    assert modes() == {0o600}
 
 
 def test_listed(folder: Path, run: Run, repository: GitRepository) -> None:

@@ -32,7 +32,7 @@ from tosloc.analysis.fact_rows import EMPTY_ROW, FactRow, PackedFacts, checksum,
 from tosloc.analysis.fact_table import ROWS_AT_ONCE, FactTable
 from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of, pack_functions, unpack_functions
 from tosloc.errors import DamagedFacts, StoreError, StoreWarning, counted
-from tosloc.files import written_whole
+from tosloc.files import mode_in, written_whole
 from tosloc.mapped_arrays import Scratch
 
 if TYPE_CHECKING:
@@ -417,6 +417,7 @@ class FactStore:
             (count,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if count:  # another process was faster
                 return
+            self.path.chmod(mode_in(self.path.parent))
             self._database.execute(f"PRAGMA application_id = {_APPLICATION}")
             for statement in _TABLES.split(";"):
                 if statement.strip():

@@ -189,6 +189,7 @@ def hold(repo: Repository, store: Path) -> None:
             _held[folder] = descriptor
         while len(_held) > _MOST_HELD:
             os.close(_held.pop(next(iter(_held))))
+        folder.chmod(0o700)  # an earlier version let others in
         place = str(repo.path.resolve())
         if Kept(folder).repository != Path(place):
             write_text(folder / PLACE, json.dumps({"repository": place}) + "\n")
@@ -206,7 +207,8 @@ def let_go() -> None:
 def _shared(folder: Path) -> int | None:
     """A descriptor with the shared lock of a folder, which is made if it is absent; None on Windows."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
         if fcntl is None:
             return None
         try:
