@@ -15,7 +15,9 @@ import joblib
 import pytest
 
 from tests import stuck
+from tests.conftest import GitRepository
 from tosloc import processes
+from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted
 
 PROGRAM = """
@@ -125,6 +127,35 @@ def test_other_backends_of_joblib() -> None:
         processes.parallel(map(joblib.delayed(abs), range(-9, 0)), 2, return_as="generator") as results,
     ):
         assert list(results) == list(range(9, 0, -1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_too_few_files_for_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (24, 24))
+    with (
+        pytest.raises(ToslocError, match="only 24 files may be open at once, too few for 12 worker processes; allow"),
+        processes.parallel([joblib.delayed(abs)(-1)], 12, return_as="generator"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+@pytest.mark.parametrize("limit", [8, 10, 12, 16, 20, 24])
+def test_too_few_files_is_one_sentence(repository: GitRepository, tmp_path: Path, limit: int) -> None:
+    repository.commit({f"f{number}.py": f"x = {number}\n" for number in range(500)})
+    (tmp_path / "settings.toml").write_text("[run]\njobs = 12\n")
+    command = [sys.executable, "-m", "tosloc", "index", "--repo", repository.path, "--config", "settings.toml"]
+    done = subprocess.run(
+        ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *command, "--store", "facts"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.startswith("tosloc: ")
+    assert line.endswith("; allow more by: ulimit -n 1024")
 
 
 @pytest.mark.slow

@@ -335,7 +335,7 @@ def results_folder(folder: Path) -> Iterator[None]:
 def own_folder(folder: Path) -> Iterator[Path]:
     """A folder for one command's results alone, see ``check_own``; in it one for what it keeps while it works.
 
-    The latter stays where an error or a kill leaves something in it: the same command goes on there.
+    The latter stays where an error or a kill leaves something in either: the same command goes on there.
     """
     with results_folder(folder):
         check_own(folder)
@@ -345,7 +345,8 @@ def own_folder(folder: Path) -> Iterator[Path]:
             yield work
         except BaseException:
             with suppress(OSError):  # not empty
-                work.rmdir()
+                if [*folder.iterdir()] == [work]:
+                    work.rmdir()
             raise
 
 

@@ -80,13 +80,25 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     It is written to, not replaced. What a killed process leaves is removed when the next file of its folder is written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with _about(path), _unfinished(path.parent, _make_file) as temporary:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(mode_in(path.parent))
         temporary.replace(path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, if they are absent: its owner's alone in one that is."""
+    if not path.parent.exists():
+        make_folder(path.parent)
+    path.mkdir(0o777 if mode_in(path.parent) & 0o077 else 0o700, exist_ok=True)
+
+
+def mode_in(folder: Path) -> int:
+    """Mode of a new file in a folder: its owner's alone where the folder is, else as the user's mask has it."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask if folder.stat().st_mode & 0o077 else 0o600
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from tosloc.errors import ToslocError
 from tosloc.interruption import Interrupted
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Executor(Protocol):
         """Results of calls that ``joblib.delayed`` made, in their order or as they come."""
 
 
+_FILES: Final = 32
+"""Files that a process has open at most, beside one for each of its workers."""
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
 
 
@@ -107,12 +110,12 @@ def parallel(
         with closing(other.results(calls, options["return_as"] == "generator", broken)) as found:
             yield found
         return
-    from joblib import Parallel
+    from joblib import Parallel, effective_n_jobs
     from joblib.parallel import BACKENDS, get_active_backend
 
     if isinstance(get_active_backend()[0], BACKENDS["loky"]):
         options = options | {"initializer": end_with_parent, "initargs": (_line()[0],)}
-        _start_trackers()
+        _start_trackers(effective_n_jobs(jobs))
     with no_ctrl_c():
         results: Generator[Any, None, None] = Parallel(jobs, **options)(calls)
     try:
@@ -251,20 +254,25 @@ def _line() -> tuple[Connection, Connection]:
     return Pipe(duplex=False)
 
 
-def _start_trackers() -> None:
+def _start_trackers(workers: int = 1) -> None:
     """Start the processes that clean up semaphores of killed ones.
 
     Here, since starting them later would let Ctrl-C through to the first worker; and silent, since what they say is of
-    no use to whoever killed a command.
+    no use to whoever killed a command. Raises ToslocError where too few files may be open for so many workers.
     """
     # Python would look for modules in the current folder first, which may be a stranger's repository
     os.environ["PYTHONSAFEPATH"] = "1"
     if sys.platform == "win32":
         return
+    import resource
     from multiprocessing import resource_tracker
 
     from joblib.externals.loky.backend import resource_tracker as joblib_tracker
 
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < _FILES + workers:
+        what = f"only {most} files may be open at once, too few for {workers} worker processes"
+        raise ToslocError(f"{what}; allow more by: ulimit -n 1024")
     sys.warnoptions.append("ignore:resource_tracker")
     try:
         resource_tracker.ensure_running()

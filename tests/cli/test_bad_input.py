@@ -15,10 +15,10 @@ import pytest
 from tests import toy
 from tests.conftest import GitRepository
 from tosloc import files
-from tosloc.analysis import store as store_module
 from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.data.git import Repository
+from tosloc.index import store as store_module
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.retrieval import features

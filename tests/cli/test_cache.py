@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,15 @@ def test_listed(folder: Path, run: Run, repository: GitRepository) -> None:
     [found] = json.loads(run("cache", "list", "--json")[1])
     assert (found["repository"], found["there"]) == (str(repository.path), True)
     assert found["total"] == sum(found["bytes"].values()) > 0
+
+
+def test_it_is_its_owners_alone(folder: Path, run: Run, repository: GitRepository) -> None:
+    report = folder.parents[1] / "report.txt"
+    report.write_text("Door.open loses its key")
+    assert run("localize", report, "--repo", repository.path)[0] == 0
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder.parent, *folder.parent.rglob("*"))}
+    assert len(modes) > 4
+    assert {mode ^ 0o100 * path.is_dir() for path, mode in modes.items()} == {0o600}
 
 
 def test_of_nothing(run: Run) -> None:

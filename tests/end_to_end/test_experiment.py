@@ -198,6 +198,22 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
     assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["work", "chapter.tex"]
 
 
+def test_what_an_error_leaves_is_gone_on_with(tmp_path):
+    def fails(folder, *parts):
+        with experiment.own_folder(folder):
+            for part in parts:
+                (folder / part).mkdir()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+    with pytest.raises(RuntimeError):
+        fails(tmp_path / "results", "validation")
+    with experiment.own_folder(tmp_path / "results") as work:
+        assert (work.name, work.is_dir()) == (".tosloc-work", True)
+
+
 def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     (out / "work").mkdir()
     (out / "work/chapter.tex").write_text("mine")  # it is the user's folder, too

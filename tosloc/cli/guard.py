@@ -96,7 +96,8 @@ def _about(error: OSError) -> str:
     place = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{place}no room left on the disk; make room and run the same command again to go on"
-    return f"{place}{error.strerror or error}"
+    what = f"{place}{error.strerror or error}"
+    return f"{what}; allow more by: ulimit -n 1024" if error.errno == errno.EMFILE else what
 
 
 def _say(sentence: str, code: int) -> int:

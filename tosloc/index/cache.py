@@ -68,7 +68,8 @@ def note_use(repo: Repository, store: Path) -> None:
     largest_size()
     place = store.with_name(PLACE)
     with suppress(OSError):  # whoever writes there will say what is wrong
-        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        store.parent.mkdir(mode=0o700, exist_ok=True)
         if CacheEntry(store.parent).repository == repo.path.resolve():
             os.utime(place)
         else:

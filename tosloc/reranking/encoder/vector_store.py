@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tosloc.errors import StoreError, StoreWarning
+from tosloc.files import mode_in
 from tosloc.records import Float16Array, IntArray
 
 # n chunks of a blob, d width of the encoder
@@ -62,6 +63,7 @@ class VectorStore:
         [[version]] = run("PRAGMA user_version")
         [[tables]] = run("SELECT count(*) FROM sqlite_master")
         if not tables:
+            self.path.chmod(mode_in(self.path.parent))
             for statement in _TABLES.split(";"):
                 run(statement)
             run(f"PRAGMA application_id={_APPLICATION}")
