@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import GitRepository, RepositoryFactory
 from tosloc.agents.repositories import Repositories, repository_in
+from tosloc.cli import main
 from tosloc.errors import RepositoryError
 
 SOURCE = {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}
@@ -84,6 +87,116 @@ def test_several_repositories_or_none_have_to_be_named(
     (tmp_path / "empty").mkdir()
     with pytest.raises(RepositoryError, match="no git repository at"):
         repository_in([tmp_path / "empty"])
+
+
+def other_folder(bare: Path, private: Path) -> None:
+    (bare / "commondir").write_text(f"{private}\n")
+    (bare / "gitdir").write_text(f"{bare / '.git'}\n")  # as a linked work tree has it
+
+
+def borrowed_by_way_of_another(bare: Path, private: Path) -> None:
+    between = bare.parent / "between"
+    (between / "info").mkdir(parents=True)
+    (between / "info/alternates").write_text(f'"{private}/objects"\n')
+    (bare / "objects/info/alternates").write_text("../../between\n")
+
+
+def borrowed_by_a_link_and_back(bare: Path, private: Path) -> None:
+    (bare / "a/b/c/d/e/f").mkdir(parents=True)
+    (bare / "objects/l").symlink_to("../a/b/c/d/e/f")
+    (bare / "objects/info/alternates").write_text("l/../../../../../outside/.git/objects\n")
+
+
+def linked(name: str, to: str | None = None) -> Callable[[Path, Path], None]:
+    def link(bare: Path, private: Path) -> None:
+        place = bare / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(private / (to or name))
+
+    return link
+
+
+def linked_twice(bare: Path, private: Path) -> None:
+    (bare / "objects").rename(bare.parent / "store")
+    (bare / "objects").symlink_to("../store")
+    linked("store/pack", "objects/pack")(bare.parent, private)
+
+
+def included(bare: Path, private: Path) -> None:
+    (bare.parent / "first").write_text(f'[includeIf "gitdir:/"] Path = {private}/config\n')
+    with (bare / "config").open("a") as config:
+        config.write("[include] path = ../first\n")
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        other_folder,
+        borrowed_by_way_of_another,
+        borrowed_by_a_link_and_back,
+        linked_twice,
+        included,
+        linked("objects"),
+        linked("objects/pack"),
+        linked("objects/pack/pack-1.pack", "objects/pack/1.pack"),
+        linked("objects/info"),
+        linked("objects/info/alternates", "config"),
+        linked("objects/ab"),
+        linked("objects/ab/" + "c" * 38),
+        *map(linked, ("refs", "refs/heads", "refs/heads/main", "packed-refs", "config", "shallow", "logs")),
+        linked("refs/heads/hooks", "refs/heads"),
+    ],
+)
+def test_all_that_git_reads_has_to_lie_under_the_roots(
+    inside: GitRepository,
+    outside: GitRepository,
+    lead: Callable[[Path, Path], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A project can hold a bare repository, and in it whatever git lets a folder hold."""
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    assert repository_in([inside.path], "held") == bare.resolve()
+    private = outside.path / ".git"
+    private.joinpath("shallow").touch()
+    lead(bare, private.resolve())
+    with pytest.raises(RepositoryError, match=r"git would read .*, which lies outside"):
+        repository_in([inside.path], "held")
+    assert main(["serve", "--repo", str(bare), "--port", "0"]) == 2
+    assert "lies outside" in capsys.readouterr().err
+    assert repository_in([inside.path, outside.path], "held") == bare.resolve()
+
+
+def test_what_only_git_can_read_is_refused(inside: GitRepository, outside: GitRepository) -> None:
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    (bare / "objects/info/alternates").write_text(f'"{outside.path}/.git/objects"/../../../../../../held/objects\n')
+    with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
+        repository_in([inside.path], "held")
+    (bare / "objects/info/alternates").unlink()
+    with (bare / "config").open("a") as config:
+        config.write(f'[include] path = "{outside.path}"/../../x\n')
+    with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
+        repository_in([inside.path], "held")
+    linked("HEAD", "config")(bare, outside.path / ".git")
+    with pytest.raises(RepositoryError, match="not a git repository"):  # nor is it one to git
+        repository_in([inside.path], str(bare))
+
+
+def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepository, outside: GitRepository) -> None:
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    linked("hooks")(bare, outside.path)
+    linked("objects/pack")(bare, inside.path / ".git")
+    (bare / "loop").symlink_to("objects")
+    assert repository_in([inside.path], "held") == bare.resolve()
+    (bare / "loop").unlink()
+    (bare / "loop").symlink_to("loop")
+    with pytest.raises(RepositoryError, match="loop, which lies outside"):
+        repository_in([inside.path], "held")
 
 
 def test_few_repositories_stay_open(make_repository: RepositoryFactory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,5 +32,8 @@ def serve(
     with listening(port) as place:
         opened = Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store)
         with opened as localizer:
+            assert localizer.repository is not None
+            place_of = localizer.repository.path
+            git_files.check_roots(place_of, (place_of, git_files.find(place_of).own))
             localizer.files(commit)  # what is wrong with it is said at once
             serve_at(localizer, place, commit, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True))

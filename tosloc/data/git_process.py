@@ -20,6 +20,7 @@ _SETTINGS: Final = (
     "core.attributesFile=/dev/null",
     "core.pager=cat",
     "core.commitGraph=false",  # it repeats what commits say, and a damaged one says it wrongly
+    "core.multiPackIndex=false",  # it repeats what the indexes of packs say, and may name packs anywhere
     f"core.bigFileThreshold={100 * 2**20}",  # what is not read is not taken into memory by git either
     "protocol.allow=never",
 )
