@@ -147,7 +147,7 @@ def included(bare: Path, private: Path) -> None:
         linked("objects/info/alternates", "config"),
         linked("objects/ab"),
         linked("objects/ab/" + "c" * 38),
-        *map(linked, ("refs", "refs/heads", "refs/heads/main", "packed-refs", "HEAD", "config", "shallow", "logs")),
+        *map(linked, ("refs", "refs/heads", "refs/heads/main", "packed-refs", "config", "shallow", "logs")),
         linked("refs/heads/hooks", "refs/heads"),
     ],
 )
@@ -182,6 +182,9 @@ def test_what_only_git_can_read_is_refused(inside: GitRepository, outside: GitRe
         config.write(f'[include] path = "{outside.path}"/../../x\n')
     with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
         repository_in([inside.path], "held")
+    linked("HEAD", "config")(bare, outside.path / ".git")
+    with pytest.raises(RepositoryError, match="not a git repository"):  # nor is it one to git
+        repository_in([inside.path], str(bare))
 
 
 def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepository, outside: GitRepository) -> None:

@@ -23,17 +23,16 @@ import numpy as np
 from tosloc.data.git_files import find, read_small
 from tosloc.data.git_process import (
     GAVE_UP,
-    KILLED,
     LARGEST,
     GitObject,
     ObjectReader,
     clean_environment,
+    failure,
     gitpython,
     safe_command,
 )
 from tosloc.data.git_trees import Trees
 from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.files import printable
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -117,7 +116,7 @@ class Repository:
             "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
-        self._reader = ObjectReader(self._git, self._environment, self.path)
+        self._reader = ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
@@ -167,7 +166,7 @@ class Repository:
             if done.returncode == 0:
                 return done.stdout.decode("ascii").strip()
             if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
-                raise self._failed("rev-parse", done.returncode, done.stderr)
+                raise failure(f"{self.path}: git rev-parse", done.returncode, done.stderr)
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -295,14 +294,7 @@ class Repository:
                 finished = not process.stdout.read(1)
             if finished and process.returncode:
                 errors.seek(0)
-                raise self._failed(arguments[0], process.returncode, errors.read())
-
-    def _failed(self, command: str, status: int, errors: bytes) -> RepositoryError:
-        if status not in range(GAVE_UP + 1):
-            return RepositoryError(f"{self.path}: git {command} {KILLED}")
-        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
-        said = printable(lines[-1])[:400] if lines else "no message"
-        return RepositoryError(f"{self.path}: git {command} failed ({said}); run 'git fsck' there, or clone it again")
+                raise failure(f"{self.path}: git {arguments[0]}", process.returncode, errors.read())
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:

@@ -98,9 +98,10 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
             found = place.resolve()
             if any(found.is_relative_to(root) for root in allowed):
                 return found
+        listed = ", ".join(dict.fromkeys(map(str, roots)))
         raise RepositoryError(
-            f"{repository}: git would read {place}, which lies outside {', '.join(map(str, roots))}; clone the"
-            " repository whole (git clone --no-local), or have that folder among the roots, too"
+            f"{repository}: git would read {place}, which lies outside {listed}; clone the repository whole"
+            " (git clone --no-local), or have that folder among the roots, too"
         )
 
     waiting = [inside(folder) for folder in directory]
@@ -119,8 +120,9 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
                 elif entry.is_dir():
                     waiting.append(Path(entry.path))
                 if entry.name == "info":
-                    lines = (read_small(inside(folder / "info/alternates")) or b"").splitlines()
-                    waiting += [inside(_place(line, folder)) for line in lines if line]
+                    lines = (read_small(inside(folder / "info/alternates")) or b"").split(b"\n")
+                    borrowed = (os.path.normpath(_place(line, folder)) for line in lines if line)  # git does so first
+                    waiting += [inside(Path(name)) for name in borrowed]
     for config in _configs(directory):
         inside(config)
 
@@ -132,12 +134,12 @@ def _configs(directory: GitDirectory) -> Iterator[Path]:
         yield file
         content = b"" if file.is_dir() else read_small(file) or b""
         for found in _INCLUDED.finditer(content) if b"include" in content.lower() else ():
-            place = _place(found[1].strip().strip(b'"'), file.parent)
+            place = _place(found[1].strip(), file.parent)
             if place not in waiting:
                 waiting.append(place)
 
 
 def _place(name: bytes, folder: Path) -> Path:
     """What a name in a file of git's means; the root of all for what only git can tell."""
-    text = os.path.expanduser(os.fsdecode(name))
+    text = os.path.expanduser(os.fsdecode(name.strip(b'"')))
     return Path("/") if set(text) & set('"\\#;') else folder / text

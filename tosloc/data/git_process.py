@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from subprocess import Popen
 from types import ModuleType
 from typing import IO, Final, NamedTuple
 
 from tosloc.errors import RepositoryError
+from tosloc.files import printable
 from tosloc.processes import start
 
 _SETTINGS: Final = (
@@ -30,7 +30,6 @@ _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 GAVE_UP: Final = 128
 """Exit code of a git that ends by itself, as it does at a damaged object; what is killed has no lower one."""
-KILLED: Final = "was killed; see what kills it (most likely too little memory) and run the same command again"
 
 
 class GitObject(NamedTuple):
@@ -47,8 +46,8 @@ class GitObject(NamedTuple):
 class ObjectReader:
     """``git cat-file --batch``, kept open from the first question on."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], where: Path) -> None:
-        self._command, self._environment, self._where = (*command, "cat-file", "--batch"), environment, where
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
+        self._command, self._environment, self._name = (*command, "cat-file", "--batch"), environment, name
         self._process: Popen[bytes] | None = None
 
     def close(self) -> None:
@@ -82,10 +81,10 @@ class ObjectReader:
                 died_at = len(found)
                 continue
             if status != GAVE_UP:
-                raise RepositoryError(f"{self._where}: git cat-file {KILLED}")
+                raise failure(self._name, -1, b"")
             # the object is damaged, if git answers at all, which a name that cannot exist shows
             if not self._ask(["-"], []):
-                raise RepositoryError(f"{self._where}: git cannot read the objects; run 'git fsck' there")
+                raise failure(self._name, status, b"no object can be read")
             found.append(None)
         return found
 
@@ -154,6 +153,17 @@ def gitpython() -> ModuleType:
 def safe_command() -> list[str]:
     """The git program with options that keep it from running anything of a repository. Raises RepositoryError."""
     return [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *(part for one in _SETTINGS for part in ("-c", one))]
+
+
+def failure(name: str, status: int, errors: bytes) -> RepositoryError:
+    """What is to be said of a git command that ended with this status: git's last words, or that it was killed."""
+    if status not in range(GAVE_UP + 1):
+        said = "was killed; see what kills it (most likely too little memory) and run the same command again"
+    else:
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
+        words = printable(lines[-1])[:400] if lines else "no message"
+        said = f"failed ({words}); run 'git fsck' there, or clone it again"
+    return RepositoryError(f"{name} {said}")
 
 
 def clean_environment() -> dict[str, str]:
