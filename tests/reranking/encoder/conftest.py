@@ -1,7 +1,9 @@
 """Encoders for the tests of stage two."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -27,3 +29,16 @@ def make_encoder(tmp_path: Path) -> Callable[..., Path]:
         return write_encoder(tmp_path / f"encoder{count}", **options)
 
     return make
+
+
+@pytest.fixture
+def asked_hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Hosts that anything has wanted to reach; none is reached."""
+    hosts: list[str] = []
+
+    def refuse(host: str, *_: object, **__: object) -> NoReturn:
+        hosts.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "no host is reached in tests")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return hosts

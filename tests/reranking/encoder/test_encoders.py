@@ -1,14 +1,18 @@
 """Encoders by folder: marks, chunks, pooling, and one sentence for what cannot be used."""
 
+import builtins
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 import torch
 
 from tosloc.errors import CheckpointError
+from tosloc.reranking.encoder import encoders as module
 from tosloc.reranking.encoder.encoders import Encoder
 
 
@@ -79,3 +83,109 @@ def test_a_foreign_tokenizer_is_one_sentence(make_encoder: Callable[..., Path]) 
     (folder / "tokenizer.json").write_text(json.dumps(told))
     with pytest.raises(CheckpointError, match="do not belong together"):
         Encoder.load(str(folder), "mean")
+
+
+def changed(file: Path, **values: Any) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+class Touching:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def ask_for_code(folder: Path, owned: Path, **config: str) -> None:
+    own = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
+    (folder / "own.py").write_text(own)
+    changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"}, **config)
+
+
+def code_of_a_type_that_is_known(folder: Path, owned: Path) -> None:
+    ask_for_code(folder, owned)
+
+
+def code_of_an_unknown_type(folder: Path, owned: Path) -> None:
+    ask_for_code(folder, owned, model_type="own")
+
+
+def code_of_a_tokenizer(folder: Path, owned: Path) -> None:
+    changed(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", "own.Own"]}, tokenizer_class="Own")
+
+
+def code_of_the_hub(folder: Path, owned: Path) -> None:
+    changed(folder / "config.json", model_type="own", auto_map={"AutoConfig": "acme/evil--own.BertConfig"})
+
+
+def a_pickle(folder: Path, owned: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": Touching(owned)}, folder / "pytorch_model.bin")
+
+
+def half_a_pickle(folder: Path, owned: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"abc")
+
+
+def damaged_weights(folder: Path, owned: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"abc")
+
+
+def a_list_for_settings(folder: Path, owned: Path) -> None:
+    (folder / "config.json").write_text("[1]")
+
+
+def a_model_for_a_tokenizer(folder: Path, owned: Path) -> None:
+    changed(folder / "tokenizer_config.json", tokenizer_class="BertModel")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *(code_of_a_type_that_is_known, code_of_an_unknown_type, code_of_a_tokenizer, code_of_the_hub),
+        *(a_pickle, half_a_pickle, damaged_weights, a_list_for_settings, a_model_for_a_tokenizer),
+    ],
+)
+def test_no_file_of_an_encoder_is_run(
+    make_encoder: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked_hosts: list[str],
+    hostile: Callable[[Path, Path], None],
+) -> None:
+    monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
+    folder, owned = make_encoder(), tmp_path / "owned"
+    hostile(folder, owned)
+    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
+        Encoder.load(str(folder), "mean")
+    assert not owned.exists()
+    assert asked_hosts == []
+
+
+@pytest.mark.parametrize("name", ["acme/no-such-encoder", "a/b/c", "~nobody-of-this-name/encoder"])
+def test_a_name_is_not_looked_for_on_the_hub(asked_hosts: list[str], name: str) -> None:
+    with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
+        Encoder.load(name, "mean")
+    assert asked_hosts == []
+
+
+def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    offline = module.constants.HF_HUB_OFFLINE
+    seen: list[tuple[bool, bool]] = []
+
+    def ask(_: str, *, trust_remote_code: bool, local_files_only: bool) -> NoReturn:
+        assert not trust_remote_code
+        seen.append((local_files_only, module.constants.HF_HUB_OFFLINE))
+        raise OSError
+
+    monkeypatch.setattr(module.AutoTokenizer, "from_pretrained", ask)
+    for allowed in ("", "1"):
+        monkeypatch.setenv("TOSLOC_HUB", allowed)
+        with pytest.raises(CheckpointError):
+            Encoder.load("acme/no-such-encoder", "mean")
+    assert seen == [(True, True), (False, offline)]
+    assert module.constants.HF_HUB_OFFLINE == offline

@@ -217,6 +217,15 @@ def test_a_newer_form_is_one_sentence(saved: Path) -> None:
         load(saved)
 
 
+def test_a_checkpoint_that_names_the_hub_asks_nobody(saved: Path, asked_hosts: list[str]) -> None:
+    record = json.loads((saved / RECORD).read_text())
+    record["encoders"]["code"]["place"] = "acme/no-such-encoder"
+    (saved / RECORD).write_text(json.dumps(record))
+    with pytest.raises(CheckpointError, match=r"acme/no-such-encoder: no encoder can be loaded from there"):
+        load(saved)
+    assert asked_hosts == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize("part", ["head", "encoder", "record"])

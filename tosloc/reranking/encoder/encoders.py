@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
+from huggingface_hub import constants
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -90,26 +92,35 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
-        """The encoder of a folder, or of a name on the hub.
+        """The encoder of a folder, or of a name on the hub: fetched earlier, or now where TOSLOC_HUB=1 allows it.
 
-        Raises CheckpointError when there is none, or its tokenizer does not belong to it.
+        None of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
         """
-        folder = Path(name).expanduser()
-        where = str(folder) if folder.is_dir() else name
-        bars = transformers_logging.is_progress_bar_enabled()
+        local = os.environ.get("TOSLOC_HUB") != "1"
+        bars, offline = transformers_logging.is_progress_bar_enabled(), constants.HF_HUB_OFFLINE
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
-            tokenizer = AutoTokenizer.from_pretrained(where)
-            model = AutoModel.from_pretrained(where, dtype=torch.float32)
-        except (OSError, ValueError, KeyError) as error:
+            folder = Path(name).expanduser()
+            where = str(folder) if folder.is_dir() else name
+            tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
+            model = AutoModel.from_pretrained(
+                where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
+            )
+            if getattr(model.config, "auto_map", None) or tokenizer.init_kwargs.get("auto_map"):
+                raise ValueError("its auto_map asks for custom code, which is never run")
+            return cls.of(model, tokenizer, pooling, name)
+        except (ToslocError, MemoryError):
+            raise
+        except Exception as error:  # files that are no encoder's raise anything
             raise CheckpointError(
                 f"{name}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
-                " with config.json, weights and tokenizer, or a model of the hub when it can be reached"
+                " with config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1 to fetch a name from the hub"
             ) from error
         finally:
+            constants.HF_HUB_OFFLINE = offline
             if bars:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-        return cls.of(model, tokenizer, pooling, name)
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any, pooling: TokenPooling, name: str) -> Self:
