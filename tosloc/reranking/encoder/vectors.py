@@ -22,7 +22,6 @@ TEXT_VERSION: Final = "text2"
 FILES: Final = 256
 """Files encoded together; what a crash can lose."""
 _BUSY_SECONDS: Final = 120.0
-_ASK: Final = 500
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS chunk_vectors
 (maker TEXT NOT NULL, blob TEXT NOT NULL, width INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (maker, blob))"""
 
@@ -66,13 +65,10 @@ class VectorStore:
 
     def get(self, maker: str, blobs: Iterable[str]) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, of those that are here."""
-        wanted, found = sorted(set(blobs)), dict[str, Float16Array]()
+        query, found = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?", dict[str, Float16Array]()
         with self._open() as connection:
-            for start in range(0, len(wanted), _ASK):
-                part = wanted[start : start + _ASK]
-                marks = ",".join("?" * len(part))
-                query = f"SELECT blob, width, data FROM chunk_vectors WHERE maker = ? AND blob IN ({marks})"
-                for blob, width, data in connection.execute(query, (maker, *part)):
+            for blob in blobs:
+                for width, data in connection.execute(query, (maker, blob)):
                     found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
         return found
 
