@@ -23,8 +23,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 MARKER = "<!-- tosloc:answer -->"
 """How our comment begins, which no reader sees."""
-PAGES = 50
-"""Pages of a hundred comments that are looked through."""
+PAGES = 1000
+"""Pages of a hundred comments that are looked through, at most."""
 ATTEMPTS = 3
 LONGEST_WAIT = 60.0
 """Seconds between two attempts."""
@@ -32,6 +32,8 @@ LONGEST_TEXT = 300
 """Letters of a reason or name."""
 ISSUE_FILE = "tosloc-issue.json"
 ANSWER_FILE = "tosloc-answer.json"
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TOSLOC_CACHE", "TOSLOC_CACHE_SIZE")
+"""What ``tosloc`` gets of the environment: no token, and no secret of the workflow."""
 _NEVER_FOLLOWED = "moved; the issue was transferred, or the repository renamed"
 
 
@@ -167,7 +169,7 @@ def comment_of(body: str) -> str:
 
 
 def write_comment(api: Api, issues: str, number: int, text: str, author: str) -> None:
-    """Write the comment, or edit the one that is there. Raises ActionError."""
+    """Write the comment, or edit the one that is there. Raises ActionError, also where too many have to be read."""
     for page in range(1, PAGES + 1):
         comments = api.call("GET", f"{issues}/{number}/comments?per_page=100&page={page}")
         for comment in comments:
@@ -178,8 +180,9 @@ def write_comment(api: Api, issues: str, number: int, text: str, author: str) ->
                     api.call("PATCH", f"{issues}/comments/{int(comment['id'])}", {"body": text})
                 return
         if len(comments) < 100:
-            break
-    api.call("POST", f"{issues}/{number}/comments", {"body": text})
+            api.call("POST", f"{issues}/{number}/comments", {"body": text})
+            return
+    raise ActionError(f"no comment is written: issue {number} has {PAGES * 100:,} comments, and one may be ours")
 
 
 # ---- the runner
@@ -256,7 +259,10 @@ def answer() -> None:
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
     tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json", "--no-progress"]
     given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
-    done = subprocess.run([*tosloc, *given], capture_output=True, text=True, encoding="utf-8", check=False)
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    done = subprocess.run(
+        [*tosloc, *given], capture_output=True, text=True, encoding="utf-8", check=False, cwd=temporary, env=kept
+    )
     if done.returncode:
         raise ActionError(done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}")
     (temporary / ANSWER_FILE).write_text(done.stdout, encoding="utf-8")

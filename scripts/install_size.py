@@ -38,16 +38,16 @@ class Weight(NamedTuple):
 
 def build_wheel(folder: Path) -> Path:
     """The wheel of this checkout, built as ``pip install`` builds it."""
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    run(sys.executable, "-P", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
     [wheel] = folder.glob("*.whl")
     return wheel
 
 
 def install(wheel: Path, folder: Path) -> Path:
     """Install a wheel with all that it needs into a new environment; its Python."""
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    run(sys.executable, "-P", "-m", "venv", "--without-pip", folder)
     python = folder / "bin" / "python"
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel)
+    run(sys.executable, "-P", "-m", "pip", "--python", python, "install", "--quiet", wheel)
     return python
 
 

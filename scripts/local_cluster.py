@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
+TOSLOC = (sys.executable, "-P", "-m", "tosloc")
 START_SECONDS = 60.0
 GROWN_BYTES = 1_000_000
 REPORT = (
@@ -136,7 +137,7 @@ def tosloc(*words: object, cluster: LocalCluster | None = None, grown: Path | No
     """Run a command, and kill a worker once a file has ``grown``; processor seconds of all that took part."""
     before = _own_seconds() + (session_seconds(cluster) if cluster else 0.0)
     more = ["--cluster", cluster.address] if cluster else []
-    process = subprocess.Popen([sys.executable, "-m", "tosloc", *map(str, words), *more], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*TOSLOC, *map(str, words), *more], stdout=subprocess.DEVNULL)
     if cluster and grown:
         while process.poll() is None and not (grown.exists() and grown.stat().st_size > GROWN_BYTES):
             time.sleep(0.01)
@@ -165,7 +166,7 @@ def facts(store: Path) -> list[tuple[Any, ...]]:
 
 def answer(repo: Path, store: Path) -> dict[str, Any]:
     """What ``tosloc localize --json`` says by the facts of a store, but for the seconds that it took."""
-    command = [sys.executable, "-m", "tosloc", "localize", "-", "--repo", str(repo), "--store", str(store), "--json"]
+    command = [*TOSLOC, "localize", "-", "--repo", str(repo), "--store", str(store), "--json"]
     said = subprocess.run(command, input=REPORT, capture_output=True, check=True, text=True)
     found: dict[str, Any] = json.loads(said.stdout)
     del found["seconds"]

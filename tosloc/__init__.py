@@ -1,8 +1,8 @@
 """TosLoc: here is a bug report, which files?"""
 
-from __future__ import annotations
-
-TYPE_CHECKING = False  # not from typing: a command answers Ctrl-C once this module is loaded, so it loads nothing
+# not from typing: a command answers Ctrl-C once this module is loaded, and ``python -m`` would look for what it imports
+# in the current folder first; so it loads nothing
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -37,7 +37,7 @@ _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tos
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # loaded when first used: importing tosloc stays quick
     if name in _HOMES:
         import importlib

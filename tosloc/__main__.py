@@ -1,10 +1,12 @@
 """The command ``tosloc``, also as ``python -m tosloc``: it listens to signals before it loads anything."""
 
-from __future__ import annotations
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    sys.path.pop(0)  # the current folder, which may be a stranger's repository: so nothing is imported before this
 
 import atexit
 import os
-import sys
 
 try:
     from tosloc import interruption

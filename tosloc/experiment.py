@@ -31,7 +31,7 @@ from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluation.runs import TAUGHT, write_run
-from tosloc.files import write_text
+from tosloc.files import parse_json, read_plain, remove_unfinished, write_text
 from tosloc.function_runs import write_function_runs
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
@@ -41,6 +41,7 @@ from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import LabelledReports
+from tosloc.retrieval.stored_tables import WORK
 
 PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
@@ -253,7 +254,7 @@ def rank_reports(
     config, reranker = config or localizer.config, localizer.reranker_
     watch = Stopwatch()
     with (
-        results_folder(folder),
+        own_folder(folder) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
@@ -274,7 +275,7 @@ def rank_reports(
                 " or 'methods'"
             )
         watch.took("facts and history")
-        extraction = experiment.extraction(folder / "work", localizer.stage_one.features)
+        extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
         candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, lambda _: extraction.tables(blocks))
@@ -291,7 +292,7 @@ def rank_reports(
             watch.took("functions")
         watch.write(folder)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
-    shutil.rmtree(folder / "work")
+    shutil.rmtree(work)
 
 
 def index(
@@ -331,6 +332,36 @@ def results_folder(folder: Path) -> Iterator[None]:
             for place in made:
                 place.rmdir()
         raise
+
+
+@contextmanager
+def own_folder(folder: Path) -> Iterator[Path]:
+    """A folder for one command's results alone, see ``check_own``; in it one for what it keeps while it works.
+
+    The latter stays where an error or a kill leaves something in it: the same command goes on there.
+    """
+    with results_folder(folder):
+        check_own(folder)
+        work = folder / WORK
+        work.mkdir(exist_ok=True)
+        try:
+            yield work
+        except BaseException:
+            with suppress(OSError):  # not empty
+                work.rmdir()
+            raise
+
+
+def check_own(folder: Path) -> None:
+    """Raise ToslocError for a folder that holds something, and neither results nor what a command left of them."""
+    remove_unfinished(folder)
+    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    record = None
+    with suppress(OSError, ValueError):
+        record = parse_json(read_plain(folder / "provenance.json"))
+    ours = isinstance(record, dict) and {"tosloc", "analyser"} <= record.keys()
+    if found and not ours and (WORK not in found or (folder / WORK).is_symlink()):
+        raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
 
 
 def _writable(folder: Path) -> None:

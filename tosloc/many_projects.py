@@ -19,7 +19,7 @@ from tosloc.data.datasets import describe, load_dataset
 from tosloc.data.git import Repository
 from tosloc.data.projects import Project
 from tosloc.errors import ToslocError, UnknownCommit
-from tosloc.experiment import fingerprint, rank_reports
+from tosloc.experiment import check_own, fingerprint, rank_reports
 from tosloc.files import key_of, parse_json, read_plain, write_text
 from tosloc.localizer import Localizer
 from tosloc.processes import parallel
@@ -142,6 +142,7 @@ def rank_project(
     key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
     if is_finished(folder / part, key):
         return False, None
+    check_own(folder)
     unfinish(folder / part)
     rank_reports(
         checkpoint,
@@ -178,6 +179,7 @@ def train_project(
     key = _key("train", project, settings, [carry, keep_features])
     if is_finished(folder, key):
         return False, None
+    check_own(folder)
     unfinish(folder)
     train(
         settings,

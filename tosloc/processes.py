@@ -210,6 +210,8 @@ def _start_trackers() -> None:
     Here, since starting them later would let Ctrl-C through to the first worker; and silent, since what they say is of
     no use to whoever killed a command.
     """
+    # Python would look for modules in the current folder first, which may be a stranger's repository
+    os.environ["PYTHONSAFEPATH"] = "1"
     if sys.platform == "win32":
         return
     from multiprocessing import resource_tracker

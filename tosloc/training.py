@@ -17,7 +17,7 @@ from tosloc.checkpoint import is_shipped, shipped_stage_one
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, results_folder, write_record
+from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, own_folder, write_record
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, Ranking, silent
@@ -28,7 +28,7 @@ from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists
 from tosloc.retrieval.fitting import Choice, fit_stage_one
 from tosloc.retrieval.stage_one import StageOne
-from tosloc.retrieval.stored_tables import StoredFeatureTables, write_listing
+from tosloc.retrieval.stored_tables import WORK, StoredFeatureTables, write_listing
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
@@ -60,7 +60,7 @@ def train(
     watch = Stopwatch()
     names, reranker = feature_names(config), configured_reranker(config)
     with (
-        results_folder(folder),
+        own_folder(folder) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
@@ -70,7 +70,7 @@ def train(
                 f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         watch.took("facts and history")
-        tables = _Tables(experiment, experiment.extraction(folder / "work", names), progress)
+        tables = _Tables(experiment, experiment.extraction(work, names), progress)
         tables.make("train")
         tables.make("validation")
         watch.took("features of train and validation")
@@ -91,9 +91,9 @@ def train(
             localizer.open_version(experiment.indexed, newest, progress)
         training.save()
     if keep_features:
-        write_listing(folder / "work", names, tables.blocks)
+        write_listing(work, names, tables.blocks)
     else:
-        shutil.rmtree(folder / "work")
+        shutil.rmtree(work)
     return localizer
 
 
@@ -118,7 +118,7 @@ def train_reranker(
     localizer.config = config
     reranker = configured_reranker(config)
     with ExitStack() as stack:
-        stack.enter_context(results_folder(folder))
+        work = stack.enter_context(own_folder(folder))
         repo = stack.enter_context(Repository(repo_path))
         history_index, names = stored.history()
         for name in names:  # the tables' numbers of paths
@@ -138,7 +138,7 @@ def train_reranker(
         training.write_runs("rankings")
         training.save()
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
-        (folder / "work").rmdir()
+        work.rmdir()
     return localizer
 
 
@@ -239,7 +239,7 @@ class _Training:
     def __post_init__(self) -> None:
         self.candidates = LabelledCandidates(self.experiment.labelled(), self.localizer.stage_one, self.tables)
         self.context = self.experiment.for_reranking()
-        self._work = self.folder / "work" / "reranker"
+        self._work = self.folder / WORK / "reranker"
 
     def fit_reranker(self, reranker: Reranker | None) -> None:
         """Learn the configured reranker, if there is one."""

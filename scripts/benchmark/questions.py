@@ -63,11 +63,11 @@ def from_the_shell(bench: Bench) -> Row:
     """The second ``tosloc localize``, against the start of what it cannot do without."""
     asked = bench.report_file(bench.reports[0])
     where = ["--repo", str(bench.repo.path), "--store", str(bench.store), "--commit", bench.commit]
-    command = [sys.executable, "-m", "tosloc", "localize", asked, *where, "--json"]
+    command = [sys.executable, "-P", "-m", "tosloc", "localize", asked, *where, "--json"]
     git = ["git", "--git-dir", str(bench.repo.path), "rev-parse", "--verify", "HEAD"]
 
     def reference() -> None:
-        subprocess.run([sys.executable, "-c", "import numpy"], check=True)
+        subprocess.run([sys.executable, "-P", "-c", "import numpy"], check=True)
         subprocess.run(git, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
     def ours() -> None:

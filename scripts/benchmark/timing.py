@@ -66,7 +66,7 @@ def in_turns(
 
 def alone(code: str, *arguments: str) -> dict[str, Any]:
     """What a program prints that runs in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", code, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no message"]
         raise ToslocError(f"evaluating {arguments[0]} failed: {said[-1]}")
@@ -82,7 +82,7 @@ def peak_memory(arguments: Sequence[str]) -> float | None:
     if not Path("/proc/self/status").exists():
         say("memory is read from /proc, which this system lacks: no row")
         return None
-    command = [sys.executable, "-m", "tosloc", *arguments]
+    command = [sys.executable, "-P", "-m", "tosloc", *arguments]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
         largest = 0

@@ -8,8 +8,10 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
@@ -18,6 +20,8 @@ from typing import Any
 import pytest
 import yaml
 from markdown_it import MarkdownIt
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from conftest import repository as shop_at
 
@@ -200,6 +204,26 @@ def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stu
     assert [asked.split()[0] for asked in stub.asked if not asked.startswith("GET")] == ["POST", "PATCH"]
 
 
+def test_the_comment_is_found_among_more_than_5000(action: ModuleType, stub: Stub) -> None:
+    api, text = action.Api(stub.url, "secret-token"), action.comment_of("new")
+    stub.comments = [comment(number, "someone", "hello") for number in range(5_250)]
+    stub.comments[5_200] = comment(5_200, "github-actions[bot]", action.comment_of("old"))
+    action.write_comment(api, "/repos/o/r/issues", 7, text, "github-actions[bot]")
+    assert (len(stub.comments), stub.comments[5_200]["body"]) == (5_250, text)
+
+
+def test_no_comment_is_written_where_too_many_would_be_read(
+    action: ModuleType, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action, "PAGES", 2)
+    stub.comments = [comment(number, "someone", "hello") for number in range(200)]
+    with pytest.raises(action.ActionError, match="200 comments, and one may be ours"):
+        action.write_comment(
+            action.Api(stub.url, "secret-token"), "/repos/o/r/issues", 7, "text", "github-actions[bot]"
+        )
+    assert len(stub.comments) == 200
+
+
 def test_refusals_are_sentences_and_a_token_follows_no_redirect(
     action: ModuleType, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +267,36 @@ def test_no_expression_stands_in_a_shell_line_and_every_input_is_used() -> None:
     assert all(step.get("if") for step in action["runs"]["steps"][1:])
 
 
+def test_other_actions_are_named_by_the_id_of_a_commit() -> None:
+    lines = [*(ACTION / "action.yml").read_text().splitlines(), *(ACTION / "README.md").read_text().splitlines()]
+    used = [line.partition("uses: ")[2] for line in lines if "uses: actions/" in line]
+    assert len(used) == 3
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", name) for name in used)
+
+
+def test_all_that_is_installed_is_known_by_its_hash() -> None:
+    """One version each, the one that the tests run with."""
+    pinned: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\w)", (ACTION / "requirements.txt").read_text())[1:]:
+        named, _, hashes = entry.partition(" \\\n")
+        assert re.fullmatch(r"( +--hash=sha256:[0-9a-f]{64}( \\)?\n?)+", hashes), named
+        name, _, version = named.partition(" ;")[0].partition("==")
+        pinned[name] = version
+    told = (ACTION.parent / "constraints.txt").read_text().splitlines()[1:]
+    tested = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in told}
+    assert {name: tested.get(name, version) for name, version in pinned.items()} == pinned
+    project = tomllib.loads((ACTION.parent / "pyproject.toml").read_text())
+    wanted = [Requirement(one) for one in project["project"]["dependencies"] + project["build-system"]["requires"]]
+    while wanted:
+        one = wanted.pop()
+        name = canonicalize_name(one.name)
+        assert name in pinned
+        assert one.specifier.contains(pinned[name])
+        if name in tested:
+            given = [Requirement(more) for more in metadata.requires(name) or ()]
+            wanted += [more for more in given if more.marker is None or more.marker.evaluate({"extra": ""})]
+
+
 class Runner:
     """Takes the steps of ``action.yml`` as a runner does: files of outputs, environment, expressions."""
 
@@ -270,10 +324,10 @@ class Runner:
         self.outputs: dict[str, dict[str, str]] = {}
         self.printed = ""
 
-    def run(self) -> int:
-        """Exit code of the first step that fails, else 0. What others publish, and pip, are left out."""
+    def run(self, *, install: bool = False) -> int:
+        """Exit code of the first step that fails, else 0. What others publish is left out, and pip unless wanted."""
         for step in described()["runs"]["steps"]:
-            if "run" not in step or step.get("id") == "install":
+            if "run" not in step or (step.get("id") == "install" and not install):
                 continue
             if step.get("if") and self.outputs["issue"].get("asked") != "true":
                 continue
@@ -284,7 +338,7 @@ class Runner:
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
                 env=environment,
-                cwd=self.folder,
+                cwd=self.environment["GITHUB_WORKSPACE"],
                 capture_output=True,
                 text=True,
             )
@@ -297,6 +351,7 @@ class Runner:
 
     def valued(self, text: str) -> str:
         known = {f"inputs.{name}": value for name, value in self.inputs.items()} | {"runner.temp": str(self.folder)}
+        known["steps.python.outputs.python-path"] = sys.executable
         return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: known[found[1]], text)
 
     @property
@@ -333,6 +388,43 @@ def test_the_steps_together(tmp_path: Path, shop: Path, stub: Stub) -> None:
     assert json.loads(Path(runner.outputs["answer"]["answer"]).read_text())["schema"] == "tosloc.answer/1"
     assert "[#7](https://github.com/o/r/issues/7)" in runner.summary
     assert not list(tmp_path.glob("**/pwned")) + list(shop.glob("**/pwned"))
+
+
+@pytest.fixture
+def evil(tmp_path: Path) -> Path:
+    """A workspace with a twin of what Python, pip and the steps import."""
+    path = tmp_path / "workspace"
+    path.mkdir()
+    for name in [*sys.stdlib_module_names, "pip", "tosloc", "joblib", "numpy"]:
+        (path / f"{name}.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'owned')!r})\n")
+    return path
+
+
+def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(tmp_path: Path, evil: Path, stub: Stub) -> None:
+    runner = Runner(tmp_path, evil, stub, ("issues", LABELLED), comment="true", min_share="0")
+    made = answer() | {"notes": [], "report": {"summary": "s"}}
+    (tmp_path / "made.json").write_text(json.dumps(made))
+    (tmp_path / "tosloc/bin/tosloc").write_text(
+        f"#!/bin/sh\npwd >{tmp_path}/where\nenv >{tmp_path}/environment\ncat {tmp_path}/made.json\n"
+    )
+    runner.environment |= {"PYTHONPATH": ".", "GITHUB_TOKEN": "other-token", "DEPLOY_KEY": "a-secret"}
+    assert runner.run() == 0, runner.printed
+    assert stub.comments
+    assert (tmp_path / "where").read_text().strip() == str(tmp_path)
+    given = dict(line.partition("=")[::2] for line in (tmp_path / "environment").read_text().splitlines())
+    assert given["TOSLOC_CACHE"] == f"{tmp_path}/tosloc-facts"
+    assert not [name for name in given if name.startswith(("INPUT_", "GITHUB_", "DEPLOY_", "PYTHON"))]
+    assert not {"secret-token", "other-token", "a-secret"} & set(given.values())
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.slow
+def test_no_code_of_the_workspace_installs(tmp_path: Path, evil: Path, stub: Stub) -> None:
+    runner = Runner(tmp_path, evil, stub, ("issues", LABELLED))
+    runner.environment |= {"PYTHONPATH": ".", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    assert runner.run(install=True) == 1
+    assert "No matching distribution found for" in runner.printed  # pip has run, and has no index here
+    assert not (tmp_path / "owned").exists()
 
 
 @pytest.mark.slow

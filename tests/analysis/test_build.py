@@ -172,10 +172,48 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(
     )
     assert done.returncode == 0, done.stderr
     assert "BuildReport(added=40, known=0, missing=0, fallback=1)" in done.stdout
+    assert f"file content {bad} brings down what parses it" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
         table = store.load(blobs)
         assert [blob for blob, parsed in zip(blobs, table.parsed, strict=True) if not parsed] == [bad]
         assert table.types[blobs.index(bad)] == ("Shop17",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deaths", [3, 1_000])
+def test_no_file_is_blamed_for_the_death_of_what_reads_it(
+    repository: tuple[Path, dict[str, str]], tmp_path: Path, deaths: int
+) -> None:
+    """The first processes are killed whatever they do: both workers and the one after them, or all that there are."""
+    path, texts = repository
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if {'joblib.externals.loky.backend.popen_loky_posix', '--multiprocessing-fork'} & set(sys.orig_argv):\n"
+        f"    with open({str(tmp_path / 'started')!r}, 'a') as started:\n"
+        "        started.write('x')\n"
+        f"    if os.path.getsize(started.name) <= {deaths}:\n"
+        "        os.kill(os.getpid(), 9)\n"
+    )
+    script = SCRIPT.replace("with FactStore", "if __name__ == '__main__':\n  with FactStore").replace(
+        "\n    ", "\n      "
+    )
+    (tmp_path / "program.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py"), str(path), str(tmp_path / "facts.db"), "2", *texts],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(module.__file__).parents[2]}"},
+    )
+    with FactStore(tmp_path / "facts.db") as store:
+        known = [blob for blob in texts if not store.missing([blob], "java")]
+        assert all(store.load(known).parsed)
+    if deaths == 3:
+        assert (done.returncode, known) == (0, list(texts)), done.stderr
+    else:
+        assert (done.returncode, known) == (1, [])
+        assert "ToslocError: " in done.stderr
+        assert "killed whatever they read" in done.stderr
 
 
 def test_batches_are_even() -> None:

@@ -318,7 +318,7 @@ def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
 
 
 def half_written(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.name.startswith(".") or path.name.endswith(".tmp")]
+    return [path.name for path in folder.rglob("*") if path.name.startswith(".tosloc-unfinished.")]
 
 
 @pytest.mark.parametrize("writes", [0, 1, 3, 5, 7, 9, 11])
@@ -346,7 +346,7 @@ def test_a_full_disk_at_any_write(
         run = place / "out" / split
         assert (run / "run.jsonl.gz").exists() or not (run / "qrels.jsonl").exists()
     assert main(command) == 0
-    assert not (place / "out/work").exists()
+    assert not (place / "out/.tosloc-work").exists()
     assert Localizer.load(place / "out").stage_one.features == ("bm25f", "path", "recency")
 
 

@@ -31,6 +31,6 @@ def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path
         texts.append(page.read_text(encoding="utf-8"))
         assert re.search(told, texts[-1])
         assert 'id="features"' in texts[-1]
-    shutil.rmtree(run / "work")
+    shutil.rmtree(run / ".tosloc-work")
     assert main(["evaluate", str(run), "--html", str(page)]) == 0
     assert "--keep-features" in page.read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
     for work in ("reading versions", "features of validation"):
         interrupted(work, *cut)
         assert not (tmp_path / "cut/checkpoint").exists()
-    blocks = sorted((tmp_path / "cut/work").glob("block-*"))
+    blocks = sorted((tmp_path / "cut/.tosloc-work").glob("block-*"))
     assert len(blocks) == 1  # of train, kept for the next run
     assert main(cut) == 0
     whole = [*common, "--store", str(tmp_path / "whole.sqlite"), "--out", str(tmp_path / "whole")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_what_stands_in_a_sentence_cannot_leave_it(text: str, capsys: pytest.Cap
     [line] = capsys.readouterr().err.splitlines()
     assert line.isprintable()
     assert len(line) < 2_100
+
+
+def test_a_worker_that_was_killed_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def run() -> int:
+        raise BrokenProcessPool
+
+    assert guarded(run) == 2
+    assert capsys.readouterr().err.startswith("tosloc: a worker process was killed, most likely for its memory; set")
 
 
 def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -328,6 +328,35 @@ def test_missing_and_damaged_objects_are_skipped_and_noted(repository):
         }
 
 
+@pytest.mark.parametrize("how", ["kill -9 $$", "exit 137", "exit 3"])
+def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, how):
+    commits = [repository.commit({"A.java": f"class A{number} {{ }}"}) for number in range(2)]
+    git, wrapper = shutil.which("git"), tmp_path / "bin/git"
+    wrapper.parent.mkdir()
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
+
+    def killed(command: str, times: int) -> Repository:
+        (tmp_path / "deaths").write_bytes(b"")
+        wrapper.write_text(
+            f'#!/bin/sh\ncase " $* " in *" {command} "*)\n'
+            f"if [ $(wc -c <{tmp_path}/deaths) -lt {times} ]; then printf x >>{tmp_path}/deaths; {how}; fi;;\n"
+            f'esac\nexec {git} "$@"\n'
+        )
+        wrapper.chmod(0o755)
+        return Repository(repository.path)
+
+    with killed("cat-file", 1) as opened:
+        assert [opened.text(blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A1 { }"]
+        assert opened.resolve(commits[0]) == commits[0]
+    with killed("cat-file", 9) as opened:
+        for ask in (opened.resolve, opened.commit, opened.text, lambda name: opened.snapshot(name, JAVA)):
+            with pytest.raises(RepositoryError, match="git cat-file was killed; see what kills it"):
+                ask(commits[0])
+    if how != "exit 3":
+        with killed("rev-parse", 9) as opened, pytest.raises(RepositoryError, match="git rev-parse was killed"):
+            opened.resolve("HEAD")
+
+
 def test_shallow_clone(repository, tmp_path):
     commits = [repository.commit({"A.java": str(number)}) for number in range(4)]
     clone = tmp_path / "shallow"

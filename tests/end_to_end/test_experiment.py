@@ -57,7 +57,7 @@ def test_training_learns(out):
     tried = json.loads((out / "checkpoint/weights.json").read_text())["validation"]
     # what validation decided on is what evaluation measures
     assert tried["tried"][tried["taken"]] == pytest.approx([validation["mrr"], validation["map"]])
-    assert not (out / "work").exists()
+    assert not (out / ".tosloc-work").exists()
     record = json.loads((out / "provenance.json").read_text())
     assert record["splits"] == {"train": 24, "validation": 8, "test": 8}
 
@@ -175,13 +175,37 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
     folder = project.folder / "stopped"
     assert not (folder / "checkpoint").exists()
     assert not (folder / "test").exists()
-    assert sorted((folder / "work").glob("block-*")) == sorted(made)
+    assert sorted((folder / ".tosloc-work").glob("block-*")) == sorted(made)
     kept = set(made)
     monkeypatch.setattr(extraction_module, "save_block", lambda path, tables: (real(path, tables), made.append(path)))
     train(project, "stopped")
     assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
     assert kept < set(made)
     assert (folder / "test/run.jsonl.gz").read_bytes() == (out / "test/run.jsonl.gz").read_bytes()
+
+
+def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, capsys):
+    (tmp_path / "thesis/work").mkdir(parents=True)
+    (tmp_path / "thesis/work/chapter.tex").write_text("mine")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
+    monkeypatch.chdir(tmp_path / "thesis")
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    for command in ("train", "rank"):
+        for out, first in ((".", "work"), ("../linked", ".tosloc-work")):
+            assert main([command, *given, "--out", out]) == 2
+            said = f"tosloc: {out} holds other things, such as {first!r}; name a new folder for the results\n"
+            assert capsys.readouterr().err == said
+    assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["work", "chapter.tex"]
+
+
+def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
+    (out / "work").mkdir()
+    (out / "work/chapter.tex").write_text("mine")  # it is the user's folder, too
+    train(project, "out")
+    experiment.rank_reports(out, project.git.path, project.reports(), out, store_path=project.store)
+    assert (out / "work/chapter.tex").read_text() == "mine"
+    shutil.rmtree(out / "work")
 
 
 def test_the_paper_s_configuration(project):

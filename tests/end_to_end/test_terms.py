@@ -260,7 +260,7 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, capsys):
     assert mine == theirs
     assert Localizer.load(added).config == config()
     # what is kept of stage one is left as it was
-    assert not (kept / "work" / "reranker").exists()
+    assert not (kept / ".tosloc-work" / "reranker").exists()
     assert Localizer.load(kept).reranker_ is None
     fewer = project.reports("fewer.jsonl", project.records[:-1])
     assert main([*command, str(fewer)]) == 2

@@ -174,9 +174,9 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, encoder):
     for name in ("validation/run.jsonl.gz", "test/run.jsonl.gz"):
         assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
     # nothing is left of the work but the run's own tables
-    assert not (added / "work").exists()
+    assert not (added / ".tosloc-work").exists()
     training.train_reranker(settings, kept, *given, kept, project.store)
-    assert sorted(path.name for path in (kept / "work").iterdir())
+    assert sorted(path.name for path in (kept / ".tosloc-work").iterdir())
 
 
 def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):

@@ -192,7 +192,7 @@ def _wrong(outcome: Outcome, codes: set[int], expected: str | None, place: Place
     if outcome.code == 2 and place.out.exists():
         # what an unfinished training has worked out serves the next one
         written = [path.relative_to(place.out) for path in place.out.rglob("*") if path.is_file()]
-        left += [f"out/{path}" for path in written if "work" not in path.parts]
+        left += [f"out/{path}" for path in written if not {"work", ".tosloc-work"} & set(path.parts)]
     if outcome.code == 2:
         left += [f"here/{path.name}" for path in place.here.rglob("*") if path.is_file()]
     left += [f"tmp/{name}" for name in _lasting(shared.temporary)]

@@ -346,7 +346,7 @@ class Harness:
             if (
                 reference.files.get(name, digest) != digest
                 and name.startswith("out/")
-                and "work" not in Path(name).parts
+                and not {"work", ".tosloc-work"} & set(Path(name).parts)
             ):
                 said(f"half-written: {name}")
 

@@ -68,7 +68,7 @@ def test_runs_are_like_those_of_rank(project: toy.Toy, counting: list[systems.Ch
     assert (header["system"], header["settings"], header["split"]) == ("counting", {"profile": "clean"}, "test")
     said = json.loads((place / "test/left_out.json").read_text())
     assert said == {"reports": 6, "files left out by the published system, a report": 2.0}
-    assert not (place / "work").exists()
+    assert not (place / ".tosloc-work").exists()
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -85,11 +85,11 @@ def test_a_kill_at_the_very_end_leaves_nothing_out(
         path.name: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != "seconds.json"
     }
     (place / "provenance.json").unlink()
-    (place / "work").mkdir()
+    (place / ".tosloc-work").mkdir()
     ranked(project, counting, "end")
-    (place / "work").mkdir()
+    (place / ".tosloc-work").mkdir()
     ranked(project, counting, "end")
-    assert not (place / "work").exists()
+    assert not (place / ".tosloc-work").exists()
 
     def interrupted(path: Path, judgements: object) -> None:
         assert (path.parent / "left_out.json").exists()  # a part with judgements is finished
@@ -231,4 +231,4 @@ def test_a_learned_technique_learns_and_ranks_every_file(
         taken = f"{chosen['wrong files']}, {chosen['calibration']}"
         assert len(chosen["MAP"]) == 4
         assert chosen["MAP"][taken] == max(chosen["MAP"].values())
-    assert not (place / "work").exists()
+    assert not (place / ".tosloc-work").exists()

@@ -33,7 +33,7 @@ def table(report: str, fixed: int, files: int = 4) -> FeatureTable:
 
 def keep(folder: Path, train: int = 8) -> StoredFeatureTables:
     """A training folder with tables written by hand."""
-    work = folder / "work"
+    work = folder / ".tosloc-work"
     work.mkdir(parents=True)
     blocks = {"train": [work / "block-a.npz"], "validation": [work / "block-b.npz"], "test": []}
     save_block(blocks["train"][0], [table(f"t{n}", n % 3) for n in range(train)])
@@ -44,7 +44,7 @@ def keep(folder: Path, train: int = 8) -> StoredFeatureTables:
 
 def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
     kept = keep(tmp_path / "one")
-    assert json.loads((tmp_path / "one" / "work" / "blocks.json").read_text()) == {
+    assert json.loads((tmp_path / "one" / ".tosloc-work" / "blocks.json").read_text()) == {
         "features": ["good", "noise"],
         "blocks": {"train": ["block-a.npz"], "validation": ["block-b.npz"], "test": []},
     }
@@ -57,9 +57,9 @@ def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"features": []}', '{"features": [], "blocks": 3}'])
 def test_a_folder_that_keeps_nothing(tmp_path: Path, content: str | None) -> None:
-    (tmp_path / "work").mkdir()
+    (tmp_path / ".tosloc-work").mkdir()
     if content is not None:
-        (tmp_path / "work/blocks.json").write_text(content)
+        (tmp_path / ".tosloc-work/blocks.json").write_text(content)
     with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
         StoredFeatureTables.read(tmp_path)
 

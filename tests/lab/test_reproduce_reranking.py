@@ -234,7 +234,7 @@ def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp
 
 def test_a_training_without_features_is_said(made, reproduce, tmp_path):
     shutil.copytree(made / "elm", tmp_path / "runs" / "elm")
-    shutil.rmtree(tmp_path / "runs" / "elm" / "work")
+    shutil.rmtree(tmp_path / "runs" / "elm" / ".tosloc-work")
     options = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "new")]
     code, out, err = reproduce("table-6", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -266,8 +266,8 @@ def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
 
 @pytest.mark.parametrize("blocks", [["../elsewhere.npz"], ["/etc/passwd"], [".."], [7], None])
 def test_a_listing_that_leads_elsewhere_is_one_sentence(tmp_path, blocks):
-    (tmp_path / "work").mkdir()
+    (tmp_path / ".tosloc-work").mkdir()
     record = {"features": ["path"], "blocks": {"train": blocks, "validation": [], "test": []}}
-    (tmp_path / "work/blocks.json").write_text(json.dumps(record))
+    (tmp_path / ".tosloc-work/blocks.json").write_text(json.dumps(record))
     with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
         StoredFeatureTables.read(tmp_path)

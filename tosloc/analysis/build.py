@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
@@ -19,12 +20,15 @@ from tosloc.analysis.facts import analyse, analyse_all
 from tosloc.analysis.languages import language_of
 from tosloc.analysis.store import FactStore
 from tosloc.data.git import Repository, decode
+from tosloc.errors import StoreWarning, ToslocError
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
 
 BATCH_BLOBS: Final = 64
 BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
+DEATHS: Final = 2
+"""So often a process may die at a blob alone before it is taken for the blob's fault."""
 
 
 class _Task(NamedTuple):
@@ -73,8 +77,8 @@ def build(
 
     Those of blobs that are named as ``damaged`` are made again and replaced.
     ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
-    call goes on from there. A blob that brings a worker down is analysed by regular expressions alone.
-    Raises RepositoryError and StoreError.
+    call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
+    Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
     suffixes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     """Language -> blob -> suffix."""
@@ -188,13 +192,24 @@ def _analyse_batch(path: str, batch: _Batch, lizard: bool) -> _Result:
 
 
 def _one_by_one(path: str, batch: _Batch, lizard: bool) -> _Result:
-    """The batch, each blob in a process that may die; one that does is analysed without a parser."""
+    """The batch, each blob in a process that may die; one at which it does again and again is not parsed."""
     result: _Result = []
     with Worker() as worker:
         for task in batch:
-            try:
-                result += worker.call(_analyse_batch, path, (task,), lizard)
-            except BrokenProcessPool:
+            for _ in range(DEATHS):
+                with suppress(BrokenProcessPool):
+                    result += worker.call(_analyse_batch, path, (task,), lizard)
+                    break
+            else:
+                try:
+                    worker.call(_analyse_batch, path, (), lizard)
+                except BrokenProcessPool:
+                    raise ToslocError(
+                        f"{path}: the processes that read files are killed whatever they read, so no facts are made;"
+                        " see what kills them (most likely too little memory) and run the same command again to go on"
+                    ) from None
+                why = f"{path}: file content {task.blob} brings down what parses it; it is read word by word"
+                warnings.warn(why, StoreWarning, stacklevel=2)
                 text = decode(next(data for _, data in _repository(path).texts([task.blob])) or b"")
                 result.append(_Analysed(task.blob, task.language, pack_facts(analyse(text, task.suffix, parse=False))))
     return result

@@ -89,7 +89,7 @@ def train(
     ] = True,
     keep_features: Annotated[
         bool,
-        typer.Option("--keep-features", help="Leave the feature tables in DIR/work, for --stage-one and tosloc lab."),
+        typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for --stage-one and lab."),
     ] = False,
     suffix: SuffixOption = None,
     stage_two: Annotated[

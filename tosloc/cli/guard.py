@@ -52,6 +52,13 @@ def _answered(run: Callable[[], int]) -> int:
         return 1
     except MemoryError:
         return _say("tosloc: the memory is not enough for this; free some, or ask for less at once", WRONG_INPUT)
+    except RuntimeError as error:
+        from concurrent.futures.process import BrokenProcessPool
+
+        if not isinstance(error, BrokenProcessPool):
+            raise
+        why = "a worker process was killed, most likely for its memory; set a lower jobs in [run]"
+        return _say(f"tosloc: {why} and run the same command again to go on", WRONG_INPUT)
     except OSError as error:
         _forget_output()
         return _say(f"tosloc: {_about(error)}", WRONG_INPUT)

@@ -124,7 +124,8 @@ class _Slot:
 
     def __init__(self) -> None:
         environment = dict(os.environ) | {f"{name}_NUM_THREADS": "1" for name in _THREADS}
-        program = f"import sys; sys.path[:] = {sys.path!r}; from tosloc.cluster.slot import main; main()"
+        places = [place for place in sys.path if place]  # without the current folder, which it takes from the command
+        program = f"import sys; sys.path[:] = {places!r}; from tosloc.cluster.slot import main; main()"
         self._process = processes.start([sys.executable, "-c", program], environment, stderr=subprocess.DEVNULL)
         self._input, self._output = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
 

@@ -23,6 +23,8 @@ import numpy as np
 
 from tosloc.data import git_files
 from tosloc.data.git_process import (
+    DIED,
+    KILLED,
     LARGEST,
     MEMORY,
     MEMORY_PER_BYTE,
@@ -125,6 +127,7 @@ class Repository:
         self.missing: Final[set[str]] = set()
         self._trees: dict[frozenset[str], Trees] = {}
         self._reader: ObjectReader | None = None
+        self._ended_with = 0
 
     @property
     def name(self) -> str:
@@ -156,7 +159,7 @@ class Repository:
     def close(self) -> None:
         """End the git process. The repository stays usable: the next question starts another."""
         if self._reader is not None:
-            self._reader.close()
+            self._ended_with = self._reader.close()
             self._reader = None
 
     # ---- revisions and commits
@@ -356,15 +359,22 @@ class Repository:
     def _batch(self, names: Sequence[str]) -> list[GitObject | None]:
         """Objects of at most _BATCH names."""
         found: list[GitObject | None] = []
+        died_at = -1
         while (known := len(found)) < len(names):
-            if not self._ask(names[known:], found):
-                last = found[-1] if len(found) > known else None
-                if last is not None and last.content is None:
-                    continue  # too large: what follows it is asked of a new process
-                # git died at an object: damaged if git answers at all, which a name that cannot exist shows
-                if not self._ask(["-"], []):
-                    raise RepositoryError(f"{self.path}: git cannot read the objects; run 'git fsck' there")
-                found.append(None)
+            if self._ask(names[known:], found):
+                break
+            last = found[-1] if len(found) > known else None
+            if last is not None and last.content is None:
+                continue  # too large: what follows it is asked of a new process
+            if died_at != len(found):
+                died_at = len(found)
+                continue  # what git died of may not come again
+            if self._ended_with != DIED:
+                raise RepositoryError(f"{self.path}: git cat-file {KILLED}")
+            # git gave up at an object: damaged if git answers at all, which a name that cannot exist shows
+            if not self._ask(["-"], []):
+                raise RepositoryError(f"{self.path}: git cannot read the objects; run 'git fsck' there")
+            found.append(None)
         return found
 
     def _ask(self, names: Sequence[str], found: list[GitObject | None]) -> bool:

@@ -57,6 +57,9 @@ _LOOK: Final = 1.0
 _BUFFER: Final = 1 << 16
 _WORDS: Final = 400
 """Letters of git's last words that are shown."""
+DIED: Final = 128
+"""Exit code of a git that gives up by itself, as it does at a damaged object; what is killed has no lower one."""
+KILLED: Final = "was killed; see what kills it (most likely too little memory) and run the same command again"
 
 
 class GitObject(NamedTuple):
@@ -168,7 +171,7 @@ class GitRun:
 def running(
     command: Sequence[str], name: str, environment: Mapping[str, str], stdin: bytes = b"", memory: int = MEMORY
 ) -> Iterator[GitRun]:
-    """A git command with ``stdin`` as its input, ended with the block. Raises GitStandsStill."""
+    """A git command with ``stdin`` as its input, ended with the block. Raises GitStandsStill or RepositoryError."""
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as source:
         source.write(stdin)
         source.seek(0)
@@ -183,6 +186,8 @@ def running(
                 process.kill()
             process.stdout.close()
             run.status = process.wait()
+        if run.finished and run.status not in range(DIED + 1):
+            raise RepositoryError(f"{name} {KILLED}")
         if run.status:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _WORDS))
             lines = errors.read().decode("utf-8", "backslashreplace").strip().splitlines()
@@ -227,8 +232,11 @@ class ObjectReader:
             found.append(GitObject(words[0].decode("ascii"), words[1], content))
         return True
 
-    def close(self) -> None:
-        """End the process: at once, since one that waits for a pipe would not notice that nobody asks any more."""
+    def close(self) -> int:
+        """End the process: at once, since one that waits for a pipe would not notice that nobody asks any more.
+
+        Its exit code, its own one where it had ended before.
+        """
         process = self._process
         if self.owner == os.getpid():
             process.kill()
@@ -237,9 +245,9 @@ class ObjectReader:
                 with suppress(OSError):
                     pipe.close()
         if self.owner == os.getpid():
-            process.wait()
-        else:  # a forked child: the process is its parent's
-            process.returncode = 0
+            return process.wait()
+        process.returncode = 0  # a forked child: the process is its parent's
+        return 0
 
 
 def git_program() -> str:

@@ -33,6 +33,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.settings import Profile, Settings, load_settings
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
+from tosloc.retrieval.stored_tables import WORK
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",
@@ -106,7 +107,7 @@ def rank_with(
     missing = [one for one in chosen if not _complete(folder / one.name, splits)]
     for one in chosen:
         if one not in missing:
-            shutil.rmtree(folder / one.name / "work", ignore_errors=True)  # where a kill came at the very end
+            shutil.rmtree(folder / one.name / WORK, ignore_errors=True)  # where a kill came at the very end
     if not missing:
         return folders
     with results_folder(folder), Repository(repo_path) as repo:
@@ -195,7 +196,7 @@ class BaselineContexts:
 
 @dataclass(eq=False)
 class _BaselineRun:
-    """One technique and the folder of its results; what an interruption leaves stands under ``work``."""
+    """One technique and the folder of its results; what an interruption leaves stands under ``WORK``."""
 
     chosen: Chosen
     system: Baseline
@@ -205,7 +206,7 @@ class _BaselineRun:
 
     @property
     def work(self) -> Path:
-        return self.folder / "work"
+        return self.folder / WORK
 
     @cached_property
     def key(self) -> str:

@@ -16,6 +16,8 @@ from tosloc.learning.ranking_lists import RankingLists
 from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
 
 LISTING = "blocks.json"
+WORK: Final = ".tosloc-work"
+"""Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
 PARTS: Final = ("train", "validation", "test")
 
 
@@ -30,7 +32,7 @@ def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequenc
 
 def keeps_tables(folder: Path) -> bool:
     """Whether a training folder keeps its feature tables, for ``StoredFeatureTables.read``."""
-    return (folder / "work" / LISTING).is_file()
+    return (folder / WORK / LISTING).is_file()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class StoredFeatureTables:
     @classmethod
     def read(cls, folder: Path) -> StoredFeatureTables:
         """Raises ToslocError when the folder keeps no tables."""
-        path = folder / "work" / LISTING
+        path = folder / WORK / LISTING
         try:
             record = parse_json(read_plain(path))
             blocks = {part: tuple(beside(path.parent, name).name for name in record["blocks"][part]) for part in PARTS}

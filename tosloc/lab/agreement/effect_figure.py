@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Final
 
 from tosloc.plots.drawing import GREYS, STROKES, drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SHADES: Final = {1: "#f0f0f0", 2: "#dcdcdc", 3: "#e6e6e6", 4: "#ffffff"}
 """Of the regions: the preferred one is white, complete failure darkest."""

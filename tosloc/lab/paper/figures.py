@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tosloc.plots.drawing import GREYS, STROKES, drawing  # first: it sees to what matplotlib reads
+from tosloc.records import FloatArray
+
+# isort: split
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
-
-from tosloc.plots.drawing import GREYS, STROKES, drawing
-from tosloc.records import FloatArray
 
 
 def _stroke(number: int, linewidth: float = 1.3) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, row
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
+from tosloc.retrieval.stored_tables import WORK
 
 VERSIONS: Final = 6
 REPORTS: Final = 5
@@ -241,7 +242,7 @@ def time_project(
                 of_version = path.with_name(f"{path.stem}-{case.version[:12]}.json")
                 one = _read(of_version)
                 if one is None:
-                    folder = path.parent / "work" / of_version.stem
+                    folder = path.parent / WORK / of_version.stem
                     clock = VersionClock(localizer, project.settings, context, case, techniques, folder, progress)
                     one = clock.time(reports, session)
                     write_text(of_version, json.dumps(asdict(one), indent=1) + "\n")
@@ -251,7 +252,7 @@ def time_project(
             context.indexed.close()
     timed.sort(key=lambda one: (one.files, one.version))
     write_text(path, json.dumps([asdict(one) for one in timed], indent=1) + "\n")
-    shutil.rmtree(path.parent / "work", ignore_errors=True)
+    shutil.rmtree(path.parent / WORK, ignore_errors=True)
     return timed
 
 

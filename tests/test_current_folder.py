@@ -1,0 +1,148 @@
+"""A repository in which people stand is a stranger's: nothing that lies there is run or read as a setting."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests import toy
+from tests.conftest import GitRepository
+
+REPORT = "Cookie screen wrong: openCookie loses a click\n"
+FILES = 70
+"""More than one batch, so that workers are started."""
+TOSLOC = Path(sys.executable).with_name("tosloc")
+READ_BEFORE = "import sys; print(*{name.partition('.')[0] for name in sys.modules}, sep='\\n')"
+"""What Python itself loads for ``-m`` before the module named there."""
+
+
+def twins(folder: Path, without: Sequence[str] = ()) -> Path:
+    """Where any module that can be imported leaves its name if it is taken from this folder."""
+    marker = folder.parent / "imported"
+    names = {*sys.stdlib_module_names, *metadata.packages_distributions(), "sitecustomize", "usercustomize"}
+    for name in {name.partition(".")[0] for name in names if name.isidentifier()} - {*without}:
+        (folder / f"{name}.py").write_text(f'open({str(marker)!r}, "a").write({name!r} + "\\n")\n')
+    (folder / "matplotlibrc").write_text("no.such.setting: 1\n")
+    return marker
+
+
+def run(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,), said: str = "") -> str:
+    """Standard error of a command that is started in a folder."""
+    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
+    environment.pop("PYTHONSAFEPATH", None)
+    done = subprocess.run(
+        [*map(str, program), *map(str, words)], cwd=folder, input=said, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_workers_take_nothing_from_a_repository(repository: GitRepository) -> None:
+    repository.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)})
+    marker = twins(repository.path)
+    run(repository.path, "localize", "-", "--json", said=REPORT)
+    assert not marker.exists()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[toy.Toy, Path, Path]:
+    """A project with reports, its settings for two processes, and a clone to stand in, full of twins."""
+    made = toy.grow(tmp_path_factory.mktemp("grown"), bugs=12, themes=6)
+    made.git.git("gc", "-q")
+    made.git.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)}, when=toy.START + 200 * toy.DAY)
+    settings = made.folder / "settings.toml"
+    settings.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
+    made.reports()
+    subprocess.run(["git", "clone", "-q", made.git.path, made.folder / "clone"], check=True, env=made.git.environment)
+    twins(made.folder / "clone")
+    return made, settings, made.folder / "clone"
+
+
+def ask_server(folder: Path) -> None:
+    """One question to ``tosloc mcp``."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "localize_bug", "arguments": {"report": REPORT}},
+        },
+    ]
+    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "agents")}
+    with subprocess.Popen(
+        [TOSLOC, "mcp", "--root", "."],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.writelines(json.dumps(message) + "\n" for message in messages)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+    assert "CookieService" in json.dumps(answers[1]["result"])
+
+
+def start_page(folder: Path) -> None:
+    """Start ``tosloc serve`` and end it when it listens."""
+    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "page")}
+    with subprocess.Popen(
+        [TOSLOC, "serve", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        process.terminate()
+
+
+@pytest.mark.slow
+def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.Toy, Path, Path]) -> None:
+    made, settings, here = project
+    marker = here.parent / "imported"
+    labelled = ("--reports", made.folder / "reports.jsonl")
+    runs = made.folder / "run"
+    for words in (
+        ("index", "--config", settings),
+        ("train", settings, *labelled, "--out", runs),
+        ("rank", *labelled, "--out", made.folder / "ranked", "--config", settings),
+        ("data", *labelled),
+        ("evaluate", runs, "--html", made.folder / "page.html", "--figures", made.folder / "figures"),
+        ("localize", "-", "--json", "--checkpoint", runs),
+        ("cache", "list"),
+    ):
+        said = run(here, *words, said=REPORT)
+        assert not marker.exists(), (words[0], marker.read_text())
+        assert "no.such.setting" not in said
+        shutil.rmtree(made.folder / "cache", ignore_errors=True)  # so that the next starts workers, too
+    ask_server(here)
+    start_page(here)
+    assert not marker.exists(), marker.read_text()
+
+
+@pytest.mark.slow
+def test_as_a_module_it_takes_no_more_than_python_itself(project: tuple[toy.Toy, Path, Path]) -> None:
+    made, _, clone = project
+    here = made.folder / "module"
+    shutil.copytree(clone, here, ignore=shutil.ignore_patterns("*.py"))
+    (here / "loaded.py").write_text(READ_BEFORE)
+    python = [sys.executable, "-B", "-m"]
+    loaded = subprocess.run([*python, "loaded"], cwd=here, capture_output=True, text=True, check=True).stdout.split()
+    marker = twins(here, [*loaded, "tosloc"])
+    marker.unlink(missing_ok=True)
+    run(here, "tosloc", "localize", "-", "--json", program=python, said=REPORT)
+    assert not marker.exists(), marker.read_text()
