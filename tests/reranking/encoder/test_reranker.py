@@ -1,6 +1,7 @@
 """An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,13 @@ def test_an_interrupted_save_keeps_the_last_good_one(
     assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
     reranker(encoder_folder, "both").save(saved)
     assert sorted(path.name for path in saved.iterdir()) == ["code", RECORD, HEAD]
+
+
+def test_a_folder_of_other_things_is_left_alone(saved: Path, make_encoder: Callable[..., Path]) -> None:
+    folder = make_encoder()
+    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
+        EncoderReranker.load(saved).save(folder)
+    assert (folder / "model.safetensors").exists()
 
 
 def test_weights_of_other_dimensions_are_one_sentence(saved: Path, encoder_folder: Path) -> None:

@@ -57,8 +57,7 @@ class Encoder(nn.Module):
 
         None of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
         """
-        local = os.environ.get("TOSLOC_HUB") != "1"
-        offline = constants.HF_HUB_OFFLINE
+        local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
             folder = Path(name).expanduser()

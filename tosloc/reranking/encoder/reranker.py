@@ -175,8 +175,10 @@ class EncoderReranker(Reranker):
     def save(self, folder: Path) -> None:
         """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest.
 
-        An interruption leaves the folder that was there before.
+        An interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
         """
+        if not (folder / RECORD).exists() and folder.exists() and any(folder.iterdir()):
+            raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
         record = {
             "schema": SCHEMA,

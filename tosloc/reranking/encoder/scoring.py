@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
@@ -153,11 +153,10 @@ class RerankingModel(nn.Module):
         made = [torch.from_numpy(known.astype(np.float32)).to(encoder.device)]
         pieces = [piece for one in texts if isinstance(one, list) for piece in one]
         at_once = self.settings.training.chunks_at_once
-        for start in range(0, len(pieces), at_once or max(len(pieces), 1)):
-            part = pieces[start : start + (at_once or len(pieces))]
-            again = at_once and torch.is_grad_enabled()
-            vectors: Any = checkpoint(encoder, part, use_reentrant=False) if again else encoder(part)
-            made.append(vectors)
+        again, size = at_once and torch.is_grad_enabled(), at_once or max(len(pieces), 1)
+        for start in range(0, len(pieces), size):
+            part = pieces[start : start + size]
+            made.append(checkpoint(encoder, part, use_reentrant=False) if again else encoder(part))
         return torch.cat(made)
 
     @torch.inference_mode()

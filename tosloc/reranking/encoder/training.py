@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from accelerate.utils import reduce
 from torch import Tensor
+from torch.optim import AdamW, Optimizer
 
 from tosloc.errors import ToslocError
 from tosloc.files import written_whole
@@ -31,6 +32,7 @@ LONGEST_GRADIENT: Final = 1.0
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
+Parameters: TypeAlias = Mapping[str, Tensor]
 
 
 @dataclass(eq=False)
@@ -65,7 +67,7 @@ class Trainer:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         self.model.to(self.processes.device)
         learned = self.model.learned
-        optimizer = torch.optim.AdamW(learned.values(), lr=self.settings.learning_rate)
+        optimizer = AdamW(learned.values(), lr=self.settings.learning_rate)
         state, best = self._resume(learned, optimizer)
         if not state.curve:
             state.best, best = sum(self.validate(validation)), _copied(learned)
@@ -85,7 +87,7 @@ class Trainer:
         return state
 
     def _epoch(
-        self, optimizer: torch.optim.Optimizer, train: Sequence[Question], epoch: int, progress: Progress
+        self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress
     ) -> tuple[list[float], float]:
         """Mean loss of the reports of each step of one pass, and of all.
 
@@ -127,22 +129,14 @@ class Trainer:
 
     # The state of an interrupted training
 
-    def _save(
-        self,
-        state: EarlyStopping,
-        learned: Mapping[str, Tensor],
-        best: Mapping[str, Tensor],
-        optimizer: torch.optim.Optimizer,
-    ) -> None:
+    def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
         if not self.processes.is_main_process:
             return
         values = {"key": self.key, "state": asdict(state), "parameters": _copied(learned), "best": best}
         with written_whole(self.folder / STATE) as temporary:
             torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
 
-    def _resume(
-        self, learned: Mapping[str, Tensor], optimizer: torch.optim.Optimizer
-    ) -> tuple[EarlyStopping, Mapping[str, Tensor]]:
+    def _resume(self, learned: Parameters, optimizer: Optimizer) -> tuple[EarlyStopping, Parameters]:
         try:
             values: dict[str, Any] = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
         except Exception:  # half a state, whatever it raises, is none; training begins again
@@ -174,11 +168,11 @@ def _steps(questions: Sequence[Question], pairs: int) -> Iterator[list[Question]
         yield step
 
 
-def _copied(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _copied(values: Parameters) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone() for name, value in values.items()}
 
 
 @torch.no_grad()
-def _restore(learned: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+def _restore(learned: Parameters, values: Parameters) -> None:
     for name, value in learned.items():
         value.copy_(values[name])

@@ -60,8 +60,7 @@ class VectorStore:
     def count(self) -> int:
         """How many files there are vectors of, by whatever maker."""
         with self._open() as connection:
-            [[found]] = connection.execute("SELECT count(*) FROM chunk_vectors")
-        return int(found)
+            return int(connection.execute("SELECT count(*) FROM chunk_vectors").fetchone()[0])
 
     def get(self, maker: str, blobs: Iterable[str]) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, of those that are here."""
