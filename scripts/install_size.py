@@ -20,7 +20,7 @@ BOUND = 250.0
 NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35.
 """
 EXTRAS_ONLY = frozenset(
-    {"torch", "transformers", "accelerate", "peft", "gensim", "scikit-learn", "bm25s", "matplotlib", "jinja2"}
+    {"torch", "transformers", "accelerate", "gensim", "scikit-learn", "bm25s", "matplotlib", "jinja2"}
     | {"starlette", "uvicorn", "mcp", "dask", "distributed"}
 )
 

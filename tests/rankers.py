@@ -121,9 +121,9 @@ def config_of(learned: Path) -> Config:
     if not encoder.exists():
         write_encoder(encoder, words=WORDS)
     terms = {"candidates": HEAD, "width": 8, "min_files": 1, "min_reports": 1, "depth": 12, "averaged": 2}
-    training = {"epochs": 2, "pairs": 16, "pairs_at_once": 16, "device": "cpu"}
+    training = {"epochs": 2, "pairs": 16}
     two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
-    two |= {"adapter_rank": 4, "precision": "float32", "training": training, "terms": {**terms, "refit": False}}
+    two |= {"training": training, "terms": {**terms, "refit": False}}
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 

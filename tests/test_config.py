@@ -51,6 +51,7 @@ def test_a_file_changes_only_what_it_holds() -> None:
     two = paper.stage_two
     assert (two.code_encoder, two.report_encoder) == ("microsoft/codebert-base", "roberta-base")
     assert (two.chunks, two.chunk_tokens, two.report_tokens, two.candidates) == (10, 512, 512, 50)
+    assert (two.scoring, two.training.learns, two.training.precision) == ("dot", "both", "bfloat16")
     assert (two.training.learning_rate, two.training.pairs, two.training.epochs) == (1e-5, 100, 20)
     assert paper.stage_one.features == ("text", "trace", "history", "complexity")
 
@@ -69,7 +70,10 @@ def earlier() -> dict[str, Any]:
     values = Config().as_dict()
     two = values["stage_two"]
     values["stage_one"] |= {"candidates": 50}
-    two |= {"reader": "terms", "pooling": "first", "fusion": "max", "side_rank": 3}
+    two |= {
+        "reader": "terms",
+        "pooling": "first",
+    }
     two |= {"queries_apart": True, "stage_one_features": True, "final": "deep"}
     two["training"] |= {"learns": "matcher", "negatives_by_rank": True}
     two["terms"] |= {"mix": 0.25, "last_layer": 0.5}
@@ -82,10 +86,10 @@ def earlier() -> dict[str, Any]:
 def test_settings_that_an_earlier_version_kept_are_understood() -> None:
     kept = Config.from_record(earlier(), "config.json")
     two = kept.stage_two
-    assert (two.reranker, two.token_pooling, two.chunk_pooling, two.adapter_rank) == ("terms", "first", "max", 3)
+    assert (two.reranker, two.token_pooling) == ("terms", "first")
     assert (two.terms.weight, two.terms.combiner_weight, two.training.learns) == (0.25, 0.5, "head")
     changed = {key for key, value in flat(kept.as_dict()).items() if flat(Config().as_dict())[key] != value}
-    assert len(changed) == 6
+    assert len(changed) == 4
     with pytest.raises(ConfigError, match=r"config.json \[stage_one\]: there is no candidates any more"):
         Config.of(earlier(), "config.json")  # but in a user's file it is said
 
@@ -141,8 +145,6 @@ def test_settings_cannot_be_changed() -> None:
         ("[data]\ntrain = 0.95", "[data]: train 0.95 and validation 0.1 leave nothing for test"),
         ("[stage_two]\nreader = 'terms'", "[stage_two]: reader was renamed to reranker"),
         ("[stage_two]\npooling = 'mean'", "[stage_two]: pooling was renamed to token_pooling"),
-        ("[stage_two]\nfusion = 'max'", "[stage_two]: fusion was renamed to chunk_pooling"),
-        ("[stage_two]\nside_rank = 4", "[stage_two]: side_rank was renamed to adapter_rank"),
         ("[stage_two.terms]\nmix = 0.2", "[stage_two.terms]: mix was renamed to weight"),
         ("[stage_two.terms]\nlast_layer = 1.0", "[stage_two.terms]: last_layer was renamed to combiner_weight"),
         ("[stage_one]\ncandidates = 50", "[stage_one]: there is no candidates any more; leave it out"),

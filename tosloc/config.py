@@ -25,8 +25,6 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "stage_two": {
         "reader": "reranker",
         "pooling": "token_pooling",
-        "fusion": "chunk_pooling",
-        "side_rank": "adapter_rank",
     },
     "stage_two.terms": {"mix": "weight", "last_layer": "combiner_weight"},
 }
@@ -133,25 +131,11 @@ class TrainingSettings(Section):
     """``[stage_two.training]``: how the encoder reranker learns."""
 
     learns: Literal["head", "report", "both"] = "head"
-    loss: Literal["contrastive", "bce", "in_batch"] = "contrastive"
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    clip: Annotated[float, Field(ge=0)] = 1.0
     pairs: Annotated[int, Field(ge=2)] = 400
-    pairs_at_once: Annotated[int, Field(ge=2)] = 400
     chunks_at_once: Annotated[int, Field(ge=0)] = 0
-    negatives: Annotated[int, Field(ge=1)] = 49
     epochs: Annotated[int, Field(ge=0)] = 40
-    patience: Annotated[int, Field(ge=1)] = 5
     precision: Literal["float32", "bfloat16"] = "float32"
-    device: Literal["auto", "cpu"] = "auto"
-    lora_rank: Annotated[int, Field(ge=0)] = 0
-
-    @model_validator(mode="after")
-    def _adapters_of_what_learns(self) -> Self:
-        if self.lora_rank and self.learns == "head":
-            raise ValueError('lora_rank is of encoders that learn; set learns = "report" or "both", or lora_rank = 0')
-        return self
 
 
 class TermsSettings(Section):
@@ -189,12 +173,8 @@ class StageTwoSettings(Section):
     chunks: Annotated[int, Field(ge=1, le=10_000)] = 10
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
     report_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
-    chunk_pooling: Literal["softmax", "mean", "max", "first"] = "softmax"
-    adapter_rank: Annotated[int, Field(ge=0, le=10_000)] = 64
-    cosine: bool = True
-    best_chunk: bool = True
+    scoring: Literal["cosine", "dot"] = "cosine"
     candidates: Annotated[int, Field(ge=1)] = 50
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     training: TrainingSettings = TrainingSettings()
     terms: TermsSettings = TermsSettings()
 

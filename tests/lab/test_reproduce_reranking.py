@@ -29,14 +29,10 @@ TWO = """
 chunks = 2
 chunk_tokens = 16
 report_tokens = 16
-adapter_rank = 4
 candidates = 8
-precision = "float32"
 [stage_two.training]
 epochs = 2
 pairs = 16
-pairs_at_once = 16
-device = "cpu"
 """
 EXPECTED = """title = "toys"
 command = "tosloc lab reproduce {table}"

@@ -9,7 +9,6 @@ import torch
 from tosloc.errors import ToslocError
 from tosloc.lab import word2vec as word_vectors
 from tosloc.lab.word2vec import WIDTH, word_encoder
-from tosloc.reranking.encoder.chunk_vectors import encode
 from tosloc.reranking.encoder.encoders import Encoder
 
 TEXTS = [f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")] * 30
@@ -22,8 +21,8 @@ def encoder() -> Encoder:
 
 
 def vector(encoder: Encoder, text: str) -> np.ndarray:
-    [tokens] = encoder.words.tokens([text])
-    return encode(encoder, [encoder.words.marked(tokens, 8)], torch.device("cpu"))[0]
+    [[piece]] = encoder.pieces([text], 8)
+    return encoder.vectors([piece])[0]
 
 
 def test_a_text_is_the_mean_of_its_words(encoder: Encoder) -> None:
@@ -34,8 +33,17 @@ def test_a_text_is_the_mean_of_its_words(encoder: Encoder) -> None:
 
 
 def test_unknown_words_are_left_out(encoder: Encoder) -> None:
-    known = set(encoder.words.tokenizer.numbers)
-    assert {"red", "blue", "door", "opens", "shuts", "key", "the"} == known  # what stands once or twice is unknown
+    known = set(encoder.tokenizer.get_vocab())
+    assert {
+        "[PAD]",
+        "red",
+        "blue",
+        "door",
+        "opens",
+        "shuts",
+        "key",
+        "the",
+    } == known  # what stands once or twice is unknown
     assert np.array_equal(vector(encoder, "rare door elephant"), vector(encoder, "door"))
     assert not vector(encoder, "elephant").any()
 

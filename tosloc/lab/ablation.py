@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+from torch import nn
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.experiment import fingerprint
 from tosloc.files import key_of, write_text
+from tosloc.lab.ablated_parts import CrossedReports, MaxPooling, MeanPooling, bce
 from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.reranking.base import Candidates, values_of
 from tosloc.reranking.encoder.encoders import Encoder
-from tosloc.reranking.encoder.models import EncoderModels
 from tosloc.reranking.encoder.reranker import EncoderReranker, choose_weight, combined
+from tosloc.reranking.encoder.scoring import RerankingModel, contrastive
+from tosloc.reranking.encoder.training import Loss
 
 SCORED: Final = PARTS[1:]
 """Parts that a variant is scored on."""
@@ -43,6 +46,11 @@ class Variant:
     """Of ``[stage_two.training]``."""
     word_vectors: bool = False
     """Whether word2vec stands in for the encoders."""
+    pooling: type[nn.Module] | None = None
+    """In the place of the learned softmax over chunks."""
+    loss: Loss = contrastive
+    in_batch: bool = False
+    """Whether the wrong files of a report are other reports' fixed files."""
 
     def settings(self, configured: StageTwoSettings) -> StageTwoSettings:
         """The configured settings with its part exchanged."""
@@ -53,14 +61,12 @@ class Variant:
 CONFIGURED: Final = Variant("TosLoc")
 VARIANTS: Final = (
     CONFIGURED,
-    # word vectors do not learn with the rest
-    Variant("word2vec", training={"learns": "head", "lora_rank": 0}, word_vectors=True),
-    # the best piece would be another one than the first
-    Variant("no fusion", {"chunk_pooling": "first", "best_chunk": False}),
-    Variant("mean fusion", {"chunk_pooling": "mean"}),
-    Variant("max fusion", {"chunk_pooling": "max"}),
-    Variant("BCE loss", training={"loss": "bce"}),
-    Variant("cross-entropy loss", training={"loss": "in_batch"}),
+    Variant("word2vec", training={"learns": "head"}, word_vectors=True),  # word vectors do not learn with the rest
+    Variant("no fusion", {"chunks": 1}),
+    Variant("mean fusion", pooling=MeanPooling),
+    Variant("max fusion", pooling=MaxPooling),
+    Variant("BCE loss", loss=bce),
+    Variant("cross-entropy loss", in_batch=True),
 )
 
 
@@ -126,7 +132,7 @@ class AblationRunner:
         made_with = [VERSION] if variant.word_vectors else self.encoders
         # an encoder is what its weights are, not where it lies
         values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
-        return key_of(self.digest, values, self.config.run.seed, made_with)
+        return key_of(variant.name, self.digest, values, self.config.run.seed, made_with)
 
     def folder_of(self, variant: Variant) -> Path:
         """The variant's folder."""
@@ -148,7 +154,8 @@ class AblationRunner:
 
         reranker, context = self.reranker(variant, progress), self.bundle.for_reranking(self.vectors)
         work, seed = self.folder_of(variant) / "work", self.config.run.seed
-        reranker.fit(self.bundle, context, work, seed=seed, progress=progress)
+        training_set = CrossedReports(self.bundle, seed) if variant.in_batch else self.bundle
+        reranker.fit(training_set, context, work, seed=seed, progress=progress)
         scores = {part: list(reranker.encoder_scores(self.bundle.parts[part], context, progress)) for part in SCORED}
         epochs = None if reranker.state_ is None else reranker.state_.epoch
         made = VariantScores(scores, epochs, round(time.monotonic() - started, 1))
@@ -158,12 +165,17 @@ class AblationRunner:
     def reranker(self, variant: Variant, progress: Progress = silent) -> EncoderReranker:
         """The variant, untrained."""
         settings, seed = variant.settings(self.config.stage_two), self.config.run.seed
-        if not variant.word_vectors:
-            return EncoderReranker(EncoderModels.fresh(settings, seed))
-        progress("word vectors", 0, 1)
-        encoder = word_encoder(list(self.texts()), seed=seed)
-        progress("word vectors", 1, 1)
-        return EncoderReranker(EncoderModels.of(settings, encoder, encoder, seed))
+        if variant.word_vectors:
+            progress("word vectors", 0, 1)
+            encoder = word_encoder(list(self.texts()), seed=seed)
+            progress("word vectors", 1, 1)
+            made = EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
+        else:
+            made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
+        if variant.pooling is not None:
+            made.model.head.pooling = variant.pooling()
+        made.loss = variant.loss
+        return made
 
     def texts(self) -> Iterator[str]:
         """The training reports, and of each of their candidate files the newest version."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import PartialState
 
 from tosloc.config import Config
 from tosloc.files import write_text
 from tosloc.lab.ablation import SCORED, mean_measures
 from tosloc.lab.bundle import read_bundle
 from tosloc.records import Progress, silent
+from tosloc.reranking.encoder.encoders import processes
 from tosloc.reranking.encoder.reranker import EncoderReranker
 
 
@@ -28,7 +28,7 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
     Writes the models to ``out/encoder``, the results to ``result.json`` and the encoder's scores to ``deep.json``. None
     in all processes but the main one.
     """
-    state, bundle = PartialState(cpu=config.stage_two.training.device == "cpu"), read_bundle(bundle_path)
+    state, bundle = processes(), read_bundle(bundle_path)
     started = time.monotonic()
     context = bundle.for_reranking(out / f"vectors-{state.process_index}.sqlite")
     reranker = EncoderReranker.configured(config)

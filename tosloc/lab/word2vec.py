@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -10,20 +9,24 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerFast
 
 from tosloc.analysis.text import split_identifier, words
 from tosloc.errors import ToslocError, require
 from tosloc.records import FloatArray
-from tosloc.reranking.encoder.encoders import Encoder, MarkedTokenizer
+from tosloc.reranking.encoder.encoders import Encoder, Piece
 
 # S sequences, L tokens of the longest, V words, d width
 
 WIDTH: Final = 100
-VERSION: Final = "word2vec1"
+VERSION: Final = "word2vec2"
 """Changes when the same texts would give other vectors."""
 _LEAST: Final = 3
 """Rarer words have no vector."""
+_PADDING: Final = "[PAD]"
+"""No word, so that its number is free."""
 _SENTENCE: Final = 10_000
 """Words that gensim reads at once; of a longer text it would leave out the rest."""
 
@@ -37,16 +40,13 @@ def parts(text: str) -> list[str]:
     return [part.lower() for word in words(text) for part in split_identifier(word)]
 
 
-class WordTokenizer:
-    """Numbers of known words, called as a tokenizer of Hugging Face is; 0 is padding, other words are left out."""
+class WordEncoder(Encoder):
+    """Word vectors as an encoder; words without one are left out."""
 
-    def __init__(self, vocabulary: Sequence[str]) -> None:
-        self.numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
-
-    def __call__(self, texts: Sequence[str], **_: object) -> dict[str, list[list[int]]]:
-        """``input_ids`` of each text."""
-        known = self.numbers
-        return {"input_ids": [[known[part] for part in parts(text) if part in known] for text in texts]}
+    def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
+        """Of each text at most ``most`` consecutive pieces of at most ``length`` known words."""
+        known = self.tokenizer.get_vocab()
+        return super().pieces([" ".join(part for part in parts(text) if part in known) for text in texts], length, most)
 
 
 class WordTable(nn.Module):
@@ -79,10 +79,11 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     vectors_Vd = _skip_gram(sentences, vocabulary, seed, epochs)
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
-    digest = hashlib.sha256(f"{VERSION} {' '.join(vocabulary)}".encode())
-    tokenizer = MarkedTokenizer(WordTokenizer(vocabulary), (), (), 0, digest.hexdigest()[:16])
-    digest.update(rows_Vd.tobytes())
-    return Encoder(WordTable(torch.from_numpy(rows_Vd)), tokenizer, "mean", "word2vec", digest.hexdigest()[:16])
+    numbers = {_PADDING: 0} | {word: number for number, word in enumerate(vocabulary, start=1)}
+    backend = Tokenizer(models.WordLevel(numbers, unk_token=_PADDING))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token=_PADDING)  # type: ignore[no-untyped-call]
+    return WordEncoder(WordTable(torch.from_numpy(rows_Vd)), tokenizer, "mean", "word2vec")
 
 
 def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Encoders by folder: marks, chunks, pooling, and one sentence for what cannot be used."""
+"""Encoders by folder: pieces, pooling, and one sentence for what cannot be used."""
 
 import builtins
 import json
@@ -11,27 +11,24 @@ import numpy as np
 import pytest
 import torch
 
+from tests.reranking.made import report
 from tosloc.errors import CheckpointError
 from tosloc.reranking.encoder import encoders as module
-from tosloc.reranking.encoder.encoders import Encoder
+from tosloc.reranking.encoder.encoders import Encoder, report_text, without_licence
 
 
-def test_marks_and_chunks(encoder_folder: Path) -> None:
-    words = Encoder.load(str(encoder_folder), "mean").words
-    assert (words.before, words.after, words.padding) == ((2,), (3,), 0)
-    [tokens] = words.tokens(["door opens window fails key"])
-    assert len(tokens) == 5
-    pieces = words.chunks(tokens, 4, 10)
-    assert [piece.tolist() for piece in pieces] == [[2, *tokens[:2], 3], [2, *tokens[2:4], 3], [2, tokens[4], 3]]
-    assert len(words.chunks(tokens, 4, 2)) == 2
-    assert words.chunks([], 4, 2)[0].tolist() == [2, 3]
-    assert words.marked(tokens, 4).tolist() == [2, *tokens[:2], 3]
+def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None:
+    encoder = Encoder.load(str(encoder_folder), "mean")
+    whole, cut = encoder.pieces(["door opens window fails key", ""], 4, 10), encoder.pieces(["door opens key"], 4)
+    assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
+    assert cut == [[[2, 7, 11, 3]]]
+    assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(["door ? opens"], 9)  # half a character
 
 
-def test_half_a_character_is_read_as_an_unknown_one(encoder_folder: Path) -> None:
-    words = Encoder.load(str(encoder_folder), "mean").words
-    assert words.tokens(["door \udce9 opens"]) == words.tokens(["door ? opens"])
-    assert words.tokens(["door ü opens", ""])[1] == []
+def test_licences_and_frames_are_not_read() -> None:
+    assert without_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
+    said = report("r", summary="Fails", description="at a.B.c(B.java:1)\nalways")
+    assert report_text(said) == "Fails\nalways"
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
@@ -39,26 +36,29 @@ def test_half_a_character_is_read_as_an_unknown_one(encoder_folder: Path) -> Non
 def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: str, roberta: bool) -> None:
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
     assert encoder.longest == 34
-    short = np.array([2, 7, 8, 3], dtype=np.int32)
-    long = np.array([2, *range(4, 12), 3], dtype=np.int32)
+    short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
     with torch.inference_mode():
-        alone = encoder(*encoder.padded([short], "cpu"))
-        together = encoder(*encoder.padded([short, long], "cpu"))
+        alone, together = encoder([short]), encoder([long, short])
     assert alone.shape == (1, encoder.width)
-    assert torch.allclose(alone[0], together[0], atol=1e-6)
+    assert torch.allclose(alone[0], together[1], atol=1e-6)
+    assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
+    assert encoder.vectors([]).shape == (0, encoder.width)
 
 
 def test_mean_leaves_no_token_out(encoder_folder: Path) -> None:
     first, mean = (Encoder.load(str(encoder_folder), pooling).eval() for pooling in ("first", "mean"))
-    tokens, real = mean.padded([np.array([2, 7, 3], dtype=np.int32)], "cpu")
     with torch.inference_mode():
-        hidden = mean.model(input_ids=tokens, attention_mask=real.long()).last_hidden_state[0]
-        assert torch.allclose(mean(tokens, real)[0], hidden.mean(0), atol=1e-6)
-        assert torch.allclose(first(tokens, real)[0], hidden[0])
+        hidden = mean.model(input_ids=torch.tensor([[2, 7, 3]])).last_hidden_state[0]
+        assert torch.allclose(mean([[2, 7, 3]])[0], hidden.mean(0), atol=1e-6)
+        assert torch.allclose(first([[2, 7, 3]])[0], hidden[0])
 
 
-def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path]) -> None:
+def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
     one, other = make_encoder(seed=1), make_encoder(seed=2)
+    saved = Encoder.load(str(one), "mean")
+    saved.pieces(["door opens window"], 4)  # which no file of it must remember
+    saved.save(tmp_path / "saved")
+    assert Encoder.load(str(tmp_path / "saved"), "mean").fingerprint == saved.fingerprint
     assert Encoder.load(str(one), "mean").fingerprint == Encoder.load(str(one), "mean").fingerprint
     seen = {Encoder.load(str(place), pooling).fingerprint for place in (one, other) for pooling in ("mean", "first")}
     assert len(seen) == 4

@@ -81,15 +81,20 @@ def counter_of(encoder: str) -> tuple[str, Counter]:
     """The unit's name and its counter: words, or the tokens of an encoder's folder. Raises CheckpointError."""
     if not encoder:
         return WORDS, lengths_in_words
-    from tosloc.reranking.encoder.encoders import Encoder  # torch, only where it is needed
+    from tosloc.reranking.encoder.encoders import Encoder, encodable  # torch, only where it is needed
 
-    tokens = Encoder.load(encoder, "mean").words.tokens
+    tokenizer = Encoder.load(encoder, "mean").tokenizer
     name = Path(encoder).name
     if name == WORDS:
         raise CheckpointError(
             f"{encoder}: a folder of this name would pass for counting lengths_in_words; give it another"
         )
-    return name, lambda texts: [len(one) for one in tokens(texts)]
+
+    def count(texts: Sequence[str]) -> list[int]:
+        whole = [encodable(text) for text in texts]
+        return [len(one) for one in tokenizer(whole, add_special_tokens=False, verbose=False)["input_ids"]]
+
+    return name, count
 
 
 def plan(work: Workspace) -> list[WorkStep]:

@@ -1,94 +1,55 @@
-"""Any Hugging Face encoder with its tokenizer: texts become tokens, tokens become one vector."""
+"""Any Hugging Face encoder with its tokenizer: texts become pieces of tokens, pieces become one vector each."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from huggingface_hub import constants
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
-from transformers.utils import logging as transformers_logging
+from transformers.utils import logging
 
-from tosloc.errors import CheckpointError, ToslocError, require
-from tosloc.records import IntArray
+from tosloc.analysis.traces import without_frames
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.records import BugReport, Float16Array
 
-# S sequences, L tokens of the longest, d width of the encoder
+# S pieces, L tokens of the longest, d width of the encoder
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
-"""A sequence's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
+"""A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
+Piece: TypeAlias = list[int]
+"""Tokens that are read at once, with the marks that the tokenizer sets around them."""
 
-PROJECTIONS: Final = (("query", "value"), ("q_proj", "v_proj"), ("q_lin", "v_lin"), ("q", "v"), ("Wqkv",))
-"""What transformers call the layers that adapters stand beside: those of queries and values."""
-
-
-@dataclass(frozen=True, eq=False)
-class MarkedTokenizer:
-    """A tokenizer and how it marks a sequence."""
-
-    tokenizer: Any
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    padding: int
-    fingerprint: str
-
-    @classmethod
-    def of(cls, tokenizer: Any) -> Self:
-        """Marks are found by tokenizing a text that is one word."""
-        [inner] = tokenizer(["a"], add_special_tokens=False)["input_ids"]
-        [whole] = tokenizer(["a"], add_special_tokens=True)["input_ids"]
-        start = next(i for i in range(len(whole)) if whole[i : i + len(inner)] == inner)
-        padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        made_of = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
-        return cls(
-            tokenizer,
-            tuple(whole[:start]),
-            tuple(whole[start + len(inner) :]),
-            padding,
-            hashlib.sha256(made_of.encode()).hexdigest()[:16],
-        )
-
-    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokens of each text, without marks and however long."""
-        # half a character, which a report may hold, is none to a tokenizer
-        whole = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        # a tokenizer warns of long texts, which are cut into chunks later
-        found: list[list[int]] = self.tokenizer(
-            whole, add_special_tokens=False, return_attention_mask=False, verbose=False
-        )["input_ids"]
-        return found
-
-    def marked(self, tokens: Sequence[int] | IntArray, length: int) -> IntArray:
-        """(<= length,) the first tokens with the marks around them."""
-        room = length - len(self.before) - len(self.after)
-        return np.array((*self.before, *tokens[:room], *self.after), dtype=np.int32)
-
-    def chunks(self, tokens: Sequence[int] | IntArray, length: int, most: int) -> list[IntArray]:
-        """At most ``most`` consecutive pieces of a file, each with its marks at most ``length`` long; at least one."""
-        room = length - len(self.before) - len(self.after)
-        starts = range(0, max(len(tokens), 1), room)
-        return [self.marked(tokens[start : start + room], length) for start in starts[:most]]
+BATCH_TOKENS: Final = 16_384
+"""Tokens, padding included, that go through the encoder at once."""
+LETTERS: Final = 12
+"""Most letters of a token on average: what lies beyond a text's last token is not tokenised."""
+_COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
+_LICENCE: Final = re.compile(
+    r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}|program and the accompanying materials",
+    re.I,
+)
 
 
 class Encoder(nn.Module):
     """Tokens to vectors. Its name and fingerprint say which weights these are."""
 
-    def __init__(self, model: Any, words: MarkedTokenizer, pooling: TokenPooling, name: str, fingerprint: str) -> None:
+    def __init__(self, model: Any, tokenizer: Any, pooling: TokenPooling, name: str) -> None:
         super().__init__()
         self.model: Any = model
-        self.words, self.pooling, self.name, self.fingerprint = words, pooling, name, fingerprint
-        self.width = int(self.model.config.hidden_size)
-        self.rank = 0
-        """Rank of its adapters; 0 = none."""
-        self.base = fingerprint
-        """Fingerprint of the weights as they were loaded, which adapters leave as they are."""
+        self.tokenizer, self.pooling, self.name = tokenizer, pooling, name
+        self.width = int(model.config.hidden_size)
+        self.fingerprint = self.fingerprint_now()
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
@@ -96,20 +57,27 @@ class Encoder(nn.Module):
 
         None of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
         """
-        local = os.environ.get("TOSLOC_HUB") != "1"
-        bars, offline = transformers_logging.is_progress_bar_enabled(), constants.HF_HUB_OFFLINE
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
             folder = Path(name).expanduser()
             where = str(folder) if folder.is_dir() else name
-            tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
-            model = AutoModel.from_pretrained(
-                where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
-            )
+            with _without_bars():
+                tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
+                model = AutoModel.from_pretrained(
+                    where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
+                )
             if getattr(model.config, "auto_map", None) or tokenizer.init_kwargs.get("auto_map"):
                 raise ValueError("its auto_map asks for custom code, which is never run")
-            return cls.of(model, tokenizer, pooling, name)
+            if not tokenizer.is_fast:
+                raise ValueError("its tokenizer has no tokenizer.json")
+            known = model.get_input_embeddings().weight.shape[0]
+            if len(tokenizer) > known:
+                raise CheckpointError(
+                    f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not"
+                    " belong together, take both from one folder"
+                )
+            return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
             raise
         except Exception as error:  # files that are no encoder's raise anything
@@ -119,20 +87,19 @@ class Encoder(nn.Module):
             ) from error
         finally:
             constants.HF_HUB_OFFLINE = offline
-            if bars:
-                transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
-    @classmethod
-    def of(cls, model: Any, tokenizer: Any, pooling: TokenPooling, name: str) -> Self:
-        """Encoder of a model at hand. Raises CheckpointError when the tokenizer does not belong to it."""
-        known = model.get_input_embeddings().weight.shape[0]
-        if len(tokenizer) > known:
-            raise CheckpointError(
-                f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not belong"
-                " together, take both from one folder"
-            )
-        words = MarkedTokenizer.of(tokenizer)
-        return cls(model, words, pooling, name, _fingerprint(model, words, pooling))
+    def save(self, folder: Path) -> None:
+        """Write model and tokenizer as transformers do."""
+        self._forget_lengths()
+        with _without_bars():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        found: torch.device = next(self.model.parameters()).device
+        return found
 
     @property
     def longest(self) -> int:
@@ -140,75 +107,131 @@ class Encoder(nn.Module):
         config = self.model.config
         # RoBERTa counts positions from its padding token on
         offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
-        return int(config.max_position_embeddings) - offset
-
-    def adapt(self, rank: int) -> None:
-        """Add low-rank adapters beside the projections of queries and values (LoRA).
-
-        From now on they alone learn; at first they change nothing. Raises ToslocError where there is no place for them.
-        """
-        require("lora_rank", "encoder", "peft")
-        from peft import LoraConfig, inject_adapter_in_model
-
-        linear = {name.rpartition(".")[2] for name, part in self.model.named_modules() if isinstance(part, nn.Linear)}
-        targets = next((list(names) for names in PROJECTIONS if linear.issuperset(names)), None)
-        if targets is None:
-            raise ToslocError(
-                f"{self.name}: no query and value projections in it that adapters could stand beside; set"
-                " [stage_two.training] lora_rank = 0"
-            )
-        inject_adapter_in_model(
-            LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=targets), self.model
-        )
-        self.rank, self.fingerprint = rank, self.fingerprint_now()
-
-    @property
-    def adapters(self) -> dict[str, Tensor]:
-        """Name -> values of the adapters."""
-        return {name: value for name, value in self.model.state_dict().items() if ".lora_" in name}
-
-    def take_adapters(self, values: Mapping[str, Tensor]) -> None:
-        """Have these adapters. Raises ValueError when they are another model's."""
-        own = self.adapters
-        if {name: value.shape for name, value in own.items()} != {name: v.shape for name, v in values.items()}:
-            raise ValueError("these adapters are another model's")
-        with torch.no_grad():
-            for name, value in own.items():
-                value.copy_(values[name])
-        self.fingerprint = self.fingerprint_now()
+        positions = getattr(config, "max_position_embeddings", None)  # none where they are relative
+        return int(self.tokenizer.model_max_length if positions is None else positions - offset)
 
     def fingerprint_now(self) -> str:
-        """Fingerprint of the weights as they are now."""
-        return _fingerprint(self.model, self.words, self.pooling)
+        """Of the weights as they are now, the tokenizer and the pooling: what a vector depends on."""
+        self._forget_lengths()
+        digest = hashlib.sha256(f"{self.tokenizer.backend_tokenizer.to_str()} {self.pooling}".encode())
+        for name, value in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy())
+        return digest.hexdigest()[:16]
 
-    def forward(self, tokens_SL: Tensor, real_SL: Tensor) -> Tensor:
-        """(S, d) vectors of padded token sequences."""
-        hidden_SLd: Tensor = self.model(input_ids=tokens_SL, attention_mask=real_SL.to(torch.long)).last_hidden_state
+    def _forget_lengths(self) -> None:
+        """A tokenizer keeps, and writes, how long the last texts were allowed to be."""
+        self.tokenizer.backend_tokenizer.no_truncation()
+        self.tokenizer.backend_tokenizer.no_padding()
+
+    def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
+        """Of each text its first ``most`` pieces of at most ``length`` tokens; of an empty one, the marks alone."""
+        found = self.tokenizer(
+            [encodable(text[: LETTERS * length * most]) for text in texts],
+            truncation=True,
+            max_length=length,
+            return_overflowing_tokens=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        made = [list[Piece]() for _ in texts]
+        for place, tokens in zip(found["overflow_to_sample_mapping"], found["input_ids"], strict=True):
+            made[place].append(tokens)
+        return [pieces[:most] for pieces in made]
+
+    def forward(self, pieces: Sequence[Piece]) -> Tensor:
+        """(S, d) vectors."""
+        device, padding = self.device, self.tokenizer.pad_token_id or 0
+        tokens = [torch.tensor(piece, dtype=torch.long) for piece in pieces]
+        tokens_SL = pad_sequence(tokens, batch_first=True, padding_value=padding)
+        sizes_S1 = torch.tensor([[len(piece)] for piece in pieces], device=device)
+        real_SL = torch.arange(tokens_SL.shape[1], device=device) < sizes_S1
+        hidden_SLd: Tensor = self.model(
+            input_ids=tokens_SL.to(device), attention_mask=real_SL.to(torch.long)
+        ).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
         mask_SL1 = real_SL.unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
-    def padded(self, sequences: Sequence[IntArray], device: torch.device | str) -> tuple[Tensor, Tensor]:
-        """(S, L) tokens and which of them are real."""
-        longest = max(len(sequence) for sequence in sequences)
-        tokens_SL = np.full((len(sequences), longest), self.words.padding, dtype=np.int64)
-        real_SL = np.zeros((len(sequences), longest), dtype=np.bool_)
-        for row, sequence in enumerate(sequences):
-            tokens_SL[row, : len(sequence)] = sequence
-            real_SL[row, : len(sequence)] = True
-        return torch.from_numpy(tokens_SL).to(device), torch.from_numpy(real_SL).to(device)
+    @torch.inference_mode()
+    def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
+        """(S, d) the same without learning, pieces of like length together so that little is padding.
+
+        In bfloat16 on a GPU that has it. Raises ToslocError when the GPU has too little memory.
+        """
+        self.eval()
+        made = np.zeros((len(pieces), self.width), dtype=np.float16)
+        fast = torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16)
+        with memory_explained("chunk_tokens"), fast:
+            for places in alike(pieces):
+                made[places] = self([pieces[place] for place in places]).float().cpu().numpy()
+        return made
+
+    @property
+    def in_bfloat16(self) -> bool:
+        """Whether ``vectors`` computes in bfloat16; on a processor that has it, it would gain a quarter."""
+        return self.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
 
-def _fingerprint(model: nn.Module, words: MarkedTokenizer, pooling: TokenPooling) -> str:
-    """Of the weights, the tokenizer and the pooling: what a vector depends on."""
-    return digest_of(model.state_dict(), f"{words.fingerprint} {pooling}")
+def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
+    """Places of pieces that go through an encoder together: of like length, ``BATCH_TOKENS`` at most."""
+    order = sorted(range(len(pieces)), key=lambda place: (-len(pieces[place]), place))
+    start = 0
+    while start < len(order):
+        number = max(1, BATCH_TOKENS // max(len(pieces[order[start]]), 1))
+        yield order[start : start + number]
+        start += number
 
 
-def digest_of(values: Mapping[str, Tensor], more: str = "") -> str:
-    """Digest of named values, and of what else is given."""
-    digest = hashlib.sha256(more.encode())
-    for name, value in sorted(values.items()):
-        digest.update(name.encode())
-        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()[:16]
+def processes() -> PartialState:
+    """The processes that learn together, and this one's device: its GPU, or the CPU where there is none."""
+    return PartialState(cpu=not torch.cuda.is_available())
+
+
+@contextmanager
+def memory_explained(*settings: str) -> Iterator[None]:
+    """Turn a GPU's lack of memory into one sentence, with the settings of ``[stage_two]`` to lower."""
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Without the progress bars of transformers, which would stand between our own."""
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+# What encoders read: code without its licence comment, reports without their stack traces (the paper, 3.3)
+
+
+def encodable(text: str) -> str:
+    """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def without_licence(code: str) -> str:
+    r"""Code without the comments at its head that speak of copyright or a licence; what follows stays as it is.
+
+    >>> without_licence("/* Copyright 2020 */\n\npackage a;")
+    '\n\npackage a;'
+    >>> without_licence("// What this does\npackage a;")
+    '// What this does\npackage a;'
+    """
+    start = 0
+    while (found := _COMMENT.match(code, start)) and _LICENCE.search(found[0]):
+        start = found.end()
+    return code[start:]
+
+
+def report_text(report: BugReport) -> str:
+    """Summary and description without stack frames, which stage one reads."""
+    return f"{report.summary}\n{without_frames(report.description).strip()}".strip()

@@ -2,94 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-import torch
+import safetensors.numpy
+import safetensors.torch
 
-from tosloc.arrays import all_finite, check_starts, checked, load_arrays, save_arrays
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
+from tosloc.files import folder_written_whole, key_of, parse_json, read_plain
 from tosloc.learning.early_stopping import EarlyStopping
-from tosloc.records import Float16Array, FloatArray, IntArray, Progress, silent
-from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, values_of
-from tosloc.reranking.encoder.batches import ChunkTable, TokenizedCandidates
-from tosloc.reranking.encoder.chunk_vectors import CodeEncoding, Cut, best_device, encode
-from tosloc.reranking.encoder.models import EncoderModels, damaged_reranker
-from tosloc.reranking.encoder.texts import report_text
-from tosloc.reranking.encoder.training import Trainer, score_lists
-from tosloc.reranking.encoder.vector_store import VectorStore
+from tosloc.records import Float16Array, FloatArray, Progress, silent
+from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
+from tosloc.reranking.encoder.encoders import Encoder, processes, report_text
+from tosloc.reranking.encoder.scoring import Chunks, Question, RerankingModel, contrastive
+from tosloc.reranking.encoder.training import Loss, Trainer, mean_values
+from tosloc.reranking.encoder.vectors import ChunkReader, VectorStore
 
+SCHEMA: Final = 3
+RECORD: Final = "encoder.json"
+HEAD: Final = "head.safetensors"
+VECTORS: Final = "vectors.safetensors"
+"""Chunk vectors that a checkpoint carries along, by blob."""
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
 _BLOCK: Final = 48
 """Reports whose candidates are in memory together when many are ranked."""
 _LARGEST_WEIGHT: Final = 1e9
-_VECTORS: Final = "vectors.npz"
-"""Chunk vectors that a checkpoint carries along."""
-
-
-class ChunkSource(Protocol):
-    """Where the chunks of files come from."""
-
-    def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, of those that can be had."""
-
-    def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
-        """Blob -> marked token sequences; a file without any token has none."""
-
-
-class EncodedChunks:
-    """Chunks of a repository's files, encoded when first asked for and kept."""
-
-    def __init__(self, models: EncoderModels, context: RerankingContext) -> None:
-        assert context.texts is not None
-        assert context.vectors is not None
-        settings = models.settings
-        device = "cpu" if settings.training.device == "cpu" else best_device()
-        cut = Cut(settings.chunks, settings.chunk_tokens)
-        self._texts = context.texts
-        self._encoding = CodeEncoding(
-            models.code, cut, VectorStore(context.vectors), device=device, precision=settings.precision
-        )
-
-    def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors; those that the store lacks are made now."""
-        self._encoding.make(blobs, self._texts, progress)
-        found = self._encoding.store.vectors(self._encoding.maker, blobs)
-        if len(found) < len(set(blobs)) and self._encoding.make(blobs, self._texts, progress):  # some were damaged
-            found = self._encoding.store.vectors(self._encoding.maker, blobs)
-        return found
-
-    def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
-        """Blob -> marked token sequences; a file without any token has none."""
-        cut, words = self._encoding.cut, self._encoding.encoder.words
-        known = self._encoding.tokens(blobs, self._texts)
-        return {
-            blob: words.chunks(tokens, cut.length, cut.chunks) if len(tokens) else [] for blob, tokens in known.items()
-        }
-
-
-class CarriedChunks:
-    """Chunk vectors that a checkpoint carries along."""
-
-    def __init__(self, made: Mapping[str, Float16Array]) -> None:
-        self.made = made
-
-    def vectors(self, blobs: Sequence[str], progress: Progress = silent) -> Mapping[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, of those that are carried."""
-        return {blob: self.made[blob] for blob in blobs if blob in self.made}
-
-    def chunks(self, blobs: Sequence[str]) -> Mapping[str, Sequence[IntArray]]:
-        """Tokens are not carried."""
-        raise CheckpointError("this checkpoint carries vectors only; name the repository with --repo to read its files")
 
 
 class EncoderReranker(Reranker):
@@ -98,19 +42,24 @@ class EncoderReranker(Reranker):
     name: ClassVar = "encoder"
     says: ClassVar = "read again by the deep model"
 
-    def __init__(self, models: EncoderModels) -> None:
-        self.models, self.settings = models, models.settings
+    def __init__(self, model: RerankingModel) -> None:
+        self.model, self.settings = model.to(processes().device), model.settings
         self.weight = 1.0
-        self.device = torch.device("cpu") if self.settings.training.device == "cpu" else best_device()
+        self.loss: Loss = contrastive
         self.state_: EarlyStopping | None = None
         """How the training went; None where nothing was to be learned."""
         self._carried: dict[str, Float16Array] | None = None
-        self._encoded: tuple[RerankingContext, EncodedChunks] | None = None
 
     @classmethod
     def configured(cls, config: Config) -> Self:
         """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
-        return cls(EncoderModels.fresh(config.stage_two, config.run.seed))
+        settings = config.stage_two
+        code = Encoder.load(settings.code_encoder, settings.token_pooling)
+        named, report = settings.report_encoder or settings.code_encoder, code
+        # one that learns alone must not drag along the code's, whose vectors are made
+        if named != settings.code_encoder or settings.training.learns == "report":
+            report = Encoder.load(named, settings.token_pooling)
+        return cls(RerankingModel(settings, code, report, config.run.seed))
 
     @property
     def depth(self) -> int:
@@ -132,37 +81,62 @@ class EncoderReranker(Reranker):
 
         Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        models, training = self.models, self.settings.training
-        chunks = self._chunks(context)
-        train = (
-            [self.tokenized(one) for one in training_set.candidates("train", self.depth, for_training=True)]
-            if training.epochs
-            else []
-        )
-        # the same files are wrong in every epoch: the rest is never read
-        train = [one.for_training(training.negatives) or one for one in train]
-        validation = [self.tokenized(one) for one in training_set.candidates("validation", self.depth)]
-        self.state_ = None
-        if training.epochs:
+        validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
+        if self.settings.training.epochs:
+            found = training_set.candidates("train", self.depth, for_training=True)
+            train = [_for_training(one, self.depth) for one in found]
             self.trained_until = 0  # while it learns, files of all reports are read
-            table, both = self._ready(chunks, [*train, *validation], progress, training.learns)
-            self.trained_until = max((one.candidates.fixed_at for one in train), default=0)
-            encoders = models.code.fingerprint, models.report.fingerprint
-            key = training_key(self.settings, train, *encoders, seed, self.trained_until)
-            trainer = Trainer(
-                models.whole, table, training, folder, seed=seed, key=key, trained_until=self.trained_until
-            )
-            self.state_ = trainer.fit(both[: len(train)], both[len(train) :], progress)
-            models.renew_fingerprints()
-        scores = list(self._scores(*self._ready(chunks, validation, progress)))
-        self.weight, self.validation_ = choose_weight([one.candidates for one in validation], scores)
+            learning = self.settings.training.learns
+            chunks, questions = self._read([*train, *validation], context, learning, progress)
+            self.trained_until = max((one.fixed_at for one in train), default=0)
+            key = self._training_key(train, seed)
+            trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
+            self.state_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
+            for encoder in self.model.learning.values():
+                encoder.fingerprint = encoder.fingerprint_now()  # what it made before is another encoder's
+        self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
         return self
 
-    def tokenized(self, candidates: Candidates) -> TokenizedCandidates:
-        """Candidates with their report's tokens."""
-        words = self.models.report.words
-        [tokens] = words.tokens([report_text(candidates.report)])
-        return TokenizedCandidates(candidates, words.marked(tokens, self.settings.report_tokens))
+    def _training_key(self, train: Sequence[Candidates], seed: int) -> str:
+        """Of everything that a training depends on."""
+        encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
+        lists = [(report_text(one.report), one.blobs, one.fixed.tolist()) for one in train]
+        return key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
+
+    def _read(
+        self,
+        candidates: Sequence[Candidates],
+        context: RerankingContext,
+        learning: str = "head",
+        progress: Progress = silent,
+    ) -> tuple[Mapping[str, Chunks], list[Question]]:
+        """The chunks of all candidates by blob, and their reports, as vectors, or as tokens for an encoder that learns.
+
+        No file is read for reports that are left to stage one.
+        """
+        blobs = {blob for one in candidates if self.trained_before(one.opened) for blob in one.blobs}
+        chunks: Mapping[str, Chunks]
+        if learning == "both":
+            chunks = self._reader(context).chunks(sorted(blobs))
+        else:
+            chunks = self._vectors(blobs, context, progress)
+        texts = [report_text(one.report) for one in candidates]
+        pieces = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
+        reports: Iterable[Chunks] = pieces
+        if learning == "head":
+            reports = iter(self.model.report.vectors([piece for [piece] in pieces])[:, None])
+        return chunks, [Question(one, report) for one, report in zip(candidates, reports, strict=True)]
+
+    def _reader(self, context: RerankingContext) -> ChunkReader:
+        assert context.texts is not None
+        return ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
+
+    def _vectors(self, blobs: Iterable[str], context: RerankingContext, progress: Progress) -> dict[str, Float16Array]:
+        """Blob -> (n, d) chunk vectors: made now, kept, or carried along where no repository is at hand."""
+        if context.texts is None:
+            return self._carried or {}
+        assert context.vectors is not None
+        return self._reader(context).vectors(blobs, VectorStore(context.vectors), progress)
 
     # Scoring
 
@@ -185,105 +159,104 @@ class EncoderReranker(Reranker):
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[FloatArray]:
         """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
-        lists = [self.tokenized(one) for one in candidates]
-        return self._scores(*self._ready(self._chunks(context), lists, progress))
-
-    def _chunks(self, context: RerankingContext) -> ChunkSource:
-        if context.texts is None:
-            return CarriedChunks(self._carried or {})
-        if self._encoded is None or self._encoded[0] is not context:
-            self._encoded = context, EncodedChunks(self.models, context)
-        return self._encoded[1]
-
-    def _ready(
-        self, source: ChunkSource, lists: Sequence[TokenizedCandidates], progress: Progress, learns: str = "head"
-    ) -> tuple[ChunkTable, list[TokenizedCandidates]]:
-        """The chunks of all candidates, and the lists with their reports read.
-
-        While encoders learn (``report`` or ``both``) they read tokens themselves; else only vectors are needed. Nothing
-        is made for reports that are left to stage one.
-        """
-        wanted = (one.candidates for one in lists if self.trained_before(one.candidates.opened))
-        blobs = sorted({blob for one in wanted for blob in one.blobs})
-        if learns == "both":
-            return ChunkTable.of_tokens(source.chunks(blobs)), list(lists)
-        table = ChunkTable.of_vectors(source.vectors(blobs, progress), self.models.code.width)
-        if learns == "report":
-            return table, list(lists)
-        report = self.models.report.to(self.device, torch.float32).eval()
-        vectors = encode(report, [one.report_tokens for one in lists], self.device).astype(np.float64)
-        return table, [replace(one, report_vector=vector) for one, vector in zip(lists, vectors, strict=True)]
-
-    def _scores(self, table: ChunkTable, lists: Sequence[TokenizedCandidates]) -> Iterator[FloatArray]:
-        return score_lists(self.models.whole.to(self.device), table, lists, trained_until=self.trained_until)
-
-    # Keeping
+        chunks, questions = self._read(candidates, context, progress=progress)
+        return self.model.scores(questions, chunks, self.trained_until)
 
     def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:
         """Take along the chunk vectors of blobs; those that lack are made now."""
-        self._carried = dict(self._chunks(context).vectors(blobs))
+        self._carried = self._vectors(blobs, context, silent)
 
     def can_score(self, context: RerankingContext) -> bool:
         """Whether texts of files, or vectors carried along, are at hand."""
         return context.texts is not None or self._carried is not None
 
+    # On disk: safetensors and JSON, no pickle
+
     def save(self, folder: Path) -> None:
-        """Write models and weight, and the vectors that are carried along."""
-        if self._carried is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            save_arrays(folder / _VECTORS, _to_arrays(self._carried, self.models.code.width))
-        self.models.save(
-            folder,
-            {
-                "weight": self.weight,
-                "validation": self.validation_,
-                "trained_until": self.trained_until,
+        """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest.
+
+        An interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
+        """
+        if not (folder / RECORD).exists() and folder.exists() and any(folder.iterdir()):
+            raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
+        learning = self.model.learning
+        record = {
+            "schema": SCHEMA,
+            "settings": self.settings.model_dump(mode="json"),
+            "encoders": {
+                name: {"place": None if name in learning else one.name, "fingerprint": one.fingerprint}
+                for name, one in self.model.encoders.items()
             },
-        )
+            "weight": self.weight,
+            "validation": self.validation_,
+            "trained_until": self.trained_until,
+        }
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder_written_whole(folder) as new:
+            for name, encoder in learning.items():
+                encoder.save(new / name)
+            safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
+            if self._carried is not None:
+                safetensors.numpy.save_file(self._carried, new / VECTORS)
+            (new / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of another version."""
-        models, record = EncoderModels.load(folder)
-        made = cls(models)
+        """What ``save`` wrote.
+
+        Raises CheckpointError when it is incomplete or damaged, of another version, or an encoder is gone or another.
+        """
         try:
-            made.weight = float(record["weight"])
-            if not (0 <= made.weight <= _LARGEST_WEIGHT or made.weight == math.inf):
-                raise ValueError("the weight is out of bounds")
-            validation, made.trained_until = record["validation"], int(record["trained_until"])
-            if validation is not None:
-                made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in validation.items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise damaged_reranker(folder, error) from error
-        if (folder / _VECTORS).exists():
-            stored = load_arrays(folder / _VECTORS)
-            try:
-                made._carried = _from_arrays(stored, models.code.width)
-            except (KeyError, ValueError) as error:
-                raise CheckpointError(
-                    f"{folder / _VECTORS} is damaged ({error}); train again, or copy the whole folder"
-                ) from error
+            record = parse_json(read_plain(folder / RECORD), infinite=True)
+            if record["schema"] != SCHEMA:
+                raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
+            settings = StageTwoSettings.model_validate(record["settings"])
+            encoders = {name: _encoder(folder, name, record, settings) for name in record["encoders"]}
+            made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
+            made._take(folder, record)
+        except CheckpointError:
+            raise
+        except Exception as error:  # files that are no reranker's raise anything
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
         return made
 
+    def _take(self, folder: Path, record: Mapping[str, Any]) -> None:
+        """Have the weights and values of a checkpoint. Raises what comes of wrong ones."""
+        self.weight, self.trained_until = float(record["weight"]), int(record["trained_until"])
+        if not (0 <= self.weight <= _LARGEST_WEIGHT or self.weight == math.inf):
+            raise ValueError("the weight is out of bounds")
+        if record["validation"] is not None:
+            self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in record["validation"].items()}
+        head = safetensors.torch.load(read_plain(folder / HEAD))
+        self.model.head.load_state_dict(head)
+        if not all(bool(value.isfinite().all()) for value in head.values()):
+            raise ValueError("a weight is not finite")
+        if (folder / VECTORS).exists():
+            self._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
+            width = self.model.code.width
+            if any(made.dtype != np.float16 or made.shape[1:] != (width,) for made in self._carried.values()):
+                raise ValueError(f"{VECTORS} is of another width")
 
-def _to_arrays(vectors: Mapping[str, Float16Array], width: int) -> dict[str, np.ndarray]:
-    none = np.zeros((0, width), dtype=np.float16)
-    return {
-        "blobs": np.frombuffer(" ".join(vectors).encode(), dtype=np.uint8),
-        "sizes": np.array([len(made) for made in vectors.values()], dtype=np.int64),
-        "vectors": np.concatenate([none, *vectors.values()]),
-    }
+
+def _encoder(folder: Path, name: str, record: Mapping[str, Any], settings: StageTwoSettings) -> Encoder:
+    """The encoder of code or of reports, from the checkpoint or from where it is named. Raises CheckpointError."""
+    place, fingerprint = record["encoders"][name]["place"], record["encoders"][name]["fingerprint"]
+    own = folder / {"code": "code", "report": "report"}[name]
+    encoder = Encoder.load(str(own) if place is None else str(place), settings.token_pooling)
+    if encoder.fingerprint != fingerprint:
+        raise CheckpointError(
+            f"{encoder.name}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
+        )
+    return encoder
 
 
-def _from_arrays(stored: Mapping[str, Any], width: int) -> dict[str, Float16Array]:
-    """What ``_to_arrays`` took apart. Raises KeyError or ValueError when it is none."""
-    blobs = checked(stored, "blobs", np.uint8, None).tobytes().decode().split()
-    vectors: Any = checked(stored, "vectors", np.float16, None, width)
-    ends = np.cumsum([0, *checked(stored, "sizes", np.int64, len(blobs)).tolist()])
-    check_starts(ends, len(vectors), "sizes")
-    if not all_finite(vectors):
-        raise ValueError("a number of a vector is not finite")
-    return {blob: vectors[ends[i] : ends[i + 1]] for i, blob in enumerate(blobs)}
+def _for_training(candidates: Candidates, depth: int) -> Candidates:
+    """Cut to the fixed files and as many wrong ones as stand beside one fixed file among ``depth``."""
+    right, wrong = np.flatnonzero(candidates.fixed), np.flatnonzero(~candidates.fixed)
+    return candidates.take(np.sort(np.concatenate((right, wrong[: depth - 1]))))
 
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
@@ -306,23 +279,8 @@ def choose_weight(
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = {}
     for weight in (*_WEIGHTS, math.inf):
-        values = [
-            values_of(one, combined(one.scores, scores, weight))
-            for one, scores in zip(candidates, encoder_scores, strict=True)
-        ]
-        number = max(len(values), 1)
-        tried[weight] = (math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number)
+        both = zip(candidates, encoder_scores, strict=True)
+        tried[weight] = mean_values(candidates, (combined(one.scores, row, weight) for one, row in both))
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     names = {0.0: "stage one", math.inf: "encoder"}
     return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}
-
-
-def training_key(settings: StageTwoSettings, lists: Sequence[TokenizedCandidates], *more: object) -> str:
-    """Of everything that a training depends on."""
-    parts = [settings.model_dump(mode="json"), [str(one) for one in more]]
-    digest = hashlib.sha256(json.dumps(parts).encode())
-    for one in lists:
-        digest.update(f"{one.candidates.report.id} {' '.join(one.candidates.blobs)}".encode())
-        digest.update(one.candidates.fixed.tobytes())
-        digest.update(one.report_tokens.tobytes())
-    return digest.hexdigest()

@@ -1,228 +1,178 @@
-"""Training of stage two: a loop that can be killed at any time and goes on to the same end."""
+"""Training of the encoder reranker: a loop that can be killed at any time and goes on to the same end."""
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
-from accelerate import Accelerator
+from accelerate.utils import reduce
 from torch import Tensor
+from torch.optim import AdamW, Optimizer
 
-from tosloc.config import TrainingSettings
 from tosloc.errors import ToslocError
-from tosloc.files import write_text, written_whole
+from tosloc.files import written_whole
 from tosloc.learning.early_stopping import EarlyStopping
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.reranking.base import values_of
-from tosloc.reranking.encoder.batches import Batch, ChunkTable, TokenizedCandidates, batch_of, grouped
-from tosloc.reranking.encoder.losses import LISTWISE, in_batch
-from tosloc.reranking.encoder.model import RerankingModel
+from tosloc.reranking.base import Candidates, values_of
+from tosloc.reranking.encoder.encoders import memory_explained, processes
+from tosloc.reranking.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
-STATE = "state.pt"
+STATE: Final = "state.pt"
 """Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
+PATIENCE: Final = 5
+"""Epochs without gain on validation before training stops, as in every training of docs/results.md."""
+LONGEST_GRADIENT: Final = 1.0
+"""The default of transformers."""
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
+Parameters: TypeAlias = Mapping[str, Tensor]
 
 
+@dataclass(eq=False)
 class Trainer:
-    """Trains the parts of a model that require gradients, and keeps the best by MRR + MAP on validation.
+    """Trains what of a model learns, and keeps the epoch that is best by MRR + MAP on validation.
 
-    Learns from ``train``; ``validation`` decides when to stop and which epoch is kept, where those of its reports that
-    were opened before ``trained_until``, the last fix learned from, keep stage one's order. The folder holds the state
-    of an interrupted training, and every epoch begins from its own seed, so that going on ends where never stopping
-    does.
+    Reports of validation that were opened before ``trained_until``, the last fix learned from, keep stage one's order
+    there. The folder holds the state of an interrupted training, and every epoch begins from its own seed, so that
+    going on ends where never stopping does.
     """
 
-    def __init__(
-        self,
-        model: RerankingModel,
-        chunk_table: ChunkTable,
-        settings: TrainingSettings,
-        folder: Path,
-        *,
-        seed: int,
-        key: str = "",
-        trained_until: float = 0,
-        accelerator: Accelerator | None = None,
-    ) -> None:
-        self.model, self.chunk_table, self.settings = model, chunk_table, settings
-        self.folder, self.seed = folder, seed
-        self.trained_until = trained_until
-        self.key = key
-        """What the training is of: a state of another key is not gone on with."""
-        self.accelerator = accelerator or Accelerator(
-            mixed_precision=None if settings.precision == "float32" else "bf16", cpu=settings.device == "cpu"
-        )
+    model: RerankingModel
+    chunks: Mapping[str, Chunks]
+    """Blob -> its chunks."""
+    folder: Path
+    seed: int
+    key: str = ""
+    """What the training is of: a state of another key is not gone on with."""
+    trained_until: float = 0
+    loss: Loss = contrastive
+
+    def __post_init__(self) -> None:
+        self.settings = self.model.settings.training
+        self.processes = processes()
 
     def fit(
-        self,
-        train: Sequence[TokenizedCandidates],
-        validation: Sequence[TokenizedCandidates],
-        progress: Progress = silent,
+        self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
     ) -> EarlyStopping:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        settings, accelerator = self.settings, self.accelerator
-        learned = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
-        if not learned or not train:
-            raise ToslocError("stage two has nothing to learn: no parameter, or no training report with a fixed file")
-        optimizer = torch.optim.AdamW(learned.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
-        self.model.to(accelerator.device)
-        optimizer = accelerator.prepare(optimizer)
+        teaching = [one for one in train if one.teaches]
+        if not teaching:
+            raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
+        self.model.to(self.processes.device)
+        learned = self.model.learned
+        optimizer = AdamW(learned.values(), lr=self.settings.learning_rate)
         state, best = self._resume(learned, optimizer)
         if not state.curve:
-            state.best = sum(self.validate(validation)[:2])
-            best = _copied(learned)
-        while state.epoch < settings.epochs and state.epochs_since_best < settings.patience:
+            state.best, best = sum(self.validate(validation)), _copied(learned)
+        while state.epoch < self.settings.epochs and state.epochs_since_best < PATIENCE:
             started = time.monotonic()
-            loss, losses = self._epoch(optimizer, train, state.epoch, progress)
+            losses, loss = self._epoch(optimizer, teaching, state.epoch, progress)
             seconds = round(time.monotonic() - started, 1)
             mrr, map_ = self.validate(validation)
             state.epoch += 1
             entry = {"epoch": state.epoch, "loss": loss, "mrr": mrr, "map": map_}
             state.curve.append(entry | {"seconds": seconds, "losses": losses})
             if mrr + map_ > state.best:
-                state.best, state.best_epoch = mrr + map_, state.epoch
-                best = _copied(learned)
+                state.best, state.best_epoch, best = mrr + map_, state.epoch, _copied(learned)
             self._save(state, learned, best, optimizer)
             progress(f"epoch {state.epoch}: loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map_:.3f}", 1, 1)
-        with torch.no_grad():
-            for name, value in learned.items():
-                value.copy_(best[name])
+        _restore(learned, best)
         return state
 
     def _epoch(
-        self, optimizer: Any, train: Sequence[TokenizedCandidates], epoch: int, progress: Progress
-    ) -> tuple[float, list[float]]:
-        """Mean loss over the reports of one pass, and over those of each of its steps.
+        self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress
+    ) -> tuple[list[float], float]:
+        """Mean loss of the reports of each step of one pass, and of all.
 
         Every process sees the same steps and takes its share of each one's reports; gradients are summed, so that many
         processes learn what one would.
         """
-        settings, accelerator = self.settings, self.accelerator
+        processes, parameters = self.processes, list(self.model.learned.values())
+        mixed = self.settings.precision == "bfloat16"
         rng = np.random.default_rng([self.seed, epoch])
-        torch.manual_seed(int(rng.integers(2**31)) + accelerator.process_index)
-        order = rng.permutation(len(train))
-        cut = [
-            made for number in order.tolist() if (made := train[number].for_training(settings.negatives)) is not None
-        ]
-        if not cut:
-            raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
+        torch.manual_seed(int(rng.integers(2**31)) + processes.process_index)
         self.model.train()
-        sums: list[Tensor] = []
-        sizes: list[int] = []
-        for step in grouped(cut, settings.pairs, at_most=False):
-            optimizer.zero_grad(set_to_none=True)
-            sums.append(torch.zeros((), device=accelerator.device))
-            sizes.append(len(step))
-            own = step[accelerator.process_index :: accelerator.num_processes]
-            for part in grouped(own, settings.pairs_at_once, at_most=True):
-                batch = batch_of(part, self.chunk_table)
-                try:
-                    loss = self._loss(batch.to(accelerator.device)) * (len(batch.fixed_BC) / len(step))
-                    accelerator.backward(loss)
-                except torch.cuda.OutOfMemoryError as error:
-                    raise ToslocError(
-                        "the GPU's memory is too small for this training; lower [stage_two.training] chunks_at_once or"
-                        " pairs_at_once"
-                    ) from error
-                sums[-1] += loss.detach() * len(step)
-            self._sum_gradients()
-            if settings.clip:
-                accelerator.clip_grad_norm_(self.model.parameters(), settings.clip)
-            optimizer.step()
-            progress(f"epoch {epoch + 1}", sum(sizes), len(cut))
-        totals: list[float] = accelerator.reduce(torch.stack(sums), "sum").tolist()
-        return sum(totals) / len(cut), [total / size for total, size in zip(totals, sizes, strict=True)]
-
-    def _sum_gradients(self) -> None:
-        if self.accelerator.num_processes == 1:
-            return
-        for value in self.model.parameters():
-            if value.requires_grad:
+        sums, sizes = [], list[int]()
+        for step in _steps([train[number] for number in rng.permutation(len(train))], self.settings.pairs):
+            optimizer.zero_grad()
+            total = torch.zeros((), device=processes.device)
+            for one in step[processes.process_index :: processes.num_processes]:
+                with memory_explained("training.chunks_at_once"):
+                    with torch.autocast(processes.device.type, torch.bfloat16, enabled=mixed):
+                        scores_C = self.model(one, self.chunks)
+                    fixed_C = torch.from_numpy(one.candidates.fixed).to(scores_C.device)
+                    loss = self.loss(scores_C.float(), fixed_C)
+                    (loss / len(step)).backward()  # type: ignore[no-untyped-call]
+                total += loss.detach()
+            for value in parameters if processes.num_processes > 1 else ():
                 # a process without reports in this step has no gradient, but the others wait for it
-                gradient = torch.zeros_like(value) if value.grad is None else value.grad
-                value.grad = self.accelerator.reduce(gradient, "sum")
+                value.grad = reduce(torch.zeros_like(value) if value.grad is None else value.grad, "sum")
+            torch.nn.utils.clip_grad_norm_(parameters, LONGEST_GRADIENT)
+            optimizer.step()
+            sums.append(total)
+            sizes.append(len(step))
+            progress(f"epoch {epoch + 1}", sum(sizes), len(train))
+        totals: list[float] = reduce(torch.stack(sums), "sum").tolist()
+        return [total / size for total, size in zip(totals, sizes, strict=True)], sum(totals) / len(train)
 
-    def _loss(self, batch: Batch) -> Tensor:
-        with self.accelerator.autocast():
-            scores_BC = self.model(batch.crossed() if self.settings.loss == "in_batch" else batch)
-        if self.settings.loss == "in_batch":
-            return in_batch(scores_BC.float())
-        return LISTWISE[self.settings.loss](scores_BC.float(), batch.fixed_BC, batch.real_BC)
-
-    def validate(self, lists: Sequence[TokenizedCandidates]) -> tuple[float, float]:
-        """MRR and MAP of the model's order over all reports; fixed files beyond the lists keep their ranks."""
-        scored = score_lists(self.model, self.chunk_table, lists, self.accelerator, self.trained_until)
-        values = [values_of(one.candidates, scores) for one, scores in zip(lists, scored, strict=True)]
-        number = max(len(values), 1)
-        return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
+    def validate(self, questions: Sequence[Question]) -> tuple[float, float]:
+        """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
+        scores = self.model.scores(questions, self.chunks, self.trained_until)
+        return mean_values([one.candidates for one in questions], scores)
 
     # The state of an interrupted training
 
-    def _save(
-        self, state: EarlyStopping, learned: Mapping[str, Tensor], best: Mapping[str, Tensor], optimizer: Any
-    ) -> None:
-        if not self.accelerator.is_main_process:
+    def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
+        if not self.processes.is_main_process:
             return
-        values = {
-            "key": self.key,
-            "state": asdict(state),
-            "parameters": {name: value.detach().cpu() for name, value in learned.items()},
-            "best": dict(best),
-            "optimizer": optimizer.state_dict(),
-        }
+        values = {"key": self.key, "state": asdict(state), "parameters": _copied(learned), "best": best}
         with written_whole(self.folder / STATE) as temporary:
-            torch.save(values, temporary)
-        write_text(self.folder / "curve.json", json.dumps(state.curve, indent=1) + "\n")
+            torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
 
-    def _resume(self, learned: Mapping[str, Tensor], optimizer: Any) -> tuple[EarlyStopping, dict[str, Tensor]]:
-        path = self.folder / STATE
-        if not path.exists():
-            return EarlyStopping(), {}
+    def _resume(self, learned: Parameters, optimizer: Optimizer) -> tuple[EarlyStopping, Parameters]:
         try:
-            values = torch.load(path, map_location="cpu", weights_only=True)
-            if values["key"] != self.key or values["parameters"].keys() != learned.keys():
-                return EarlyStopping(), {}
-            state = EarlyStopping(**values["state"])
-        except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError):
-            return EarlyStopping(), {}  # half a state is none; training begins again
-        with torch.no_grad():
-            for name, value in learned.items():
-                value.copy_(values["parameters"][name])
+            values: dict[str, Any] = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
+        except Exception:  # half a state, whatever it raises, is none; training begins again
+            return EarlyStopping(), {}
+        if values["key"] != self.key:
+            return EarlyStopping(), {}
+        _restore(learned, values["parameters"])
         optimizer.load_state_dict(values["optimizer"])
-        return state, values["best"]
+        return EarlyStopping(**values["state"]), values["best"]
 
 
-@torch.inference_mode()
-def score_lists(
-    model: RerankingModel,
-    chunk_table: ChunkTable,
-    lists: Sequence[TokenizedCandidates],
-    accelerator: Accelerator | None = None,
-    trained_until: float = 0,
-) -> Iterator[FloatArray]:
-    """(C,) scores of each list, one list at a time, so that padding cannot matter and memory stays one list's.
-
-    Of a report that was opened before ``trained_until`` the model may say nothing: its scores are all 0.
-    """
-    device = accelerator.device if accelerator is not None else next(model.parameters()).device
-    was_training = model.training
-    model.eval()
-    try:
-        for one in lists:
-            if not len(one) or one.candidates.opened < trained_until:
-                yield np.zeros(len(one))
-                continue
-            scores = model(batch_of([one], chunk_table).to(device))
-            yield scores[0].float().cpu().numpy().astype(np.float64)
-    finally:
-        model.train(was_training)
+def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) -> tuple[float, float]:
+    """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
+    values = [values_of(one, row) for one, row in zip(candidates, scores, strict=True)]
+    number = max(len(values), 1)
+    return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
 
 
-def _copied(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _steps(questions: Sequence[Question], pairs: int) -> Iterator[list[Question]]:
+    """Reports in groups of ``pairs`` pairs of report and candidate, or of a few more."""
+    step, count = [], 0
+    for one in questions:
+        step.append(one)
+        count += len(one.candidates)
+        if count >= pairs:
+            yield step
+            step, count = [], 0
+    if step:
+        yield step
+
+
+def _copied(values: Parameters) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone() for name, value in values.items()}
+
+
+@torch.no_grad()
+def _restore(learned: Parameters, values: Parameters) -> None:
+    for name, value in learned.items():
+        value.copy_(values[name])
