@@ -25,11 +25,6 @@ rounds = 20
 min_leaf = 5
 [stage_two]
 reranker = "terms"
-[stage_two.terms]
-epochs = 1
-averaged = 2
-min_files = 1
-min_reports = 1
 [run]
 jobs = 1
 """
