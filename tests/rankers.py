@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,6 @@ from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Ranking
 from tosloc.reranking import RERANKERS, reranker_class
 from tosloc.reranking.base import Reranker
-from tosloc.reranking.terms.reranker import TermReranker
 from tosloc.retrieval import features
 from tosloc.retrieval.extraction import tasks_of
 from tosloc.retrieval.feature_tables import FeatureTable
@@ -120,10 +119,9 @@ def config_of(learned: Path) -> Config:
     encoder = learned / "tiny"
     if not encoder.exists():
         write_encoder(encoder, words=WORDS)
-    terms = {"candidates": HEAD, "width": 8, "min_files": 1, "min_reports": 1, "depth": 12, "averaged": 2}
     training = {"epochs": 2, "pairs": 16}
     two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
-    two |= {"training": training, "terms": {**terms, "refit": False}}
+    two |= {"training": training}
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 
@@ -147,8 +145,6 @@ def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranke
     config = world.experiment.config
     reranker = reranker_class(name).configured(config)
     reranker.fit(training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=config.run.seed)
-    if isinstance(reranker, TermReranker):
-        return TermReranker.of(replace(reranker.model, weight=0.5))
     reranker.weight = 1.0
     return reranker
 

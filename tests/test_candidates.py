@@ -131,7 +131,6 @@ def test_a_user_s_report_gives_the_candidates_of_training(experiment, tables) ->
         context = QueryContext(Query(one.report), version.index, version.history.as_of(one.opened))
         asked = candidates_of_answer(StageOneAnswer.of(context, STAGE), 5)
         assert (asked.paths, asked.blobs, asked.version) == (one.paths, one.blobs, one.version)
-        assert asked.features == pytest.approx(one.features, rel=1e-5, abs=1e-6)
         assert asked.scores == pytest.approx(one.scores, rel=1e-5, abs=1e-6)
         assert [version.index.paths.table.paths[number] for number in asked.path_ids] == list(asked.paths)
         assert not asked.fixed.any()  # nobody knows
@@ -187,13 +186,6 @@ def test_a_reranker_that_scores_is_told_nothing_of_the_fix(experiment, tables) -
         assert known.fixed_at > 0
         assert not asked.fixed.any()
         assert (asked.missed_ranks, asked.relevant, asked.fixed_at) == ((), 0, 0)
-
-
-def test_as_many_files_as_there_are(experiment, tables) -> None:
-    whole = ranked(experiment, tables, Turned(depth=99))
-    assert all(
-        set(one.paths) == set(first.paths) for one, first in zip(whole, ranked(experiment, tables, None), strict=True)
-    )
 
 
 def test_tables_are_read_one_by_one(experiment, tables) -> None:

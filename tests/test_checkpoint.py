@@ -48,8 +48,7 @@ def test_what_an_earlier_version_learned_is_understood(folder: Path) -> None:
     terms = json.loads((folder / "terms/terms.json").read_text())
     reranker = localizer.reranker_
     assert reranker.name == two.reranker == "terms"
-    assert (reranker.weight, reranker.trained_until) == (terms["mix"], terms["learned_until"])
-    assert (reranker.depth, reranker.learned_on) == (terms["settings"]["candidates"], tuple(terms["learned_on"]))
+    assert (reranker.weight, reranker.trained_until) == (terms["weight"], terms["trained_until"])
 
 
 def test_one_with_term_vectors_exists_and_loads_no_torch() -> None:

@@ -76,18 +76,15 @@ def earlier() -> dict[str, Any]:
     }
     two |= {"queries_apart": True, "stage_one_features": True, "final": "deep"}
     two["training"] |= {"learns": "matcher", "negatives_by_rank": True}
-    two["terms"] |= {"mix": 0.25, "last_layer": 0.5}
-    for names, section in ((RENAMED["stage_two"], two), (RENAMED["stage_two.terms"], two["terms"])):
-        for name in names.values():
-            del section[name]
+    for name in RENAMED["stage_two"].values():
+        del two[name]
     return json.loads(json.dumps(values))
 
 
 def test_settings_that_an_earlier_version_kept_are_understood() -> None:
     kept = Config.from_record(earlier(), "config.json")
     two = kept.stage_two
-    assert (two.reranker, two.token_pooling) == ("terms", "first")
-    assert (two.terms.weight, two.terms.combiner_weight, two.training.learns) == (0.25, 0.5, "head")
+    assert (two.reranker, two.token_pooling, two.training.learns) == ("terms", "first", "head")
     changed = {key for key, value in flat(kept.as_dict()).items() if flat(Config().as_dict())[key] != value}
     assert len(changed) == 4
     with pytest.raises(ConfigError, match=r"config.json \[stage_one\]: there is no candidates any more"):
@@ -145,8 +142,6 @@ def test_settings_cannot_be_changed() -> None:
         ("[data]\ntrain = 0.95", "[data]: train 0.95 and validation 0.1 leave nothing for test"),
         ("[stage_two]\nreader = 'terms'", "[stage_two]: reader was renamed to reranker"),
         ("[stage_two]\npooling = 'mean'", "[stage_two]: pooling was renamed to token_pooling"),
-        ("[stage_two.terms]\nmix = 0.2", "[stage_two.terms]: mix was renamed to weight"),
-        ("[stage_two.terms]\nlast_layer = 1.0", "[stage_two.terms]: last_layer was renamed to combiner_weight"),
         ("[stage_one]\ncandidates = 50", "[stage_one]: there is no candidates any more; leave it out"),
         ("[stage_two]\nqueries_apart = true", "[stage_two]: there is no queries_apart any more; leave it out"),
         (

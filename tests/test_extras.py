@@ -10,6 +10,7 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 from tosloc.errors import MissingExtra
+from tosloc.localizer import Localizer
 from tosloc.reranking import reranker_class
 
 
@@ -26,16 +27,29 @@ def test_the_encoder_reranker_needs_its_extra(monkeypatch):
         reranker_class("encoder")
 
 
-def test_learning_term_vectors_needs_torch_and_ranking_by_stage_one_does_not(monkeypatch, tmp_path, capsys):
+def test_without_torch_stage_one_is_learned_alone(monkeypatch, tmp_path, capsys):
     project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
     settings = tmp_path / "terms.toml"
     settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
     given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
     without(monkeypatch, "torch", "transformers", "accelerate", "matplotlib", "jinja2")
-    assert main(["train", str(settings), *given, "--out", str(tmp_path / "two")]) == 2
-    assert "learning term vectors needs torch; run: pip install 'tosloc[encoder]'" in capsys.readouterr().err
-    assert main(["train", str(settings), *given, "--out", str(tmp_path / "one"), "--no-stage-two"]) == 0
-    assert main(["evaluate", str(tmp_path / "one"), "--html", str(tmp_path / "page.html")]) == 2
+    encoder = tmp_path / "encoder.toml"
+    encoder.write_text(toy.SETTINGS + '[stage_two]\ncode_encoder = "some/encoder"\n', encoding="utf-8")
+    for name, lacking in (
+        (settings, "learning term vectors needs torch"),
+        (encoder, "the encoder reranker needs torch"),
+    ):
+        one = tmp_path / name.stem
+        assert main(["train", str(name), *given, "--out", str(one), "--keep-features"]) == 0
+        said = capsys.readouterr().err
+        assert f"tosloc: {lacking}" in said
+        assert said.count("run: pip install 'tosloc[encoder]'; without it stage one is learned alone\n") == 1
+        assert Localizer.load(one).reranker_ is None
+        assert not (one / "stage_one").exists()
+    # but who asks for the second stage alone gets it or an error
+    assert main(["train", str(settings), *given, "--stage-one", str(one), "--out", str(tmp_path / "two")]) == 2
+    assert "learning term vectors needs torch; run: pip install 'tosloc[encoder]'\n" in capsys.readouterr().err
+    assert main(["evaluate", str(one), "--html", str(tmp_path / "page.html")]) == 2
     assert "a figure or page needs matplotlib, jinja2; run: pip install 'tosloc[report]'" in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
 

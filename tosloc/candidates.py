@@ -1,6 +1,6 @@
 """Where the stages meet: stage one's first files become candidates, and a reranker's scores their new order.
 
-Shapes: F files of a version, K features.
+Shapes: F files of a version.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.learning.lambdamart import raised
 from tosloc.records import FloatArray, Progress, Ranking, silent
-from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext, features_of_rows
+from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext
 from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
 from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
@@ -29,7 +29,6 @@ def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
         tuple(map(snapshot.blob, chosen)),
         version.paths.path_ids[rows],
         answer.scores[rows],
-        features_of_rows(answer.table, answer.stage.linear(answer.table), rows),
         np.zeros(len(rows), dtype=np.bool_),
     )
 
@@ -77,7 +76,6 @@ class LabelledCandidates:
             tuple(blob_names[number] for number in snapshot.blob_ids[files].tolist()),
             path_ids,
             scores[rows],
-            features_of_rows(table.rows, self.stage.linear(table.rows), rows),
             table.fixed[rows],
             missed_ranks,
             len(case.fixed),

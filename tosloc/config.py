@@ -26,7 +26,6 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "reader": "reranker",
         "pooling": "token_pooling",
     },
-    "stage_two.terms": {"mix": "weight", "last_layer": "combiner_weight"},
 }
 """Section -> what its keys were called before -> what they are called now."""
 _LARGEST: Final = 1_000_000
@@ -138,31 +137,6 @@ class TrainingSettings(Section):
     precision: Literal["float32", "bfloat16"] = "float32"
 
 
-class TermsSettings(Section):
-    """``[stage_two.terms]``: a dual encoder of term vectors, learned from the project's own fixed reports."""
-
-    candidates: Annotated[int, Field(ge=1)] = 100
-    width: Annotated[int, Field(ge=2)] = 64
-    min_files: Annotated[int, Field(ge=1)] = 3
-    min_reports: Annotated[int, Field(ge=1)] = 2
-    report_terms: Annotated[int, Field(ge=1, le=4096)] = 64
-    content_terms: Annotated[int, Field(ge=1, le=4096)] = 160
-    history_terms: Annotated[int, Field(ge=1, le=4096)] = 64
-    history_years: Annotated[float, Field(gt=0)] = 2.0
-    train_reports: Annotated[int, Field(ge=0)] = 0
-    depth: Annotated[int, Field(ge=2)] = 150
-    positives: Annotated[int, Field(ge=1)] = 12
-    negatives: Annotated[int, Field(ge=1)] = 20
-    epochs: Annotated[int, Field(ge=1)] = 3
-    learning_rate: Annotated[float, Field(gt=0)] = 3e-3
-    reports: Annotated[int, Field(ge=1)] = 64
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    averaged: Annotated[int, Field(ge=1)] = 4
-    weight: Annotated[float, Field(gt=0)] = 0.2
-    combiner_weight: Annotated[float, Field(ge=0)] = 1.0
-    refit: bool = True
-
-
 class StageTwoSettings(Section):
     """``[stage_two]``: the reranker, which scores the first files anew."""
 
@@ -176,7 +150,6 @@ class StageTwoSettings(Section):
     scoring: Literal["cosine", "dot"] = "cosine"
     candidates: Annotated[int, Field(ge=1)] = 50
     training: TrainingSettings = TrainingSettings()
-    terms: TermsSettings = TermsSettings()
 
     @property
     def enabled(self) -> bool:
@@ -270,8 +243,8 @@ def find_config(name: str | Path, folder: Path | None = None, other_than: Path |
 def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a section (empty: of all) that an earlier TosLoc kept, with the keys of today.
 
-    >>> upgraded("stage_two", {"reader": "terms", "terms": {"mix": 0.2}, "final": "fused"})
-    {'reranker': 'terms', 'terms': {'weight': 0.2}}
+    >>> upgraded("stage_two", {"reader": "terms", "final": "fused"})
+    {'reranker': 'terms'}
     """
     renamed, removed = RENAMED.get(section, {}), REMOVED.get(section, frozenset())
     found: dict[str, Any] = {}

@@ -61,10 +61,6 @@ class CheckpointError(ToslocError):
     """A checkpoint folder that is incomplete, damaged or made for something else."""
 
 
-class LearnedError(ToslocError):
-    """Reports that a checkpoint has learned from, asked of it as if they were new."""
-
-
 class RunError(ToslocError):
     """A run or its relevance judgements that cannot be evaluated."""
 

@@ -21,7 +21,7 @@ from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.data.history import History
-from tosloc.errors import LearnedError, ToslocError, counted
+from tosloc.errors import ToslocError, counted
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluation.judgements import Judgement, write_judgements
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
@@ -37,7 +37,7 @@ from tosloc.open_version import texts_of, vectors_path
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
 from tosloc.reports.splits import Splits, chronological, settled
-from tosloc.reranking.base import Reranker, RerankingContext, facts_in_store
+from tosloc.reranking.base import RerankingContext, facts_in_store
 from tosloc.retrieval.extraction import Extraction, tasks_of
 from tosloc.retrieval.feature_tables import WORK, LabelledReports
 
@@ -183,11 +183,8 @@ class ExperimentContext:
         reports, splits = provenance.get("reports"), provenance.get("splits")
         if not isinstance(reports, Mapping) or reports.get("sha256") != fingerprint(self.reports):
             return 0
-        second = provenance.get("stage two learned on")
-        parts = ("train", "validation") if isinstance(second, list) and "validation" in second else ("train",)
-        counts = [splits.get(part) for part in parts] if isinstance(splits, Mapping) else []
-        number = sum(count for count in counts if isinstance(count, int))
-        oldest = {case.report.id for case in self.dataset.cases[:number]}
+        number = splits.get("train") if isinstance(splits, Mapping) else 0
+        oldest = {case.report.id for case in self.dataset.cases[: number if isinstance(number, int) else 0]}
         return sum(case.report.id in oldest for case in cases)
 
     def run_header(self, command: str) -> dict[str, Any]:
@@ -225,11 +222,6 @@ def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset, snapshot:
     write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
-def learned_on(reranker: Reranker | None) -> dict[str, Any]:
-    """What headers and provenance say of a reranker."""
-    return {} if reranker is None else {"stage two learned on": list(reranker.learned_on)}
-
-
 def rank_reports(
     checkpoint: str | Path | None,
     repo_path: str | Path,
@@ -257,11 +249,6 @@ def rank_reports(
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
         cases = experiment.part(split)
-        if reranker is not None and reranker.learned_from(split, (case.fixed_at for case in cases)):
-            raise LearnedError(
-                f"the second stage of {checkpoint} has learned from the {split} reports themselves; rank test, or train"
-                " with refit = false in [stage_two.terms]"
-            )
         if not cases:
             raise ToslocError(
                 f"{reports_path}: none of its {counted(len(experiment.dataset.cases), 'report')} falls to {split};"
@@ -278,7 +265,7 @@ def rank_reports(
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
         candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, lambda _: extraction.tables(blocks))
         rankings = candidates.rankings(split, reranker, experiment.for_reranking(), progress)
-        header = experiment.run_header("tosloc rank") | {"split": split, **learned_on(reranker)}
+        header = experiment.run_header("tosloc rank") | {"split": split}
         header |= {TEMPERATURE: localizer.temperature_}
         taught = experiment.taught(localizer.provenance_, cases)
         if taught:

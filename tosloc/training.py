@@ -17,7 +17,7 @@ from tosloc.checkpoint import is_shipped, shipped_stage_one
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, Stopwatch, learned_on, own_folder, write_record
+from tosloc.experiment import ExperimentContext, Stopwatch, own_folder, write_record
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.records import Case, Progress, Ranking, silent
@@ -251,7 +251,7 @@ class _Training:
                 self.candidates, self.context, self._work, seed=config.run.seed, progress=self.progress
             )
             self.watch.took("stage two")
-        self.localizer.provenance_ = self.experiment.provenance() | learned_on(self.localizer.reranker_)
+        self.localizer.provenance_ = self.experiment.provenance()
 
     def write_runs(self, what: str) -> None:
         """Rank validation and test; what a reranker adds stands beside what it began with."""
@@ -264,9 +264,8 @@ class _Training:
                 self._write_part(part, named, first, cases, judged)
                 continue
             self.experiment.write_part(self.folder / STAGE_ONE / part, named | {"stage": "one"}, first, cases)
-            reranker = whole.for_validation if part == "validation" else whole
-            both = self.candidates.rankings(part, reranker, self.context, self.progress)
-            self._write_part(part, named | learned_on(reranker), both, cases, judged)
+            both = self.candidates.rankings(part, whole, self.context, self.progress)
+            self._write_part(part, named, both, cases, judged)
         self.watch.took(what)
 
     def _write_part(

@@ -20,11 +20,6 @@ train = 0.6
 validation = 0.2
 [stage_two]
 reranker = "terms"
-[stage_two.terms]
-epochs = 1
-averaged = 2
-min_files = 1
-min_reports = 1
 [run]
 jobs = 1
 """

@@ -166,12 +166,14 @@ def trec(rng: random.Random, world: World, place: Place) -> Case:
 # Configurations
 
 _KEYS = (
-    "data.zone data.suffixes data.train data.validation stage_one.method stage_one.features"
+    "data.zone data.suffixes data.train data.validation history.max_files stage_one.method stage_one.features"
     " stage_one.fit"
-    " stage_one.ranker stage_one.evolution.generations stage_one.evolution.population run.jobs run.seed"
-    " stage_two.reranker stage_two.code_encoder stage_two.chunks stage_two.terms.width stage_two.terms.candidates"
-    " stage_two.terms.min_files stage_two.terms.epochs stage_two.terms.reports stage_two.terms.learning_rate"
-    " stage_two.terms.dropout stage_two.terms.negatives stage_two.training.pairs stage_two.training.epochs extends"
+    " stage_one.l2 stage_one.shrink_to_default stage_one.sampled_negatives stage_one.evolution.generations"
+    " stage_one.evolution.bounds stage_one.evolution.population stage_one.ranker.enabled stage_one.ranker.depth"
+    " stage_one.ranker.rounds stage_one.ranker.leaves stage_one.ranker.learning_rate stage_one.ranker.min_leaf"
+    " stage_one.ranker.l2 stage_one.ranker.feature_fraction stage_one.ranker.truncation run.jobs run.seed"
+    " stage_two.reranker stage_two.code_encoder stage_two.chunks stage_two.training.pairs"
+    " stage_two.training.lora_rank extends"
 ).split()
 _VALUES = (
     '"UTC" "../../etc/localtime" "" [] [".java"] ["java"] [1] {} true false 0 1 -1 0.5 1.0 nan inf -inf 1e400'

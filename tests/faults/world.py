@@ -26,14 +26,6 @@ ranker = {ranker}
 TERMS = """
 [stage_two]
 reranker = "terms"
-[stage_two.terms]
-candidates = 12
-width = 8
-min_files = 1
-min_reports = 1
-depth = 20
-reports = 4
-epochs = 1
 """
 
 
@@ -47,7 +39,7 @@ def warm_up() -> None:
         "tosloc.cli.app tosloc.cli.lab tosloc.cli.printing tosloc.cli.tables tosloc.cli.progress tosloc.localizer"
         " tosloc.training tosloc.experiment tosloc.reports.issues tosloc.evaluation.trec tosloc.evaluation.tables"
         " tosloc.lab.baseline_runs tosloc.lab.restricted tosloc.lab.truncation_table"
-        " tosloc.lab.multi_project tosloc.lab.pool tosloc.reranking.terms.reranker tosloc.reranking.terms.fitting"
+        " tosloc.lab.multi_project tosloc.lab.pool tosloc.reranking.terms.reranker tosloc.reranking.terms.training"
         " tosloc.plots.page tosloc.plots.figures lightgbm torch safetensors matplotlib.pyplot openpyxl jinja2 git"
     ).split():
         try:

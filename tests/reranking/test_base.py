@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.reranking.made import candidates, report
-from tosloc.learning.lambdamart import head_rows
 from tosloc.reranking import RERANKERS, reranker_class
-from tosloc.reranking.base import features_of_rows, values_of
+from tosloc.reranking.base import values_of
 
 
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:
@@ -33,23 +32,10 @@ def test_what_a_shorter_head_loses_keeps_its_rank() -> None:
 
 
 def test_some_candidates_keep_all_that_belongs_to_them() -> None:
-    features = np.arange(8, dtype=np.float32).reshape(4, 2)
-    whole = candidates("a b c d", "0101", of=report("7", 99), features=features, fixed_at=5)
+    whole = candidates("a b c d", "0101", of=report("7", 99), fixed_at=5)
     some = whole.take(np.array([3, 0]))
     assert (some.blobs, some.fixed.tolist(), some.scores.tolist()) == (("d", "a"), [True, False], [-3, 0])
-    assert some.features.tolist() == [[6, 7], [0, 1]]
     assert (some.report, some.opened, some.fixed_at, some.relevant) == (whole.report, 99, 5, 2)
-
-
-def test_features_are_those_of_stage_ones_own_ranker() -> None:
-    rng = np.random.default_rng(1)
-    table, linear = rng.random((9, 3)).astype(np.float32), rng.random(9).round(1)
-    order = np.argsort(-linear, kind="stable")[:4]
-    assert np.array_equal(features_of_rows(table, linear, order), head_rows(table[order], linear[order]))
-    # those of other rows have their own rank
-    rest = np.argsort(-linear, kind="stable")[5:7]
-    assert features_of_rows(table, linear, rest)[:, 4] == pytest.approx(np.log1p([6, 7]))
-    assert features_of_rows(table[:0], linear[:0], order[:0]).shape == (0, 5)
 
 
 def test_each_reranker_is_found_by_its_name() -> None:

@@ -70,7 +70,7 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
     assert scores(first, asked, context) == expected
     for one in (loaded, first):
         assert (one.weight, one.depth, one.trained_until) == (fitted.weight, fitted.depth, fitted.trained_until)
-        assert (one.learned_on, one.validation_) == (fitted.learned_on, fitted.validation_)
+        assert one.validation_ == fitted.validation_
 
 
 def _moved(folder: Path, name: str) -> Path:
@@ -81,13 +81,7 @@ def _moved(folder: Path, name: str) -> Path:
 
 
 def test_it_knows_when_the_last_report_that_it_learned_from_was_fixed(reranker: Reranker, world: World) -> None:
-    train, validation = (world.experiment.part(part) for part in ("train", "validation"))
-    assert reranker.trained_until == max(int(case.fixed_at) for case in train)
-    assert reranker.learned_on == ("train",)
-    assert reranker.learned_from("train", [int(case.fixed_at) for case in train])
-    assert not reranker.learned_from("validation", [int(case.fixed_at) for case in validation])
-    assert not reranker.learned_from("train", [reranker.trained_until + 1])
-    assert reranker.for_validation is reranker
+    assert reranker.trained_until == max(int(case.fixed_at) for case in world.experiment.part("train"))
 
 
 def test_one_answer_for_each_report_in_their_order(
@@ -138,8 +132,6 @@ def test_without_weight_nothing_is_said_and_nothing_read(world: World, asked: li
     for name in RERANKERS:
         reranker = reranker_class(name).load(world.learned / name)
         reranker.weight = 0.0
-        if hasattr(reranker, "model_"):
-            reranker = type(reranker).of(replace(reranker.model, weight=0.0))
         assert list(reranker.rerank(asked, RerankingContext())) == [None] * len(asked)
 
 
@@ -223,13 +215,6 @@ def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingC
         with pytest.raises(ToslocError) as caught:
             reranker.fit(Nothing(), context, tmp_path / name, seed=1)
         assert "\n" not in str(caught.value)
-
-
-def test_one_that_learned_nothing_says_so(world: World, asked: list[Candidates], context: RerankingContext) -> None:
-    reranker = reranker_class("terms").configured(world.experiment.config)
-    assert reranker.weight == 0
-    with pytest.raises(ToslocError, match="has learned nothing yet"):
-        list(reranker.rerank(asked, context))
 
 
 def test_a_weight_that_is_infinite_leaves_the_order_to_the_encoder(

@@ -28,7 +28,7 @@ from tosloc.cli.options import (
     StoreOption,
     StoresOption,
 )
-from tosloc.errors import LearnedError, ToslocError
+from tosloc.errors import MissingExtra, ToslocError
 
 ConfigArgument = Annotated[
     Path | None,
@@ -119,6 +119,12 @@ def train(
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
+    if stage_two and stage_one is None:
+        try:
+            training.configured_reranker(settings)
+        except MissingExtra as error:
+            stage_two = False
+            print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
     if projects is not None:
         from tosloc.experiment import results_folder
         from tosloc.lab.many_projects import train_project
@@ -243,23 +249,18 @@ def rank(
     parts = (Split.validation, Split.test) if split is None else (split,)
     with on_cluster(cluster, settings, {repo: ""}, out):
         for part in parts:
-            try:
-                with shown(progress) as callback:
-                    experiment.rank_reports(
-                        checkpoint=checkpoint,
-                        repo_path=repo,
-                        reports_path=reports,
-                        out=out,
-                        split=part.value,
-                        store_path=store,
-                        progress=callback,
-                        config=settings,
-                        functions=functions,
-                    )
-            except LearnedError as error:
-                if split is not None:  # asked for by name
-                    raise
-                print(f"tosloc: {part.value} is left out: {error}", file=sys.stderr)
+            with shown(progress) as callback:
+                experiment.rank_reports(
+                    checkpoint=checkpoint,
+                    repo_path=repo,
+                    reports_path=reports,
+                    out=out,
+                    split=part.value,
+                    store_path=store,
+                    progress=callback,
+                    config=settings,
+                    functions=functions,
+                )
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 

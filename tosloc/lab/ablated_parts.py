@@ -92,7 +92,6 @@ def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidat
         blobs=tuple(one.blobs[0] for one in files),
         path_ids=np.concatenate([one.path_ids for one in files]),
         scores=np.zeros(len(files)),
-        features=np.concatenate([one.features for one in files]),
         fixed=numbers == own,
         relevant=1,
     )

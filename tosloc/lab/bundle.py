@@ -201,7 +201,6 @@ def _candidates(value: Mapping[str, Any]) -> Candidates:
         tuple(value["blobs"]),
         np.arange(number, dtype=np.int32),
         np.array(value["scores"], dtype=np.float64),
-        np.zeros((number, 0), dtype=np.float32),
         fixed,
         tuple(value["missed_ranks"]),
         value["relevant"],

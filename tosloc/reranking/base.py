@@ -1,6 +1,6 @@
 """The contract of rerankers, and the one record of a report's candidates.
 
-Shapes: C candidates of a report, K features of stage one.
+Shapes: C candidates of a report.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.records import BoolArray, BugReport, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
 if TYPE_CHECKING:
     from tosloc.config import Config
@@ -27,6 +27,8 @@ FactSource: TypeAlias = "Callable[[Sequence[str], Sequence[str]], tuple[FactTabl
 """(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
+Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
+"""Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,6 @@ class Candidates:
     """(C,) numbers of the paths in the history index."""
     scores: FloatArray
     """(C,) stage one's scores, never increasing."""
-    features: Float32Array
-    """(C, K + 2) stage one's features, as ``features_of_rows`` makes them."""
     fixed: BoolArray
     """(C,)"""
     missed_ranks: tuple[int, ...] = ()
@@ -80,7 +80,6 @@ class Candidates:
             blobs=tuple(self.blobs[position] for position in chosen),
             path_ids=self.path_ids[positions],
             scores=self.scores[positions],
-            features=self.features[positions],
             fixed=self.fixed[positions],
         )
 
@@ -89,17 +88,6 @@ class Candidates:
         lost = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
         first = self.take(np.arange(min(depth, len(self)), dtype=np.int64))
         return replace(first, missed_ranks=(*lost, *self.missed_ranks))
-
-
-def features_of_rows(table: Float32Array, linear: FloatArray, rows: LongArray) -> Float32Array:
-    """(C, K + 2) rows of a feature table (F, K), with how far the linear score is below the best one, and ln(1 + rank).
-
-    ``linear`` (F,) are the linear scores of all files.
-    """
-    ranks = np.empty(len(linear), dtype=np.int64)
-    ranks[np.argsort(-linear, kind="stable")] = np.arange(1, len(linear) + 1)
-    below = linear[rows] - linear.max(initial=-np.inf)
-    return np.column_stack([table[rows], below, np.log1p(ranks[rows])]).astype(np.float32)
 
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
@@ -163,19 +151,13 @@ class TrainingSet(Protocol):
         """
 
 
-def no_matches(position: int) -> Sequence[tuple[str, str]]:
-    """No terms that could be named."""
-    return ()
-
-
 @dataclass(frozen=True, eq=False)
 class Reranked:
     """New scores of a report's candidates, and why."""
 
     scores: FloatArray
     """(C,)"""
-    matches: Callable[[int], Sequence[tuple[str, str]]] = field(default=no_matches)
-    """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
+    matches: Matches = field(default=lambda position: ())
 
 
 class Reranker(ABC):
@@ -191,8 +173,6 @@ class Reranker(ABC):
     """What a reason says that it did."""
     weight: float = 0.0
     """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
-    learned_on: tuple[str, ...] = ("train",)
-    """Parts of the reports that it learned from."""
     trained_until: int = 0
     """When the last of the reports that it learned from was fixed, seconds since 1970."""
     validation_: Mapping[str, tuple[float, float]] | None = None
@@ -235,17 +215,12 @@ class Reranker(ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write it; an interruption leaves what was there before."""
+        """Write it, for ``load``."""
 
     @classmethod
     @abstractmethod
     def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError when it is incomplete, damaged or of a newer version."""
-
-    @property
-    def for_validation(self) -> Reranker:
-        """What ranks the validation reports: this one, unless it went on to learn from them."""
-        return self
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
 
     def trained_before(self, opened: float) -> bool:
         """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
@@ -254,10 +229,6 @@ class Reranker(ABC):
     def may_score(self, opened: float) -> bool:
         """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
         return bool(self.weight) and self.trained_before(opened)
-
-    def learned_from(self, split: str, fixed_at: Iterable[int]) -> bool:
-        """Whether it learned from such a part of the reports, and from some of these, by the times of their fixes."""
-        return split in self.learned_on and any(time <= self.trained_until for time in fixed_at)
 
     def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:  # noqa: B027  most need nothing
         """Take along what scoring these blobs without their repository needs."""

@@ -7,7 +7,6 @@ import typer
 from tosloc.cli.lab.agreement import reproduce_check
 from tosloc.cli.lab.baselines import baselines, restrict
 from tosloc.cli.lab.calibration import calibration
-from tosloc.cli.lab.candidates import candidate_features
 from tosloc.cli.lab.encoder import pack, train_encoder
 from tosloc.cli.lab.multi_project import feature_ablation
 from tosloc.cli.lab.paper import reproduce
@@ -27,7 +26,6 @@ for _command in (
     reproduce_check,
     truncation,
     calibration,
-    candidate_features,
     feature_ablation,
     pool,
     study,

@@ -19,9 +19,9 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from tosloc.analysis.traces import without_frames
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.records import BugReport, Float16Array
+from tosloc.reports.traces import without_frames
 
 # S pieces, L tokens of the longest, d width of the encoder
 

@@ -1,41 +1,42 @@
-"""The terms that count, how rare they are, and reports and files as sparse vectors of them.
+"""The terms that count, how rare they are, and how often reports and paths hold them.
 
-Letters in shapes: V terms with the padding, W terms of a table of facts, n texts.
+Letters in shapes: V terms, W terms of a table of facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
-from scipy import sparse
 
 from tosloc.analysis import text
-from tosloc.analysis.analyser import FIELDS
-from tosloc.index.fact_table import FactTable
+from tosloc.index.documents import DocumentsView
 from tosloc.index.postings import idf
-from tosloc.records import FloatArray, IntArray, LongArray
-from tosloc.reranking.terms.sparse_vectors import SparseVectors
+from tosloc.index.query import Query
+from tosloc.records import BugReport, FloatArray, IntArray
+from tosloc.reranking.base import RerankingContext
 
-_SUMMARY_WEIGHT = 3.0
+# As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
+_MIN_FILES: Final = 3
+_MIN_REPORTS: Final = 2
+"""A term counts that stands in so many files, or in so many training reports, or in a path."""
+_BLOCK: Final = 4000
+_SUMMARY_WEIGHT: Final = 3.0
 """How many times a term of a report's summary counts."""
-_OF_FIELD = {"code": 1.0, "comment": 0.5, "string": 0.5, "method": 2.0, "type": 6.0, "field": 1.0}
-_FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
-"""How many times a term of a file counts, by where it stands."""
 _NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
-"""The same for the words of its path."""
-_LEAST_IDF = 0.1
+"""The same of the words of a file's path."""
 
 
 @dataclass(frozen=True, eq=False)
-class TermVocabulary:
-    """The terms that count, numbered, and how rare each is in the training part. Number 0 is padding."""
+class Vocabulary:
+    """The terms that count, and how rare each is in the training part."""
 
     terms: tuple[str, ...]
-    """(V,)"""
+    """(V,) sorted."""
     in_files: FloatArray
     in_reports: FloatArray
     in_commits: FloatArray
@@ -48,91 +49,52 @@ class TermVocabulary:
     @classmethod
     def learned(
         cls,
-        tables: Iterable[FactTable],
-        paths: Iterable[str],
+        context: RerankingContext,
+        files: Mapping[str, str],
         reports: Sequence[Mapping[str, float]],
-        commits: Mapping[str, float],
-        fixes: Mapping[str, float],
-        *,
-        min_files: int,
-        min_reports: int,
+        until: float,
     ) -> Self:
-        """Terms of enough files (each row of the tables is one), of enough reports, or of a path.
-
-        ``commits`` and ``fixes`` hold the known inverse document frequencies of history, the unknown one under "".
-        """
-        of_files: dict[str, int] = {}
-        files = 0
-        for table in tables:
-            files += len(table)
-            count = np.bincount(table.terms, minlength=len(table.vocabulary))
-            for term, number in zip(table.vocabulary, count.tolist(), strict=True):
-                of_files[term] = of_files.get(term, 0) + number
-        of_reports: dict[str, int] = {}
-        for report in reports:
-            for term in report:
-                of_reports[term] = of_reports.get(term, 0) + 1
-        kept = {term for term, number in of_files.items() if number >= min_files}
-        kept |= {term for term, number in of_reports.items() if number >= min_reports}
-        kept |= {term for path in paths for term in path_words(path)}
-        terms = ("", *sorted(kept))
+        """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
+        assert context.facts is not None
+        assert context.history is not None
+        of_files: Counter[str] = Counter()
+        for block in blocks(list(files.items())):
+            table, _ = context.facts([blob for _, blob in block], [path for path, _ in block])
+            held = np.bincount(table.terms, minlength=len(table.vocabulary))
+            of_files.update(dict(zip(table.vocabulary, held.tolist(), strict=True)))
+        of_reports = Counter(term for report in reports for term in report)
+        kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
+        kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
+        kept |= {term for path in files for term in path_words(path)}
+        terms, history = tuple(sorted(kept)), context.history.as_of(until)
         return cls(
             terms,
-            idf(files, np.array([of_files.get(term, 0) for term in terms])),
-            idf(len(reports), np.array([of_reports.get(term, 0) for term in terms])),
-            np.array([commits.get(term, commits[""]) for term in terms]),
-            np.array([fixes.get(term, fixes[""]) for term in terms]),
+            idf(len(files), np.array([of_files[term] for term in terms])),
+            idf(len(reports), np.array([of_reports[term] for term in terms])),
+            _idf_in(history.commits, terms),
+            _idf_in(history.reports, terms),
         )
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Term -> number, without the padding."""
-        return {term: number for number, term in enumerate(self.terms) if number}
+        """Term -> number."""
+        return {term: number for number, term in enumerate(self.terms)}
 
-    def numbers(self, vocabulary: Sequence[str]) -> IntArray:
-        """(W,) number of each term, 0 for those that do not count."""
-        ids = self.ids
-        return np.array([ids.get(term, 0) for term in vocabulary], dtype=np.int32)
+    def numbers(self, terms: Sequence[str]) -> IntArray:
+        """(W,) number of each term, -1 for those that do not count."""
+        return np.array([self.ids.get(term, -1) for term in terms], dtype=np.int32)
 
-    def of_reports(self, reports: Sequence[Mapping[str, float]], size: int) -> SparseVectors:
-        """Sparse vectors of reports from ``report_counts``: (1 + ln tf) x mean of the IDF in files and in reports."""
-        ids = self.ids
-        known = [[(ids[term], count) for term, count in report.items() if term in ids] for report in reports]
-        starts = np.cumsum([0, *map(len, known)])
-        terms = np.array([term for one in known for term, _ in one], dtype=np.int32)
-        counts = np.array([count for one in known for _, count in one], dtype=np.float64)
-        weight = np.maximum((self.in_reports[terms] + self.in_files[terms]) / 2, _LEAST_IDF)
-        shape = (len(reports), len(self))
-        return SparseVectors.heaviest(
-            sparse.csr_array(((1 + np.log(counts)) * weight, terms, starts), shape=shape), size
-        )
 
-    def of_contents(
-        self, table: FactTable, numbers: IntArray, rows: LongArray, paths: Sequence[str], size: int
-    ) -> SparseVectors:
-        """Sparse vectors of files: ln(1 + tf) x IDF in files.
+def blocks(files: Sequence[tuple[str, str]]) -> list[Sequence[tuple[str, str]]]:
+    """The files in parts whose facts can be in memory together."""
+    return [files[start : start + _BLOCK] for start in range(0, len(files), _BLOCK)]
 
-        ``rows`` (n,) of the table, -1 for a file that could not be read; ``numbers`` are those of its vocabulary.
-        """
-        starts = table.starts[rows]
-        sizes = np.where(rows >= 0, table.starts[rows + 1] - starts, 0)
-        positions = np.arange(int(sizes.sum())) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-        terms, owners = numbers[table.terms[positions]], np.repeat(np.arange(len(rows)), sizes)
-        known = terms > 0
-        counts = table.counts[positions[known]] @ _FIELD_WEIGHTS
-        ids = self.ids
-        words = [
-            (owner, ids[term], weight)
-            for owner, path in enumerate(paths)
-            for term, weight in path_words(path).items()
-            if term in ids
-        ]
-        owner = np.concatenate((owners[known], np.array([word[0] for word in words], dtype=np.int64)))
-        term = np.concatenate((terms[known], np.array([word[1] for word in words], dtype=np.int32)))
-        count = np.concatenate((counts, np.array([word[2] for word in words], dtype=np.float64)))
-        matrix = sparse.coo_array((count, (owner, term)), shape=(len(rows), len(self))).tocsr()  # sums what is twice
-        matrix.data = np.log1p(matrix.data) * np.maximum(self.in_files[matrix.indices], _LEAST_IDF)
-        return SparseVectors.heaviest(matrix, size)
+
+def _idf_in(view: DocumentsView, terms: Sequence[str]) -> FloatArray:
+    """(V,) inverse document frequencies in the known documents."""
+    known = dict(zip(view.documents.vocabulary, view.idf.tolist(), strict=True))
+    unknown = float(idf(view.number, np.zeros(1, dtype=np.int64))[0])
+    return np.array([known.get(term, unknown) for term in terms])
 
 
 def path_words(path: str) -> dict[str, float]:
@@ -148,13 +110,10 @@ def path_words(path: str) -> dict[str, float]:
     return words
 
 
-def report_counts(summary: Mapping[str, int], prose: Mapping[str, int]) -> dict[str, float]:
-    """Counts of a report's terms, those of the summary three times.
-
-    >>> report_counts({"cooki": 1}, {"lost": 2, "cooki": 1})
-    {'lost': 2.0, 'cooki': 4.0}
-    """
-    counts = {term: float(count) for term, count in prose.items()}
-    for term, count in summary.items():
+def report_counts(report: BugReport) -> dict[str, float]:
+    """How many times each term of a report counts."""
+    query = Query(report)
+    counts = {term: float(count) for term, count in query.prose_counts.items()}
+    for term, count in query.summary_counts.items():
         counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * count
     return counts
