@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pytest
 from tests import toy
 from tests.cluster import calls
 from tosloc import errors, processes
+from tosloc.analysis.analyser import analyser_of
 from tosloc.cli import many
 from tosloc.cli.app import main
 from tosloc.cluster import client, slot, worker
@@ -188,16 +189,15 @@ def test_whose_calls_are_done(tmp_path: Path) -> None:
     assert processes.executor() is None
 
 
-def rows(store: FactStore, blobs: list[tuple[str, str]]) -> list[Any]:
-    table = store.load([blob for blob, _ in blobs], "java")
-    return [table.vocabulary, *(getattr(table, name).tolist() for name in ("complexity", "length"))]
+def rows(store: FactStore, blobs: Mapping[str, str]) -> dict[str, bytes]:
+    return store.read(list(blobs), analyser_of("java"))
 
 
 def test_facts_that_are_made_elsewhere(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo:
         snapshot = repo.snapshot("HEAD", frozenset({".java"}))
-    blobs = [(blob, ".java") for blob in dict.fromkeys(snapshot.blobs)]
+    blobs = dict.fromkeys(snapshot.blobs, ".java")
     away = Away()
     with FactStore(tmp_path / "here") as here, FactStore(tmp_path / "there") as there:
         report = build(project.git.path, here, blobs, jobs=1)
@@ -214,7 +214,7 @@ def test_what_a_worker_cannot_read_is_read_here(
     there = building._analyse_numbered
 
     def without(path: str, number: int, batch: Any, lizard: bool) -> Any:
-        return number, [one._replace(facts=None) for one in there(path, number, batch, lizard)[1]]
+        return number, [one._replace(payload=None) for one in there(path, number, batch, lizard)[1]]
 
     class Poor(Away):
         def results(self, calls: Iterable[Any], *more: Any) -> Generator[Any, None, None]:
@@ -222,7 +222,7 @@ def test_what_a_worker_cannot_read_is_read_here(
                 yield without(*arguments, **named)
 
     with Repository(project.git.path) as repo, processes.executed_by(Poor()), FactStore(tmp_path / "store") as store:
-        blobs = [(blob, ".java") for blob in dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs)]
+        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
         assert build(project.git.path, store, blobs).added == len(blobs)
 
 
@@ -230,7 +230,7 @@ def test_what_a_worker_cannot_read_is_read_here(
 def test_a_batch_that_kills_is_done_here(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo:
-        blobs = [(blob, ".java") for blob in dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs)]
+        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
     with processes.executed_by(Away(dies=[1])), FactStore(tmp_path / "store") as store:
         assert build(project.git.path, store, blobs).added == len(blobs)
 
@@ -263,18 +263,19 @@ def test_tables_that_are_made_elsewhere(
 
 def test_a_copy_of_the_facts(project: toy.Toy, tmp_path: Path) -> None:
     with Repository(project.git.path) as repo:
-        blobs = [(blob, ".java") for blob in dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs)]
+        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
     with FactStore(tmp_path / "store") as store:
         build(project.git.path, store, blobs, jobs=1)
+        (tmp_path / "shared").mkdir()
         store.copy_to(tmp_path / "shared/a copy?of#it")
         whole = rows(store, blobs)
     (tmp_path / "shared/a copy?of#it").chmod(0o400)
     with FactStore(tmp_path / "shared/a copy?of#it", unchanging=True) as copy:
         assert rows(copy, blobs) == whole
-        with pytest.raises(StoreError, match="cannot be opened for writing"):
-            copy.put_functions([])
+        with pytest.raises(StoreError, match="cannot be used"):
+            copy.remove(blobs, "java")
     assert [path.name for path in (tmp_path / "shared").iterdir()] == ["a copy?of#it"]
-    with pytest.raises(StoreError, match="cannot be opened"), FactStore(tmp_path / "none", unchanging=True) as none:
+    with pytest.raises(StoreError, match="cannot be used"), FactStore(tmp_path / "none", unchanging=True) as none:
         none.missing(["1"], "java")
 
 

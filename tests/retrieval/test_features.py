@@ -290,7 +290,7 @@ def test_length(make_context):
 
 
 def test_test(make_context):
-    assert of("test", make_context(("src/A.java", "src/ATest.java", "test/B.java"))).tolist() == [0, 1, 1]
+    assert of("test", make_context(("src/Leaf.java", "src/LeafTest.java", "test/B.java"))).tolist() == [0, 1, 1]
 
 
 # Related files

@@ -47,7 +47,8 @@ class FactStore:
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
         if unchanging:  # a copy that nobody writes: no locks, which a network disk may lack
-            self._database = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+            with self._explained():
+                self._database = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
             return
         if self.path.is_dir():
             raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
