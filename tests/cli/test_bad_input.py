@@ -342,7 +342,8 @@ def test_a_full_disk_under_the_facts(
 
     def full(self: store_module.FactStore) -> None:
         opened(self)
-        self._database.execute("PRAGMA max_page_count = 1")  # which means: as many as there are
+        refused = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        self._database.execute(f"CREATE TEMP TRIGGER full BEFORE INSERT ON facts {refused}")
 
     with monkeypatch.context() as patched:
         patched.setattr(store_module.FactStore, "_open", full)
