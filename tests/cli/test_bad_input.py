@@ -338,6 +338,7 @@ def test_a_full_disk_under_the_facts(
     fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["index", "--repo", project.git.path, "--store", place / "facts"]
+    assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
     opened = store_module.FactStore._open
 
     def full(self: store_module.FactStore) -> None:
