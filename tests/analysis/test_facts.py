@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tosloc.analysis import term_counts
-from tosloc.analysis.analyser import FIELDS, analyser, analyser_of
-from tosloc.analysis.facts import Facts, analyse, analyse_all
-from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
+from tosloc.analysis.facts import analyse, analyse_all
+from tosloc.analysis.languages import FIELDS, LANGUAGES, SOURCE_SUFFIXES, analyser, analyser_of, language_of
+from tosloc.analysis.term_counts import Facts
 
 SHOP = """/*
  * Licensed to nobody in particular.

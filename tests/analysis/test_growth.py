@@ -138,7 +138,7 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "issues": (issue_reader, REPORTS),
 }
 AT_THE_BEGINNING = {
-    "tosloc.analysis.components._FRONT",
+    "tosloc.analysis.outline._FRONT",
     "tosloc.data.fixes._UNDOES",
     "tosloc.reports.issues._UNDERLINE",
     "tosloc.reports.issues._TITLES",
@@ -196,8 +196,8 @@ def test_strings_are_those_of_one_pattern(text: str) -> None:
     ],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:
-    assert syntax_tree(unit * 2000, language) is None
-    root = syntax_tree(b"a = 1;", language)
+    assert syntax_tree(unit * 2000, language_named(language)) is None
+    root = syntax_tree(b"a = 1;", language_named(language))
     assert root is not None
     assert not root.has_error or language == "java"
 
@@ -219,8 +219,8 @@ def test_what_is_nested_without_measure_is_not_parsed(unit: str, language: str) 
         begin = BEGINS.get(language, "x" if unit == "()" else "fun f(){")
         return (begin + unit * times + "}" * unit.count("{") * times + "}" * begin.count("{")).encode()
 
-    assert syntax_tree(nested(150_000 // (4 + len(unit))), language) is None
-    assert syntax_tree(nested(100), language) is not None
+    assert syntax_tree(nested(150_000 // (4 + len(unit))), language_named(language)) is None
+    assert syntax_tree(nested(100), language_named(language)) is not None
 
 
 def test_functions_and_facts_of_what_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_a_long_expression_takes_time_by_its_length(suffix: str) -> None:
 @pytest.mark.parametrize("text", [b"var g\n@", b"var g\n@a(1"])
 def test_an_annotation_may_end_a_text(text: bytes) -> None:
     """The scanner of Kotlin's grammar goes on looking for the end of its line."""
-    assert syntax_tree(text, "kotlin") is not None
+    assert syntax_tree(text, language_named("kotlin")) is not None
 
 
 def test_names_are_compared_however_many_there_are() -> None:

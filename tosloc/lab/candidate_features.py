@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from tosloc.analysis import text
-from tosloc.analysis.analyser import FIELDS
+from tosloc.analysis.languages import FIELDS
 from tosloc.arrays import checked
 from tosloc.errors import ToslocError
 from tosloc.index.fact_table import FactTable

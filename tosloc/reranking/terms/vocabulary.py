@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.analysis import text
-from tosloc.analysis.analyser import FIELDS
+from tosloc.analysis.languages import FIELDS
 from tosloc.index.fact_table import FactTable
 from tosloc.index.postings import idf
 from tosloc.records import FloatArray, IntArray, LongArray
