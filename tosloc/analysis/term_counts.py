@@ -174,24 +174,24 @@ class _Pieces:
         marks_of = {field: [mark for mark in marks if mark in source] for field, marks in _MARKS.items()}
         ends, width = _run_ends(source, chunks), len(FIELDS)
         run = 0
-        for start, stop, field in _with_code(outline.spans, len(source)):
+        for start, stop, of_field in _with_code(outline.spans, len(source)):
             while start < stop:
                 while ends[run] <= start:
                     run += 1
                 end = stop if stop <= ends[run] else ends[run]
                 more_than_words = blanked is None
-                for mark in marks_of[field]:
+                for mark in marks_of[of_field]:
                     more_than_words = more_than_words or source.find(mark, start, end) >= 0
                 if blanked is None or more_than_words:
-                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), field)))
+                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), of_field)))
                 else:
                     piece = blanked[start:end]
                 texts.append(piece)
-                self.places.append(run * width + field)
+                self.places.append(run * width + of_field)
                 start = end
-        for field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
+        for of_field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
             texts.append(" ".join(words(" ".join(names))))
-            self.places.append(field)
+            self.places.append(of_field)
         texts.append("")
         tokens = f" {_BETWEEN} ".join(texts).split()
         # a text at a time: its words are looked up while they are at hand
