@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from io import StringIO
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.analysis.patterns import attacks, package_patterns
 from tosloc.analysis import lexer, syntax
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.functions import functions_of
@@ -137,28 +134,6 @@ READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "tables": (table_reader, REPORTS),
     "issues": (issue_reader, REPORTS),
 }
-AT_THE_BEGINNING = {
-    "tosloc.analysis.outline._FRONT",
-    "tosloc.data.fixes._UNDOES",
-    "tosloc.reports.issues._UNDERLINE",
-    "tosloc.reports.issues._TITLES",
-    "tosloc.data.web._REMOTE",
-    "tosloc.function_runs._MARK",
-    "tosloc.reports.test_paths._JAVA",
-    "tosloc.reports.test_paths._JVM",
-    "tosloc.reports.test_paths._PYTHON",
-    "tosloc.reports.test_paths._SCRIPT",
-    "tosloc.reports.test_paths._RUBY",
-    "tosloc.reports.test_paths._OTHER",
-    "tosloc.reports.test_paths._NAMES",
-    "tosloc.reports.test_paths._FOLDERS",
-    *(
-        f"tosloc.reports.text.{name}"
-        for name in "_TAG _HEADING _BOX _ASKED _SETUP _RELEASE _LOG _SETTING _CODE _DASHES _PREFIX _PLAIN".split()
-    ),
-    "tosloc.reranking.encoder.texts._COMMENT",
-}
-"""Patterns that are asked at one place only, never searched for."""
 LANGUAGES_OF_ALL_KINDS = sorted(set(LANGUAGES.values()))
 QUICK = 500
 
@@ -261,23 +236,3 @@ def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:
 def test_facts_are_linear(language: str) -> None:
     suffix = language_named(language).suffixes[0]
     assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), 1_000) == []
-
-
-@pytest.mark.slow
-def test_every_pattern_of_the_package_is_linear() -> None:
-    """Pieces of a pattern, repeated after each of its beginnings, with an end that lets nothing match."""
-    found: dict[str, tuple[str, str]] = {}
-    for pattern, name in package_patterns().items():
-
-        def consumer(text: str, pattern: re.Pattern[Any] = pattern, name: str = name) -> None:
-            subject = text + "!\x01"
-            given = subject if isinstance(pattern.pattern, str) else subject.encode()
-            pattern.match(given)
-            if name not in AT_THE_BEGINNING:
-                deque(pattern.finditer(given), maxlen=0)
-
-        for beginning, unit in attacks(pattern, 10):
-            if grown(consumer, unit, beginning, 1_000):
-                found[f"{name} {pattern.pattern[:40]!r}"] = (beginning, unit)
-                break
-    assert found == {}
