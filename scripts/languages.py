@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tosloc.analysis.functions import functions_of
-from tosloc.analysis.grammars import grammar_release, has_grammar
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_named, language_of
-from tosloc.analysis.syntax import outline_of
+from tosloc.analysis.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
+from tosloc.analysis.outline import outline_of
 from tosloc.cli.printing import markdown_table
 from tosloc.data.git import Repository, decode
 from tosloc.errors import ToslocError
@@ -36,7 +35,7 @@ class Counted:
 
     def cells(self, language: str) -> list[str]:
         """A row of the table."""
-        grammar = " ".join(grammar_release(language)) or "lexer"
+        grammar = " ".join(language_named(language).release) or "lexer"
         suffixes = " ".join(language_named(language).suffixes)
         shares = [f"{self.parsed / self.read:.3f}", f"{self.functions / self.read:.1f}"] if self.read else ["", ""]
         of_grammar = shares if has_grammar(language) else ["", "none"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.analysis.analyser import analyser
+from tosloc.analysis.languages import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.errors import CheckpointError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
-from tosloc.analysis.analyser import analyser
+from tosloc.analysis.languages import analyser
 from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config

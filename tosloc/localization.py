@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.analysis.grammars import has_grammar
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.analysis.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, UNFITTED
 from tosloc.calibration import shares as shares_of

@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmark.timing import ROUNDS, in_turns, say
 from tosloc import experiment
-from tosloc.analysis import grammars
-from tosloc.analysis.languages import language_of
+from tosloc.analysis.languages import has_grammar, language_named, language_of
+from tosloc.analysis.syntax import parser_of
 from tosloc.analysis.text import words
 from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
@@ -186,7 +186,7 @@ class Bench:
         blobs = [
             (blob, suffix)
             for blob, suffix in blobs_of([self.snapshot], self.project.suffixes).items()
-            if language_of(suffix) in grammars.GRAMMARS
+            if has_grammar(language_of(suffix))
         ]
         order = np.random.default_rng(SEED).permutation(len(blobs))[:SAMPLE]
         return [blobs[place] for place in order.tolist()]
@@ -194,7 +194,7 @@ class Bench:
     @cached_property
     def first(self) -> tuple[float, float]:
         """Processor time of ``build`` and of bare parsing on the sample: the medians of rounds in turns."""
-        parsers = {suffix: grammars.parser(language_of(suffix)) for _, suffix in self.sample}
+        parsers = {suffix: parser_of(language_named(language_of(suffix))) for _, suffix in self.sample}
         suffixes = dict(self.sample)
         texts = [(suffixes[blob], data or b"") for blob, data in self.repo.texts(list(suffixes))]
         sources = [(suffix, decode(data).encode("utf-8", "replace")) for suffix, data in texts]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tosloc.analysis.analyser import analyser_of
-from tosloc.analysis.components import apart
 from tosloc.analysis.facts import analyse
 from tosloc.analysis.functions import functions_of
+from tosloc.analysis.languages import analyser_of
+from tosloc.analysis.outline import apart
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tosloc.analysis import term_counts
-from tosloc.analysis.analyser import FIELDS, analyser, analyser_of
-from tosloc.analysis.facts import Facts, analyse, analyse_all
-from tosloc.analysis.languages import LANGUAGES, SOURCE_SUFFIXES, language_of
+from tosloc.analysis.facts import analyse, analyse_all
+from tosloc.analysis.languages import FIELDS, LANGUAGES, SOURCE_SUFFIXES, analyser, analyser_of, language_of
+from tosloc.analysis.term_counts import Facts
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -121,14 +121,6 @@ def test_headers_are_dropped_and_javadoc_is_kept() -> None:
     assert "giant" not in table(analyse(hashes, ".sh"))
 
 
-@pytest.mark.parametrize(("lines", "expected"), [(0, 1), (1, 1), (50, 1), (60, 1), (61, 2), (110, 2), (111, 3)])
-def test_number_of_chunks(lines: int, expected: int) -> None:
-    text = "".join(f"word{chr(97 + i % 26)}\n" for i in range(lines))
-    facts = analyse(text, ".txt")
-    assert facts.lines == lines
-    assert len(facts.chunk_starts) == expected + 1
-
-
 @pytest.mark.parametrize("last", ["", "\n"])
 def test_chunks_are_fifty_lines_and_ten_more(last: str) -> None:
     names = [f"n{i:03}" for i in range(165)]
@@ -183,15 +175,6 @@ def test_nothing_is_lost_when_the_parser_gives_up() -> None:
     assert not facts.parsed
     assert {"gibberish", "remark", "text"} <= set(facts.terms)
     assert column(facts, "comment") == Counter(["remark"])
-
-
-@pytest.mark.slow
-def test_a_big_file_is_read_whole() -> None:
-    method = "    void stepNumber%d(int value) { if (value > 3) { total += value; } }\n"
-    text = "class Big {\n" + "".join(method % i for i in range(14_000)) + "}\n"
-    facts = analyse(text, ".java")
-    assert table(facts)["step"][3] == 14_000
-    assert len(facts.chunk_starts) - 1 == 280
 
 
 @pytest.mark.parametrize(
@@ -399,12 +382,6 @@ def test_a_process_forgets_words_before_it_holds_too_many(monkeypatch: pytest.Mo
     monkeypatch.setattr(term_counts, "_MAX_WORDS", 10)
     for _ in range(3):
         assert table(analyse(SHOP, ".java")) == GOLDEN
-
-
-def test_without_a_parser_every_term_is_there() -> None:
-    parsed, lexed = analyse(SHOP, ".java"), analyse(SHOP, ".java", parse=False)
-    assert not lexed.parsed
-    assert set(parsed.terms) <= set(lexed.terms)
 
 
 def test_a_string_that_does_not_end_stays_in_its_file() -> None:

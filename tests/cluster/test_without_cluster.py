@@ -21,7 +21,7 @@ import pytest
 from tests import toy
 from tests.cluster import calls
 from tosloc import errors, processes
-from tosloc.analysis.analyser import analyser_of
+from tosloc.analysis.languages import analyser_of
 from tosloc.cli import many
 from tosloc.cli.app import main
 from tosloc.cluster import client, slot, worker

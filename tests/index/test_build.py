@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.analysis.analyser import analyser_of
 from tosloc.analysis.facts import analyse
+from tosloc.analysis.languages import analyser_of
 from tosloc.data.git import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build, read_facts

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.grammars import grammar_release
 from tosloc.analysis.text import identifier_terms
 from tosloc.records import FloatArray, IntArray, LongArray
 
 KINDS: Final = ("function", "method", "class")
-FUNCTIONS_VERSION: Final = 2
-"""Goes up when what ``tosloc.analysis.functions`` computes changes."""
 
 
 @dataclass
@@ -101,9 +98,3 @@ class FunctionFacts:
             for term in terms:
                 found.setdefault(term, []).append(number)
         return found
-
-
-@cache
-def functions_analyser_of(language: str) -> str:
-    """The version of the function facts of the language called so, for store keys."""
-    return "+".join((f"functions{FUNCTIONS_VERSION}", *grammar_release(language)))

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import tree_sitter
 
-from tosloc.analysis.components import SCRIPT_OF, apart
 from tosloc.analysis.function_rows import FunctionFacts
-from tosloc.analysis.grammars import query
-from tosloc.analysis.languages import language_of
-from tosloc.analysis.syntax import Captures, syntax_tree
+from tosloc.analysis.languages import language_named, language_of
+from tosloc.analysis.outline import apart
+from tosloc.analysis.syntax import Captures, captures_of
 from tosloc.analysis.text import identifier_terms, words
 from tosloc.records import LongArray
 
@@ -30,109 +28,8 @@ MAX_FUNCTIONS: Final = 10_000
 MAX_DEPTH: Final = 8
 """Definitions that stand deeper are part of what is around them."""
 
-_JAVASCRIPT: Final = """
-    [(function_declaration) (generator_function_declaration) (method_definition)] @function
-    [(class_declaration) (class name: (_))] @class
-    (variable_declarator value: [(arrow_function) (function_expression) (generator_function)]) @function
-    (assignment_expression right: [(arrow_function) (function_expression) (generator_function)]) @function
-    (pair value: [(arrow_function) (function_expression) (generator_function)]) @function
-    (variable_declarator name: (identifier) value: (class)) @class
-    [(variable_declarator name: (identifier) value: (object)) (assignment_expression right: (object))] @scope
-    [(export_statement) (lexical_declaration) (variable_declaration)] @around
-    (decorator) @above
-"""
-_TYPESCRIPT: Final = (
-    _JAVASCRIPT
-    + """
-    [(abstract_class_declaration) (interface_declaration) (enum_declaration)] @class
-    (public_field_definition value: [(arrow_function) (function_expression)]) @function
-"""
-)
-_C: Final = """
-    (function_definition) @function
-    [(struct_specifier name: (_) body: (_)) (union_specifier name: (_) body: (_))
-     (enum_specifier name: (_) body: (_))] @class
-    (preproc_function_def) @function
-"""
-_QUERIES: Final = {
-    "java": """
-        [(method_declaration) (constructor_declaration) (compact_constructor_declaration)
-         (annotation_type_element_declaration)] @function
-        (variable_declarator value: (lambda_expression)) @function
-        [(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)
-         (annotation_type_declaration)] @class
-    """,
-    "python": """
-        (function_definition) @function
-        (class_definition) @class
-        (assignment left: (identifier) right: (lambda)) @function
-        (decorated_definition) @around
-        (expression_statement (string) @comment)
-    """,
-    "javascript": _JAVASCRIPT + "(field_definition value: [(arrow_function) (function_expression)]) @function",
-    "jsx": _JAVASCRIPT + "(field_definition value: [(arrow_function) (function_expression)]) @function",
-    "typescript": _TYPESCRIPT,
-    "tsx": _TYPESCRIPT,
-    "c": _C,
-    "cpp": _C + "(class_specifier name: (_) body: (_)) @class (template_declaration) @around",
-    "go": """
-        [(function_declaration) (method_declaration)] @function
-        (var_spec value: (expression_list (func_literal))) @function
-        (short_var_declaration left: (expression_list . (identifier) .) right: (expression_list (func_literal)))
-            @function
-        (type_spec type: [(struct_type) (interface_type)]) @class
-        [(type_declaration) (var_declaration)] @around
-    """,
-    "csharp": """
-        [(method_declaration) (constructor_declaration) (destructor_declaration) (operator_declaration)
-         (conversion_operator_declaration) (indexer_declaration) (local_function_statement)
-         (property_declaration)] @function
-        [(class_declaration) (interface_declaration) (struct_declaration) (enum_declaration)
-         (record_declaration)] @class
-    """,
-    "rust": """
-        [(function_item) (macro_definition)] @function
-        (let_declaration pattern: (identifier) value: (closure_expression)) @function
-        [(struct_item) (enum_item) (union_item) (trait_item)] @class
-        (impl_item) @scope
-        (attribute_item) @above
-    """,
-    "kotlin": """
-        [(function_declaration) (secondary_constructor)] @function
-        (property_declaration (variable_declaration) [(lambda_literal) (anonymous_function)]) @function
-        [(class_declaration) (object_declaration) (companion_object)] @class
-    """,
-    "scala": """
-        [(function_definition) (function_declaration)] @function
-        (val_definition pattern: (identifier) value: (lambda_expression)) @function
-        [(class_definition) (object_definition) (trait_definition) (enum_definition)] @class
-    """,
-    "php": """
-        [(function_definition) (method_declaration)] @function
-        (assignment_expression left: (variable_name) right: [(anonymous_function) (arrow_function)]) @function
-        [(class_declaration) (interface_declaration) (trait_declaration) (enum_declaration)] @class
-    """,
-    "ruby": """
-        [(method) (singleton_method)] @function
-        (assignment left: [(identifier) (constant)] right: (lambda)) @function
-        [(class) (module)] @class
-    """,
-    "swift": """
-        [(function_declaration) (init_declaration) (deinit_declaration) (subscript_declaration)
-         (protocol_function_declaration)] @function
-        (property_declaration value: (lambda_literal)) @function
-        [(class_declaration) (protocol_declaration)] @class
-    """,
-}
-"""Language -> what is a function, a class, only a scope of names, a node around a definition, or stands above one."""
-_COMMENTS: Final = {
-    "java": ("line_comment", "block_comment"),
-    "rust": ("line_comment", "block_comment"),
-    "kotlin": ("line_comment", "block_comment"),
-    "scala": ("comment", "block_comment"),
-    "swift": ("comment", "multiline_comment"),
-}
-"""Node types of comments, where they are not ``comment`` alone."""
+_WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
+"""Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
 _NAMELESS: Final = {
     "init_declaration": "init",
     "deinit_declaration": "deinit",
@@ -180,21 +77,15 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
     (('A', 'A.size'), [1, 2], [4, 4])
     """
-    language = language_of(suffix)
+    language = language_named(language_of(suffix))
     source = text.encode("utf-8", "replace")
-    if language in SCRIPT_OF:
-        source, language = apart(source)[0], SCRIPT_OF[language]
-    if language not in _QUERIES:
+    if not language.grammar:
         return FunctionFacts()
-    captures = _captures(source, language)
+    if language.has_scripts:
+        source = apart(source)[0]
+    captures = captures_of(source, language, _WANTED) or {}
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)
-
-
-@cache
-def _query_of(language: str) -> str:
-    comments = " ".join(f"({kind})" for kind in _COMMENTS.get(language, ("comment",)))
-    return f"{_QUERIES[language]} [{comments}] @comment"
 
 
 def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
@@ -268,17 +159,6 @@ def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
             break
         start = by_end[end]
     return start
-
-
-def _captures(source: bytes, language: str) -> Captures:
-    """What the language's query finds; nothing in what is no program."""
-    root = syntax_tree(source, language)
-    if root is None:
-        return {}
-    try:
-        return tree_sitter.QueryCursor(query(language, _query_of(language))).captures(root)
-    except (ValueError, RecursionError, MemoryError):
-        return {}
 
 
 def _name_of(source: bytes, node: tree_sitter.Node) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
-
-from tosloc.analysis.outline import Outline, Span
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 _STRINGS: Final = rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""
 _QUOTED: Final = {
@@ -14,7 +13,7 @@ _QUOTED: Final = {
 }
 """A string on one line, or what follows a quote without a partner up to the end of the line."""
 _IMPORT: Final = (
-    rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+(?P<package>[\w.]+)|c?import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
+    rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+[\w.]+|c?import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
     rb"|from[ \t]+[\w.]+[ \t]+c?import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;))"
 )
 
@@ -58,6 +57,28 @@ _FIELD_NAMES = re.compile(
 )
 
 
+class Span(NamedTuple):
+    """A piece of a file that is not plain code, as byte offsets into its UTF-8 text."""
+
+    start: int
+    end: int
+    kind: str
+    """Of an outline: ``comment``, ``string``, or ``drop`` for what gives no terms (imports, the package, licences)."""
+
+
+@dataclass(slots=True)
+class Outline:
+    """What a file declares, and where its comments and strings are."""
+
+    spans: list[Span] = field(default_factory=list)
+    """Ascending, not overlapping; everything else is code."""
+    methods: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
+    parsed: bool = True
+    """False if the lexer was used."""
+
+
 def lex(source: bytes, style: str) -> Outline:
     """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
     lexer = STYLES[style]
@@ -66,8 +87,6 @@ def lex(source: bytes, style: str) -> Outline:
         return outline
     for kind, match in _tokens(lexer, source):
         outline.spans.append(Span(match.start(), match.end(), kind))
-        if kind == "drop" and not outline.package and match["package"] is not None:
-            outline.package = match["package"].decode("utf-8", "replace")
     if style != "markup":
         _find_names(outline, source)
     return outline

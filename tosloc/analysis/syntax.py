@@ -1,25 +1,23 @@
-"""Source text -> its outline: by tree-sitter where a grammar is at hand, else by the lexer.
+"""Source text -> what its language's query finds in its syntax tree, by tree-sitter.
 
-Nothing is dropped but the licence header, the package and the import lines: what a parser does not understand is code.
+One file of ``queries/`` a grammar says what is a comment, a string, an import, a declared name, a function and so on.
+A grammar's module is imported when the first file of its language is parsed.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
+import threading
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import tree_sitter
 
-from tosloc.analysis import grammars
-from tosloc.analysis.components import SCRIPT_OF, apart
-from tosloc.analysis.grammars import GRAMMARS
-from tosloc.analysis.languages import language_named
-from tosloc.analysis.lexer import lex
-from tosloc.analysis.outline import Outline, Span, without_headers
+from tosloc.analysis.languages import Language
 
-_SPAN_KINDS: Final = {"comment": "comment", "string": "string", "drop": "drop", "package": "drop"}
-"""Capture of a query -> kind of span."""
 MAX_PARSED: Final = 2_000_000
 """Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
 projects five have more, none of them written by hand."""
@@ -40,52 +38,38 @@ depend on the text alone. Programs need a tenth of that; recovery from errors ca
 _STRETCH: Final = 2048
 _PIECE: Final = 12
 _OPENS, _CLOSES = frozenset(b"<([{=:?!*/%+-&|^~@"), frozenset(b",;)}")
-_PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
-
+_NEEDS_LINE_END: Final = "tree_sitter_kotlin"
+"""Its scanner looks for the end of a line, and not of the text: for ever, where there is none."""
+_CAPTURE = re.compile(r"@(\w+)")
 
 Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]
 """Name of a query's capture -> its nodes."""
 
+_parsers = threading.local()  # language -> parser: one that reads cannot begin another text in between
 
-def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
-    """Outline of ``source``, UTF-8 text of a file of the language called so. Never raises for what it holds.
 
-    ``parse=False`` uses regular expressions alone.
+def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
+    """The nodes that the language's query captures as one of ``wanted``; None if there is nothing to be had from it.
+
+    That is: no tree, or one with errors in which no declaration was recovered, where declarations are wanted.
     """
-    if language in SCRIPT_OF:
-        outline = _component_outline(source, language, parse)
-    else:
-        outline = _outline(source, language, parse)
-    outline.spans = without_headers(source, outline.spans, all_before_package=language == "java")
-    return outline
+    root = syntax_tree(source, language)
+    if root is None:
+        return None
+    try:
+        found = tree_sitter.QueryCursor(_query(language.grammar, language.function, wanted)).captures(root)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    lost = "method" in wanted and root.has_error and not (found.get("type") or found.get("method"))
+    return None if lost else found
 
 
-def _outline(source: bytes, language: str, parse: bool) -> Outline:
-    """Outline with the comments at its head."""
-    outline = _parsed_outline(source, language) if parse and language in GRAMMARS else None
-    return lex(source, language_named(language).style) if outline is None else outline
-
-
-def _component_outline(source: bytes, language: str, parse: bool) -> Outline:
-    """That of its scripts, with the comments and the quoted attributes around them."""
-    script, rest = apart(source)
-    outline = _outline(script, SCRIPT_OF[language], parse)
-    spans = outline.spans
-    around = lex(rest, language_named(language).style).spans
-    end, outline.spans = 0, []
-    for span in sorted((*spans, *around)):
-        if span.start >= end:  # what is no page at all may be read in two ways
-            outline.spans.append(span)
-            end = span.end
-    return outline
-
-
-def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
+def syntax_tree(source: bytes, language: Language) -> tree_sitter.Node | None:
     """Root of the syntax tree of ``source``; None if parser or queries would fail, or work out of all proportion."""
     if len(source) > MAX_PARSED or _repeats_an_opening(source):
         return None
-    if not source.endswith(GRAMMARS[language].end):
-        source += GRAMMARS[language].end
+    if language.grammar == _NEEDS_LINE_END and not source.endswith(b"\n"):
+        source += b"\n"
     most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
     most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
     steps = reads = 0
@@ -104,7 +88,7 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
         steps += 1
         return steps > most_steps or reads > most_reads
 
-    parser = grammars.parser(language)
+    parser = parser_of(language)
     try:
         root = parser.parse(read, progress_callback=too_much).root_node
     except (ValueError, RecursionError, MemoryError):
@@ -112,6 +96,32 @@ def syntax_tree(source: bytes, language: str) -> tree_sitter.Node | None:
         return None
     parsed = True
     return None if reads > most_reads or _is_no_program(root) else root
+
+
+def parser_of(language: Language) -> tree_sitter.Parser:
+    """This thread's parser of a language, which must have a grammar."""
+    known: dict[str, tree_sitter.Parser] = vars(_parsers)
+    if language.name not in known:
+        known[language.name] = tree_sitter.Parser(_grammar(language.grammar, language.function))
+    return known[language.name]
+
+
+@cache
+def _grammar(module: str, function: str) -> tree_sitter.Language:
+    return tree_sitter.Language(getattr(importlib.import_module(module), function)())
+
+
+@cache
+def _query(module: str, function: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
+    """The patterns of the grammar's query that capture one of ``wanted``."""
+    name = module.removeprefix("tree_sitter_")
+    text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
+    query = tree_sitter.Query(_grammar(module, function), text)
+    for number in range(query.pattern_count):
+        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
+        if set(wanted).isdisjoint(_CAPTURE.findall(pattern)):
+            query.disable_pattern(number)
+    return query
 
 
 def _is_no_program(root: tree_sitter.Node) -> bool:
@@ -127,36 +137,6 @@ def _is_no_program(root: tree_sitter.Node) -> bool:
     return False
 
 
-def captures_of(root: tree_sitter.Node, language: str, query: str) -> Captures | None:
-    """Capture name -> nodes; None if no declaration was recovered from a text that could not be parsed."""
-    try:
-        captures = tree_sitter.QueryCursor(grammars.query(language, query)).captures(root)
-    except (ValueError, RecursionError, MemoryError):
-        return None
-    return captures if captures.get("type") or captures.get("method") or not root.has_error else None
-
-
-def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
-    """Texts of the nodes captured as ``name``, in the order of the source, each once."""
-    spans = sorted({(node.start_byte, node.end_byte) for node in captures.get(name, ())})
-    return [source[start:end].decode("utf-8", "replace") for start, end in spans]
-
-
-def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
-    """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    order = [(name, number) for number, name in enumerate(kinds) if name in captures]
-    spans = [(node.start_byte, -node.end_byte, number) for name, number in order for node in captures[name]]
-    spans.sort()
-    names = list(kinds.values())
-    kept: list[Span] = []
-    end = 0
-    for start, minus_stop, number in spans:
-        if start >= end and start < -minus_stop:
-            end = -minus_stop
-            kept.append(Span(start, end, names[number]))
-    return kept
-
-
 def _repeats_an_opening(source: bytes) -> bool:
     """Whether a stretch of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
 
@@ -170,29 +150,3 @@ def _repeats_an_opening(source: bytes) -> bool:
             if _CLOSES.isdisjoint(source[start:end]):
                 return True
     return False
-
-
-def _parsed_outline(source: bytes, language: str) -> Outline | None:
-    """Outline by tree-sitter; None if there is nothing to be had from it."""
-    root = syntax_tree(source, language)
-    if root is None:
-        return None
-    captures = captures_of(root, language, GRAMMARS[language].outline)
-    if captures is None:
-        return None
-    return Outline(
-        spans=spans_of(captures, _SPAN_KINDS),
-        methods=names_of(source, captures, "method"),
-        types=names_of(source, captures, "type"),
-        fields=names_of(source, captures, "field"),
-        package=_package(source, captures),
-    )
-
-
-def _package(source: bytes, captures: Captures) -> str:
-    """Dotted name of the first package or namespace (PHP's have backslashes), without blanks; "" if there is none."""
-    clauses = [source[node.start_byte : node.end_byte] for node in captures.get("package", ())]
-    names = [found[1] for clause in clauses if (found := _PACKAGE.search(clause))]
-    names += [source[node.start_byte : node.end_byte] for node in captures.get("namespace", ())]
-    dotted = ("".join(name.decode("utf-8", "replace").split()).replace("\\", ".") for name in names)
-    return next((name for name in dotted if name), "")

@@ -10,13 +10,14 @@ import re
 import threading
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.analyser import FIELDS, TEXT_FIELDS
-from tosloc.analysis.outline import Outline, Span
+from tosloc.analysis.languages import FIELDS
+from tosloc.analysis.lexer import Outline, Span
 from tosloc.analysis.text import expand_identifier, words
 from tosloc.records import IntArray, LongArray
 
@@ -55,23 +56,25 @@ class SourceText(NamedTuple):
     outline: Outline
 
 
-class TermCounts(NamedTuple):
-    """Counts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
+@dataclass(slots=True)
+class Facts:
+    """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
 
-    terms: list[str]
+    terms: list[str] = field(default_factory=list)
     """(T,) distinct terms, sorted."""
-    counts: npt.NDArray[np.uint16]
+    counts: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros((0, len(FIELDS)), dtype=np.uint16))
     """(T, 6) how often each term stands in each of ``FIELDS``, at most 65,535."""
-    chunk_starts: LongArray
+    chunk_starts: LongArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
     """(C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1."""
-    chunk_terms: IntArray
+    chunk_terms: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     """(Q,) positions in ``terms``, ascending in a chunk."""
-    chunk_counts: npt.NDArray[np.uint8]
+    chunk_counts: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """(Q,) counts of code, comments and strings together, at most 255."""
-    length: int
-    """Terms of code, comments and strings, each time they occur."""
-    compounds: int
-    """Those of ``length`` that are compounds of an identifier."""
+    lines: int = 0
+    parsed: bool = True
+    """False if the lexer had to stand in for a parser."""
+    complexity: int = 0
+    """Sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for."""
 
 
 class _Numbers(dict[str, int]):
@@ -95,36 +98,33 @@ class _Lexicon:
         self._numbers: dict[str, int] = {}
         self._starts = array("q", [0])
         self._terms = array("i")
-        self._compounds = array("i")
 
     def learn(self, word: str) -> None:
         """Keep the terms of the next word."""
-        terms, compounds = expand_identifier(word)
-        for term in terms:
+        for term in expand_identifier(word)[0]:
             number = self._numbers.setdefault(term, len(self.terms))
             if number == len(self.terms):
                 self.terms.append(term)
             self._terms.append(number)
         self._starts.append(len(self._terms))
-        self._compounds.append(len(compounds))
 
-    def arrays(self) -> tuple[LongArray, IntArray, IntArray]:
-        """Where each word's terms start in the second array, of numbers of terms; how many of them are compounds."""
+    def arrays(self) -> tuple[LongArray, IntArray]:
+        """Where each word's terms start in the second array, of numbers of terms."""
         # copies, since an array that is looked at cannot grow
-        return np.array(self._starts), np.array(self._terms, dtype=np.int32), np.array(self._compounds, dtype=np.int32)
+        return np.array(self._starts), np.array(self._terms, dtype=np.int32)
 
 
 _lexicon = _Lexicon()
 _lock = threading.Lock()  # of the lexicon
 
 
-def count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
+def count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     """Counts of each text."""
     with _lock:
         return _count_terms(texts)
 
 
-def _count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
+def _count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     global _lexicon
     if len(_lexicon.numbers) >= _MAX_WORDS:
         _lexicon = _Lexicon()
@@ -135,6 +135,7 @@ def _count_terms(texts: Sequence[SourceText]) -> list[TermCounts]:
     between = numbers == _lexicon.numbers[_BETWEEN]
     is_word = ~between
     return _counted(
+        texts,
         numbers[is_word],
         np.cumsum(between, dtype=np.int32)[is_word],
         np.repeat(np.arange(len(texts)), of_texts),
@@ -173,24 +174,24 @@ class _Pieces:
         marks_of = {field: [mark for mark in marks if mark in source] for field, marks in _MARKS.items()}
         ends, width = _run_ends(source, chunks), len(FIELDS)
         run = 0
-        for start, stop, field in _with_code(outline.spans, len(source)):
+        for start, stop, of_field in _with_code(outline.spans, len(source)):
             while start < stop:
                 while ends[run] <= start:
                     run += 1
                 end = stop if stop <= ends[run] else ends[run]
                 more_than_words = blanked is None
-                for mark in marks_of[field]:
+                for mark in marks_of[of_field]:
                     more_than_words = more_than_words or source.find(mark, start, end) >= 0
                 if blanked is None or more_than_words:
-                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), field)))
+                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), of_field)))
                 else:
                     piece = blanked[start:end]
                 texts.append(piece)
-                self.places.append(run * width + field)
+                self.places.append(run * width + of_field)
                 start = end
-        for field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
+        for of_field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
             texts.append(" ".join(words(" ".join(names))))
-            self.places.append(field)
+            self.places.append(of_field)
         texts.append("")
         tokens = f" {_BETWEEN} ".join(texts).split()
         # a text at a time: its words are looked up while they are at hand
@@ -232,24 +233,20 @@ def _plain(text: str, field: int) -> str:
 
 
 def _counted(
+    texts: Sequence[SourceText],
     words_N: IntArray,
     pieces_N: IntArray,
     files_S: LongArray,
     runs_S: LongArray,
     fields_S: LongArray,
     chunks_F: LongArray,
-) -> list[TermCounts]:
+) -> list[Facts]:
     """Counts of F texts from the numbers of the words, and the S pieces that they stand in: of which text, which run of
     lines and which field each is."""
-    F, S = len(chunks_F), len(files_S)
-    first, of_words, compounds = _lexicon.arrays()
+    F = len(texts)
+    first, of_words = _lexicon.arrays()
     lengths_N = np.diff(first)[words_N]
-    in_text_S = fields_S < len(TEXT_FIELDS)
-    length_F, compounds_F = (
-        np.bincount(files_S, np.bincount(pieces_N, amounts, S) * in_text_S, F).astype(np.int64)
-        for amounts in (lengths_N, compounds[words_N])
-    )
-
+    in_text_S = fields_S <= _STRING
     # each word's terms
     ends_N = np.cumsum(lengths_N)
     places = np.arange(ends_N[-1] if len(ends_N) else 0) + np.repeat(first[words_N] - (ends_N - lengths_N), lengths_N)
@@ -290,19 +287,20 @@ def _counted(
 
     terms_P = [_lexicon.terms[in_order[number]] for number in (pairs_P % max(V, 1)).tolist()]
     found = []
-    for file, (chunk, size) in enumerate(zip(first_chunks_F.tolist(), chunks_F.tolist(), strict=True)):
+    each = zip(texts, first_chunks_F.tolist(), chunks_F.tolist(), strict=True)
+    for file, (text, chunk, size) in enumerate(each):
         own = slice(*starts_F[file : file + 2].tolist())
         bounds = chunk_starts[chunk : chunk + size + 1]
         part = slice(int(bounds[0]), int(bounds[-1]))
         found.append(
-            TermCounts(
+            Facts(
                 terms=terms_P[own],
                 counts=counts[own],
                 chunk_starts=bounds - bounds[0],
                 chunk_terms=(chunk_pairs[part] - own.start).astype(np.int32),
                 chunk_counts=chunk_counts[part],
-                length=int(length_F[file]),
-                compounds=int(compounds_F[file]),
+                lines=text.lines,
+                parsed=text.outline.parsed or not text.source,
             )
         )
     return found

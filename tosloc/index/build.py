@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
-from tosloc.analysis.analyser import analyser_of
-from tosloc.analysis.facts import Facts, analyse, analyse_all
-from tosloc.analysis.languages import language_of
+from tosloc.analysis.facts import analyse, analyse_all
+from tosloc.analysis.languages import analyser_of, language_of
+from tosloc.analysis.term_counts import Facts
 from tosloc.data.git import Repository, decode
 from tosloc.errors import DamagedFacts, StoreWarning, ToslocError
 from tosloc.index.fact_table import ROWS_AT_ONCE, FactTable, pack_facts

@@ -17,9 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from tosloc.analysis.analyser import analyser_of
-from tosloc.analysis.function_rows import functions_analyser_of
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.analysis.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError
 from tosloc.files import parse_json, read_plain, remove_unfinished, remove_whole, write_text

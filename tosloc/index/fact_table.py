@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.analyser import FIELDS
+from tosloc.analysis.languages import FIELDS
 from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.errors import DamagedFacts, StoreError
 from tosloc.index.postings import starts_of
@@ -19,7 +19,7 @@ from tosloc.mapped_arrays import SpillBuffer
 from tosloc.records import BoolArray, IntArray, LongArray
 
 if TYPE_CHECKING:
-    from tosloc.analysis.facts import Facts  # not loaded: what only reads rows needs no parser
+    from tosloc.analysis.term_counts import Facts  # not loaded: what only reads rows needs no parser
 
 ROWS_AT_ONCE: Final = 4096
 """Rows that are taken apart together."""

@@ -9,8 +9,8 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.function_rows import FunctionFacts, functions_analyser_of
-from tosloc.analysis.languages import language_of
+from tosloc.analysis.function_rows import FunctionFacts
+from tosloc.analysis.languages import functions_analyser_of, language_of
 from tosloc.data.git import decode
 from tosloc.errors import StoreError
 from tosloc.index.store import FactStore, pack, unpack

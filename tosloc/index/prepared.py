@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.grammars import has_grammar
-from tosloc.analysis.languages import language_of
+from tosloc.analysis.languages import has_grammar, language_of
 from tosloc.arrays import Arrays, prefixed, under
 from tosloc.errors import counted
 from tosloc.index.context import VersionIndex

@@ -10,8 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosloc.analysis.analyser import analyser_of
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.analysis.languages import SOURCE_SUFFIXES, analyser_of, language_of
 from tosloc.data.git import Repository
 from tosloc.data.history import History, commit_order, read_commits, read_history
 from tosloc.errors import CheckpointError, RepositoryError, StoreError, ToslocError

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import joblib
 
 import tosloc
-from tosloc.analysis.analyser import analyser
+from tosloc.analysis.languages import analyser
 from tosloc.config import Config, StageTwoSettings
 from tosloc.data.git import Repository
 from tosloc.errors import ToslocError, UnknownCommit

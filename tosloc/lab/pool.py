@@ -16,7 +16,7 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.analysis.analyser import analyser
+from tosloc.analysis.languages import analyser
 from tosloc.arrays import checked, load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import (

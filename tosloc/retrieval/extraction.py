@@ -19,7 +19,7 @@ from typing import Final
 import joblib
 import numpy as np
 
-from tosloc.analysis.analyser import analyser
+from tosloc.analysis.languages import analyser
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.data.git import Repository
 from tosloc.data.history import History

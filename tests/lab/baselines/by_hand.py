@@ -19,11 +19,11 @@ from typing import cast
 import numpy as np
 
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.parsed_source import parse_source
 from tosloc.data.git import Repository
 from tosloc.data.history import History
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, ParsedFiles
+from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.records import BugReport, Case, Names, Snapshot
 
 DAY = 86_400

@@ -10,7 +10,6 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tosloc.analysis.parsed_source import parse_source
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.blia import (
     BLIA,
@@ -23,6 +22,7 @@ from tosloc.lab.baselines.blia import (
     with_commits,
 )
 from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.vsm import Counts, step_length_score
 from tosloc.reports.traces import frames
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, report, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tosloc.analysis.parsed_source import parse_source
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifier_names, query_tf, saturated_tf
 from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.parsed_source import parse_source
 
 
 def bluir(made: BaselineContext, **values: Any) -> BLUiR:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, report, scores
-from tosloc.analysis.parsed_source import parse_source
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.buglocator import (
     BugLocator,
@@ -23,6 +22,7 @@ from tosloc.lab.baselines.buglocator import (
     report_stems,
 )
 from tosloc.lab.baselines.context import BaselineContext
+from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.vsm import plain_length_score, step_length_score
 
 A, B, C = "src/A.java", "src/B.java", "src/C.java"

@@ -9,7 +9,6 @@ import pytest
 
 from tests.conftest import GitRepository
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, seconds
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.data.git import Repository
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import (
@@ -22,6 +21,7 @@ from tosloc.lab.baselines.context import (
     ParsedFiles,
     ParsedVersion,
 )
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.records import FloatArray, Snapshot
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"

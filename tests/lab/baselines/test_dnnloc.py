@@ -13,13 +13,13 @@ import pytest
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, parts, project
-from tosloc.analysis.parsed_source import parse_source
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.dnnloc import Dnnloc
 from tosloc.lab.baselines.dnnloc.features import ClassNames, DnnlocFeatures, month_recency, months
 from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
 from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
+from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.settings import validated
 from tosloc.lab.baselines.training import Training, evenly_spaced
 from tosloc.lab.baselines.vsm import count, plain_length_score

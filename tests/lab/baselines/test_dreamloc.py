@@ -16,8 +16,7 @@ import torch
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, project
-from tosloc.analysis.lizard_complexity import lizard_complexity
-from tosloc.analysis.parsed_source import parse_source
+from tosloc.analysis.complexity import lizard_complexity
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import network
@@ -35,6 +34,7 @@ from tosloc.lab.baselines.dreamloc.words import (
     truncated,
     word_and_parts,
 )
+from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.settings import validated
 
 

@@ -26,13 +26,13 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
-from tosloc.analysis.parsed_source import ParsedSource, PieceKind
 from tosloc.config import Share, Words
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.brtracer import imported_files
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedFiles, ParsedVersion
 from tosloc.lab.baselines.history import FixCommits
+from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,

@@ -25,9 +25,9 @@ import numpy as np
 from pydantic import PositiveFloat
 from scipy import sparse
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.config import Share
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_split, stemmed, stopped, without_prefix
 from tosloc.lab.baselines.vsm import Counts

@@ -26,7 +26,6 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.config import Share, Words
 from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.context import (
@@ -38,6 +37,7 @@ from tosloc.lab.baselines.context import (
     FixHistoryAsOf,
     ParsedVersion,
 )
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,

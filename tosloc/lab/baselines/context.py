@@ -20,12 +20,12 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.analysis.languages import language_of
-from tosloc.analysis.parsed_source import ParsedSource, parse_source
 from tosloc.data.git import Repository, decode
 from tosloc.data.history import History
 from tosloc.errors import ToslocError
 from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
+from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened
 from tosloc.processes import parallel

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.analysis.analyser import FIELDS
+from tosloc.analysis.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reranking.base import Candidates, RerankingContext

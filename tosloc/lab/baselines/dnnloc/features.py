@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import sparse
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, mentioned_words
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import summary_and_description
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, textbook_idf
 from tosloc.records import BugReport, FloatArray, LongArray

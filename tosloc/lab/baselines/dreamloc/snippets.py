@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.lab.baselines.dreamloc.words import WordVectors, code_text, tokens_of, word_and_parts
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.records import Float32Array, IntArray, LongArray
 
 

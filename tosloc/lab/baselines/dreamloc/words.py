@@ -11,10 +11,10 @@ from typing import Self
 
 import numpy as np
 
-from tosloc.analysis.parsed_source import ParsedSource
 from tosloc.arrays import Array, Arrays, pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
+from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import dropped, letter_parts
 from tosloc.records import Float32Array, FloatArray
 

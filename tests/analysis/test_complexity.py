@@ -5,9 +5,8 @@ from __future__ import annotations
 import lizard
 import pytest
 
-from tosloc.analysis import lizard_complexity as module
-from tosloc.analysis.complexity import Complexity, keyword_complexity
-from tosloc.analysis.lizard_complexity import lizard_complexity
+from tosloc.analysis import complexity as module
+from tosloc.analysis.complexity import Complexity, keyword_complexity, lizard_complexity
 
 JAVA = """
 package a;

@@ -10,39 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from tosloc.analysis.outline import Span
-from tosloc.analysis.syntax import captures_of, names_of, outline_of, spans_of, syntax_tree
+from tosloc.analysis.languages import language_named
+from tosloc.analysis.lexer import Span
+from tosloc.analysis.outline import names_of, outline_of, spans_of
+from tosloc.analysis.syntax import captures_of
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """``head`` is a comment before the package or the last import: most often a licence."""
 
-_QUERY: Final = """
-    [(line_comment) (block_comment)] @comment
-    [(string_literal) (character_literal)] @string
-    (import_declaration) @import
-    (package_declaration) @package
-    [(method_declaration name: (identifier) @method)
-     (constructor_declaration name: (identifier) @method)
-     (compact_constructor_declaration name: (identifier) @method)
-     (annotation_type_element_declaration name: (identifier) @method)]
-    [(class_declaration name: (identifier) @type)
-     (interface_declaration name: (identifier) @type)
-     (enum_declaration name: (identifier) @type)
-     (record_declaration name: (identifier) @type)
-     (annotation_type_declaration name: (identifier) @type)]
-    (program [(class_declaration name: (identifier) @outer)
-              (interface_declaration name: (identifier) @outer)
-              (enum_declaration name: (identifier) @outer)
-              (record_declaration name: (identifier) @outer)
-              (annotation_type_declaration name: (identifier) @outer)])
-    [(variable_declarator name: (identifier) @variable)
-     (formal_parameter name: (identifier) @variable)
-     (catch_formal_parameter name: (identifier) @variable)
-     (enhanced_for_statement name: (identifier) @variable)
-     (resource name: (identifier) @variable)]
-"""
+_SPANS: Final = ("comment", "string", "import", "package")
+_WANTED: Final = (*_SPANS, "method", "type", "outer", "variable")
 _IMPORT = re.compile(rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);")
-_SPAN_KINDS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -80,15 +58,13 @@ def parse_source(text: str, language: str = "java") -> ParsedSource:
 
 def _parsed_java(source: bytes) -> ParsedSource | None:
     """A Java file by its syntax tree; None if there is nothing to be had from it."""
-    root = syntax_tree(source, "java")
-    captures = None if root is None else captures_of(root, "java", _QUERY)
+    captures = captures_of(source, language_named("java"), _WANTED)
     if captures is None:
         return None
     # a string in an annotation of the package, a comment in an import: the outer one counts
-    spans = spans_of(captures, _SPAN_KINDS)
+    spans = spans_of(captures, dict(zip(_SPANS, _SPANS, strict=True)))
     header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
     clauses = [(span.kind, source[span.start : span.end]) for span in spans]
-    packages = [found[1] for kind, text in clauses if kind == "package" and (found := _PACKAGE.search(text))]
     imports = [_imported(text) for kind, text in clauses if kind == "import"]
     return ParsedSource(
         pieces=tuple(_pieces(source, spans, header)),
@@ -96,9 +72,15 @@ def _parsed_java(source: bytes) -> ParsedSource | None:
         outer=tuple(names_of(source, captures, "outer")),
         methods=tuple(names_of(source, captures, "method")),
         variables=tuple(names_of(source, captures, "variable")),
-        package="".join(packages[-1].decode().split()) if packages else "",
+        package=_package([text for kind, text in clauses if kind == "package"]),
         imports=tuple(name for name in imports if name is not None),
     )
+
+
+def _package(clauses: Sequence[bytes]) -> str:
+    """Dotted name of the last package that one of the clauses declares; "" if none does."""
+    names = [found[1] for clause in clauses if (found := _PACKAGE.search(clause))]
+    return "".join(names[-1].decode("utf-8", "replace").split()) if names else ""
 
 
 def _outlined(source: bytes, language: str) -> ParsedSource:
@@ -110,7 +92,7 @@ def _outlined(source: bytes, language: str) -> ParsedSource:
         outer=tuple(outline.types[:1]),
         methods=tuple(outline.methods),
         variables=tuple(outline.fields),
-        package=outline.package,
+        package=_package([source[span.start : span.end] for span in outline.spans if span.kind == "drop"][::-1]),
         imports=tuple(name for line in _IMPORT.finditer(source) if (name := _imported(line[0])) is not None),
         parsed=outline.parsed,
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.analysis.parsed_source import ParsedSource, parse_source
+from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.

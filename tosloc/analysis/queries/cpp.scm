@@ -1,0 +1,24 @@
+(comment) @comment
+(field_declaration declarator: (field_identifier) @field)
+(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @field))
+(field_declaration declarator: (array_declarator declarator: (field_identifier) @field))
+(enumerator name: (identifier) @field)
+[(preproc_def name: (identifier) @field) (preproc_function_def name: (identifier) @method)]
+[(string_literal) (raw_string_literal) (char_literal)] @string
+[(preproc_include) (using_declaration)] @import
+(function_declarator declarator: [(identifier) (field_identifier) (operator_name) (destructor_name)] @method)
+(function_declarator declarator: (qualified_identifier
+    name: [(identifier) (operator_name) (destructor_name)] @method))
+[(struct_specifier name: (type_identifier) @type body: (_))
+  (union_specifier name: (type_identifier) @type body: (_))
+  (class_specifier name: (type_identifier) @type body: (_))
+  (enum_specifier name: (type_identifier) @type body: (_))
+  (alias_declaration name: (type_identifier) @type) (type_definition declarator: (type_identifier) @type)]
+
+; definitions
+(function_definition) @function
+[(struct_specifier name: (_) body: (_)) (union_specifier name: (_) body: (_))
+  (enum_specifier name: (_) body: (_))] @class
+(preproc_function_def) @function
+(class_specifier name: (_) body: (_)) @class
+(template_declaration) @around
