@@ -15,7 +15,7 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
     "files": set(),
-    "processes": set(),
+    "processes": {"errors", "records", "interruption"},
     "interruption": set(),
     "arrays": {"errors", "files"},
     "mapped_arrays": {"arrays", "errors", "files"},

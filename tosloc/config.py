@@ -209,8 +209,6 @@ class RunSettings(Section):
 
     jobs: Annotated[int, Field(le=1024)] = -1
     seed: Annotated[int, Field(ge=0)] = 7
-    cluster: Annotated[str, Field(exclude=True)] = ""
-    """Where commands find workers; no part of what results are made of, so that ``Config.as_dict`` leaves it out."""
 
     @field_validator("jobs")
     @classmethod

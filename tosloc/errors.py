@@ -49,10 +49,6 @@ class ClusterError(ToslocError):
     """A cluster that does not answer, has gone, or cannot do the work."""
 
 
-class ClusterWarning(UserWarning):
-    """What is not as it should be in a cluster and does not stop the work, in one sentence."""
-
-
 class StoreWarning(UserWarning):
     """What was mended in a store by itself, in one sentence."""
 

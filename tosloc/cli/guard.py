@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tosloc.errors import ClusterWarning, StoreWarning, ToslocError
+from tosloc.errors import StoreWarning, ToslocError
 from tosloc.files import printable
 from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
@@ -67,14 +67,12 @@ def _answered(run: Callable[[], int]) -> int:
 @contextmanager
 def _warnings_said() -> Iterator[None]:
     """Our own warnings, such as what a store mended by itself, become sentences; others are shown as ever."""
-    ours = (ClusterWarning, StoreWarning)
     with warnings.catch_warnings():
-        for category in ours:
-            warnings.filterwarnings("always", category=category)
+        warnings.filterwarnings("always", category=StoreWarning)
         shown = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, ours):
+            if issubclass(category, StoreWarning):
                 _say(f"tosloc: {message}", 0)
             else:
                 shown(message, category, *where, **more)
