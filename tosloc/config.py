@@ -20,27 +20,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[tuple[str, ...], Strict(False)]
 """A TOML array of strings."""
 
-
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "stage_two": {
-        "reader": "reranker",
-        "pooling": "token_pooling",
-        "fusion": "chunk_pooling",
-        "side_rank": "adapter_rank",
-    },
-    "stage_two.terms": {"mix": "weight", "last_layer": "combiner_weight"},
-}
-"""Section -> what its keys were called before -> what they are called now."""
 _LARGEST: Final = 1_000_000
 """Bytes of a TOML file."""
 _MOST: Final = 2**31 - 1
 """The largest whole number of a setting."""
-REMOVED: Mapping[str, frozenset[str]] = {
-    "stage_one": frozenset({"candidates"}),
-    "stage_two": frozenset({"queries_apart", "stage_one_features", "final"}),
-    "stage_two.training": frozenset({"negatives_by_rank"}),
-}
-"""Section -> keys that are gone: none of them was of use."""
 
 
 class Section(BaseModel):
@@ -231,11 +214,6 @@ class Config(Section):
         return self.model_dump(mode="json")
 
     @classmethod
-    def from_record(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Config from what ``as_dict`` gave, also that of an earlier TosLoc. Raises ConfigError."""
-        return cls.of(upgraded("", values), where)
-
-    @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
         """Config from nested plain values.
 
@@ -283,23 +261,6 @@ def find_config(name: str | Path, folder: Path | None = None, other_than: Path |
             if other_than is None or not os.path.samefile(candidate, other_than):
                 return candidate
     return path
-
-
-def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a section (empty: of all) that an earlier TosLoc kept, with the keys of today.
-
-    >>> upgraded("stage_two", {"reader": "terms", "terms": {"mix": 0.2}, "final": "fused"})
-    {'reranker': 'terms', 'terms': {'weight': 0.2}}
-    """
-    renamed, removed = RENAMED.get(section, {}), REMOVED.get(section, frozenset())
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in removed:
-            inner = f"{section}.{key}" if section else key
-            found[renamed.get(key, key)] = upgraded(inner, value) if isinstance(value, Mapping) else value
-    if section == "stage_two.training" and found.get("learns") == "matcher":
-        found["learns"] = "head"
-    return found
 
 
 def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -370,10 +331,6 @@ def _sentence(detail: ErrorDetails, where: str) -> str:
     section, key, model = _locate(detail["loc"])
     place = f"{where} [{section}]" if section else where
     if detail["type"] == "extra_forbidden":
-        if key in RENAMED.get(section, {}):
-            return f"{place}: {key} was renamed to {RENAMED[section][key]}"
-        if key in REMOVED.get(section, ()):
-            return f"{place}: there is no {key} any more; leave it out"
         return f"{place}: unknown key {_shown(key)}" + _hint(key, section, model)
     if detail["type"] == "value_error":
         return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"

@@ -89,15 +89,6 @@ def test_what_the_last_one_alone_needed_goes(model, tmp_path):
     assert TermModel.load(tmp_path).combiner is None
 
 
-def test_settings_of_an_earlier_version_are_understood(model, tmp_path):
-    model.save(tmp_path)
-    record = json.loads((tmp_path / RECORD).read_text())
-    settings = record["settings"]
-    settings |= {"mix": settings.pop("weight"), "last_layer": settings.pop("combiner_weight")}
-    (tmp_path / RECORD).write_text(json.dumps(record))
-    assert TermModel.load(tmp_path).settings == model.settings
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -14,7 +14,7 @@ import safetensors
 import safetensors.numpy
 
 from tosloc.arrays import check_numbers, checked, load_arrays, save_arrays
-from tosloc.config import TermsSettings, upgraded
+from tosloc.config import TermsSettings
 from tosloc.errors import CheckpointError
 from tosloc.files import beside, parse_json, read_plain, write_text, written_whole
 from tosloc.learning.lambdamart import HeadRanker
@@ -103,7 +103,7 @@ class TermModel:
             if max(map(abs, weights)) > _LARGEST:
                 raise ValueError("a weight is out of bounds")
             return cls(
-                TermsSettings.model_validate(upgraded("stage_two.terms", record["settings"])),
+                TermsSettings.model_validate(record["settings"]),
                 vocabulary,
                 encoder,
                 weights[0],
