@@ -69,6 +69,10 @@ class MissingExtra(ToslocError):
     """A part of TosLoc whose packages are not installed."""
 
 
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
+
+
 def require(part: str, extra: str, *modules: str) -> None:
     """Raise MissingExtra, which names the ``extra`` to install, unless all modules that a part needs are there."""
     missing = [module for module in modules if find_spec(module) is None]

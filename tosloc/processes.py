@@ -21,8 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from tosloc.errors import ToslocError
-from tosloc.interruption import Interrupted
+from tosloc.errors import Interrupted, ToslocError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
