@@ -16,9 +16,9 @@ import pytest
 
 from tests.conftest import GitRepository, RepositoryFactory
 from tosloc import Localizer
-from tosloc.analysis import build
 from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
+from tosloc.index import build
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import BugReport
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.candidates import LabelledCandidates
-from tosloc.checkpoint import is_shipped, shipped_stage_one
+from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError, counted
@@ -76,7 +76,7 @@ def train(
         tables.make("validation")
         watch.took("features of train and validation")
         if default == "shipped":
-            default = shipped_stage_one() if config.stage_one.shipped and is_shipped() else None
+            default = shipped_stage_one() if config.stage_one.shipped else None
         localizer = Localizer(experiment.config)
         localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
         watch.took("fit and choice")
