@@ -18,7 +18,6 @@ STEPS = {
     "tests": ["pytest"],
     "install": ["scripts.install_size"],
     "slow": ["pytest", "-m", "slow"],
-    "faults": ["pytest", "-m", "faults"],
 }
 
 

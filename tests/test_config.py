@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tosloc.config import REMOVED, RENAMED, Config, load_config, read_toml, upgraded
+from tosloc.config import Config, load_config, read_toml
 from tosloc.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -23,7 +23,6 @@ def flat(values: dict[str, Any], section: str = "") -> dict[str, Any]:
 
 def test_default_file_and_defaults_agree_both_ways() -> None:
     written = flat(tomllib.loads((CONFIGS / "default.toml").read_text()))
-    assert written.pop("run.cluster") == Config().run.cluster  # no part of what results are made of
     assert written == flat(Config().as_dict())
     assert load_config(CONFIGS / "default.toml") == Config()
 
@@ -65,48 +64,6 @@ def test_settings_survive_json() -> None:
     assert Config.of(json.loads(json.dumps(paper.as_dict())), "config.json") == paper
 
 
-def earlier() -> dict[str, Any]:
-    """The defaults as an earlier version kept them, with another value of all that was renamed."""
-    values = Config().as_dict()
-    two = values["stage_two"]
-    values["stage_one"] |= {"candidates": 50}
-    two |= {
-        "reader": "terms",
-        "pooling": "first",
-    }
-    two |= {"queries_apart": True, "stage_one_features": True, "final": "deep"}
-    two["training"] |= {"learns": "matcher", "negatives_by_rank": True}
-    for name in RENAMED["stage_two"].values():
-        del two[name]
-    return json.loads(json.dumps(values))
-
-
-def test_settings_that_an_earlier_version_kept_are_understood() -> None:
-    kept = Config.from_record(earlier(), "config.json")
-    two = kept.stage_two
-    assert (two.reranker, two.token_pooling, two.training.learns) == ("terms", "first", "head")
-    changed = {key for key, value in flat(kept.as_dict()).items() if flat(Config().as_dict())[key] != value}
-    assert len(changed) == 4
-    with pytest.raises(ConfigError, match=r"config.json \[stage_one\]: there is no candidates any more"):
-        Config.of(earlier(), "config.json")  # but in a user's file it is said
-
-
-def test_settings_of_today_are_left_as_they_are() -> None:
-    values = json.loads(json.dumps(load_config(CONFIGS / "paper.toml").as_dict()))
-    assert upgraded("", values) == values
-    with pytest.raises(ConfigError, match="unknown key 'magic'"):
-        Config.from_record(values | {"magic": 1}, "config.json")
-
-
-def test_every_name_that_is_gone_is_unknown_today() -> None:
-    today = {key.rpartition(".")[::2] for key in flat(Config().as_dict())}
-    for section, names in RENAMED.items():
-        assert not {(section, name) for name in names} & today
-        assert {(section, name) for name in names.values()} <= today
-    for section, gone in REMOVED.items():
-        assert not {(section, name) for name in gone} & today
-
-
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
         Config().run.jobs = 3
@@ -121,7 +78,7 @@ def test_settings_cannot_be_changed() -> None:
         ),
         ("[stage_on]\nl2 = 1", ": unknown key 'stage_on', did you mean 'stage_one'?"),
         ("[stage_one]\nzone = ''", "[stage_one]: unknown key 'zone', did you mean 'zone' in [data]?"),
-        ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed, cluster"),
+        ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed"),
         ("[run]\nseed = 'x'", "[run]: seed should be a whole number, not 'x'"),
         ("[run]\nseed = 1.5", "[run]: seed should be a whole number, not 1.5"),
         ("[run]\nseed = -1", "[run]: seed should be greater than or equal to 0, not -1"),
@@ -140,19 +97,6 @@ def test_settings_cannot_be_changed() -> None:
         ),
         ("[data]\nsuffixes = ['java']", "[data]: suffixes: a suffix starts with a dot, such as '.java', not 'java'"),
         ("[data]\ntrain = 0.95", "[data]: train 0.95 and validation 0.1 leave nothing for test"),
-        ("[stage_two]\nreader = 'terms'", "[stage_two]: reader was renamed to reranker"),
-        ("[stage_two]\npooling = 'mean'", "[stage_two]: pooling was renamed to token_pooling"),
-        ("[stage_one]\ncandidates = 50", "[stage_one]: there is no candidates any more; leave it out"),
-        ("[stage_two]\nqueries_apart = true", "[stage_two]: there is no queries_apart any more; leave it out"),
-        (
-            "[stage_two]\nstage_one_features = true",
-            "[stage_two]: there is no stage_one_features any more; leave it out",
-        ),
-        ("[stage_two]\nfinal = 'deep'", "[stage_two]: there is no final any more; leave it out"),
-        (
-            "[stage_two.training]\nnegatives_by_rank = true",
-            "[stage_two.training]: there is no negatives_by_rank any more; leave it out",
-        ),
         (
             "[stage_two.training]\nlearns = 'matcher'",
             "[stage_two.training]: learns should be 'head', 'report' or 'both', not 'matcher'",

@@ -9,14 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-NOUNS = {"records", "config", "errors", "files", "processes", "interruption", "arrays", "mapped_arrays"}
+NOUNS = {"records", "config", "errors", "files", "processes", "arrays", "mapped_arrays"}
 MODELS = {"data", "analysis", "reports", "index", "learning", "retrieval", "reranking"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
     "files": set(),
-    "processes": {"errors", "interruption", "records"},
-    "interruption": set(),
+    "processes": {"errors", "records", "interruption"},
     "arrays": {"errors", "files"},
     "mapped_arrays": {"arrays", "errors", "files"},
     "config": {"errors", "files"},
@@ -53,7 +52,7 @@ PRODUCT = set(BELOW)
 BELOW |= {
     "lab": PRODUCT,
     "cli": PRODUCT | {"lab"},
-    "__main__": {"cli", "interruption"},
+    "__main__": {"cli"},
     "scripts": PRODUCT | {"lab", "cli"},
 }
 LAZILY = {("cli", "lab")}

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tosloc.reranking.base import Reranker
     from tosloc.retrieval.fitting import Choice
 
-_SCHEMA: Final = 1
-"""Version of the checkpoint's layout."""
 WEIGHTS_FILE: Final = "weights.json"
 DIGESTS_FILE: Final = "digests.json"
 """{"sha256": {path in the folder: SHA-256 of the file}}"""
@@ -45,8 +43,6 @@ LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
 REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
-OLD_ENCODER: Final = "second"
-"""Folder in which earlier checkpoints hold an encoder reranker."""
 NOT_FITTING: Final = (KeyError, IndexError, ValueError, TypeError)
 """What arrays that are no checkpoint's raise when put together."""
 
@@ -70,31 +66,19 @@ def write_digests(folder: Path) -> None:
 
 
 def check_digests(folder: Path) -> None:
-    """Raise CheckpointError, naming the file, unless a checkpoint's files are those whose digests it holds.
-
-    One that an earlier TosLoc wrote has no digests; what is in its files is looked at alone.
-    """
-    where = folder / DIGESTS_FILE
-    if not where.exists():
-        if "digests" in read_record(folder / WEIGHTS_FILE):
-            raise CheckpointError(f"{where} is missing; train again, or copy the whole folder")
-        return
-    digests, present = read_record(where).get("sha256"), _files(folder)
+    """Raise CheckpointError, naming the file, unless a checkpoint's files are those whose digests it holds."""
+    digests, present = read_record(folder / DIGESTS_FILE).get("sha256"), _files(folder)
     if not isinstance(digests, dict):
-        raise CheckpointError(f"{where} holds no digests; train again, or copy the whole folder")
+        raise CheckpointError(f"{folder / DIGESTS_FILE} holds no digests; train again, or copy the whole folder")
     for name in sorted(digests.keys() | present.keys()):
+        path = folder / printable(name)
         if name not in present:
-            raise CheckpointError(f"{folder / printable(name)} is missing; train again, or copy the whole folder")
+            raise CheckpointError(f"{path} is missing; train again, or copy the whole folder")
         if name not in digests:
-            raise CheckpointError(
-                f"{folder / printable(name)} is no part of this checkpoint ({DIGESTS_FILE} does not name it); take it"
-                " away"
-            )
+            raise CheckpointError(f"{path} is no part of this checkpoint ({DIGESTS_FILE} lacks it); take it away")
         if digests[name] != _digest(present[name]):
-            raise CheckpointError(
-                f"{folder / printable(name)} is damaged or was changed ({DIGESTS_FILE} has another SHA-256 of it);"
-                " train again, or copy the whole folder"
-            )
+            why = f"is damaged or was changed ({DIGESTS_FILE} has another SHA-256 of it)"
+            raise CheckpointError(f"{path} {why}; train again, or copy the whole folder")
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -124,10 +108,8 @@ def weights_record(
 ) -> dict[str, Any]:
     """What weights.json holds: stage one, learned with or without lizard's complexity, and the shares' temperature."""
     return {
-        "schema": _SCHEMA,
         "tosloc": tosloc.__version__,
         "analyser": analyser(lizard),
-        "digests": DIGESTS_FILE,
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "ranker": None
         if stage.ranker is None
@@ -146,11 +128,7 @@ def write_stage_one(folder: Path, stage: StageOne) -> None:
 def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
     """Stage one from weights.json and, where it names a learned ranker, ranker.npz beside it."""
     where = folder / WEIGHTS_FILE
-    schema, weights, ranker = (record.get(key) for key in ("schema", "weights", "ranker"))
-    if not isinstance(schema, int):
-        raise CheckpointError(f"{where} is not what tosloc train wrote (it has no schema); train again")
-    if schema > _SCHEMA:
-        raise CheckpointError(f"{where} was made by a newer TosLoc (schema {schema}); update TosLoc")
+    weights, ranker = record.get("weights"), record.get("ranker")
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
     unknown = [name for name in weights if name not in features.ALL]
@@ -172,7 +150,7 @@ def _ranker(record: Any, weights: Mapping[str, Any], folder: Path) -> HeadRanker
 
 
 def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
-    """The temperature of shares in weights.json; None where none was fitted, or an earlier TosLoc wrote it."""
+    """The temperature of shares in weights.json; None where none was fitted."""
     value = record.get("temperature")
     if value is None:
         return None
@@ -187,22 +165,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
-def is_shipped() -> bool:
-    """Whether this copy of TosLoc has shipped weights: they are learned by ``tosloc lab pool``."""
-    return resources.files("tosloc").joinpath("defaults", WEIGHTS_FILE).is_file()
-
-
 def shipped_stage_one() -> StageOne:
-    """The shipped stage one. Raises CheckpointError where there is none."""
+    """The shipped stage one."""
     return shipped()[0]
 
 
 def shipped() -> tuple[StageOne, float | None]:
-    """The shipped stage one and its shares' temperature. Raises CheckpointError where there is none."""
-    if not is_shipped():
-        raise CheckpointError(
-            "this copy of TosLoc ships no weights; train on a project first, and name its folder with --checkpoint"
-        )
+    """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
         check_digests(folder)
         record = read_record(folder / WEIGHTS_FILE)
@@ -220,10 +189,6 @@ def shipped_projects() -> frozenset[str]:
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
-    if name is None and (folder / OLD_ENCODER).exists():
-        raise CheckpointError(
-            f"{folder / OLD_ENCODER}: written by an earlier TosLoc, whose encoders are kept otherwise; train again"
-        )
     if name is None:
         return None
     if not isinstance(name, str) or name not in RERANKERS:

@@ -20,24 +20,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[tuple[str, ...], Strict(False)]
 """A TOML array of strings."""
 
-
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "stage_two": {
-        "reader": "reranker",
-        "pooling": "token_pooling",
-    },
-}
-"""Section -> what its keys were called before -> what they are called now."""
 _LARGEST: Final = 1_000_000
 """Bytes of a TOML file."""
 _MOST: Final = 2**31 - 1
 """The largest whole number of a setting."""
-REMOVED: Mapping[str, frozenset[str]] = {
-    "stage_one": frozenset({"candidates"}),
-    "stage_two": frozenset({"queries_apart", "stage_one_features", "final"}),
-    "stage_two.training": frozenset({"negatives_by_rank"}),
-}
-"""Section -> keys that are gone: none of them was of use."""
 
 
 class Section(BaseModel):
@@ -162,8 +148,6 @@ class RunSettings(Section):
 
     jobs: Annotated[int, Field(le=1024)] = -1
     seed: Annotated[int, Field(ge=0)] = 7
-    cluster: Annotated[str, Field(exclude=True)] = ""
-    """Where commands find workers; no part of what results are made of, so that ``Config.as_dict`` leaves it out."""
 
     @field_validator("jobs")
     @classmethod
@@ -184,11 +168,6 @@ class Config(Section):
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain values, ready for JSON; ``Config.of`` reads them back."""
         return self.model_dump(mode="json")
-
-    @classmethod
-    def from_record(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Config from what ``as_dict`` gave, also that of an earlier TosLoc. Raises ConfigError."""
-        return cls.of(upgraded("", values), where)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
@@ -238,23 +217,6 @@ def find_config(name: str | Path, folder: Path | None = None, other_than: Path |
             if other_than is None or not os.path.samefile(candidate, other_than):
                 return candidate
     return path
-
-
-def upgraded(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a section (empty: of all) that an earlier TosLoc kept, with the keys of today.
-
-    >>> upgraded("stage_two", {"reader": "terms", "final": "fused"})
-    {'reranker': 'terms'}
-    """
-    renamed, removed = RENAMED.get(section, {}), REMOVED.get(section, frozenset())
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in removed:
-            inner = f"{section}.{key}" if section else key
-            found[renamed.get(key, key)] = upgraded(inner, value) if isinstance(value, Mapping) else value
-    if section == "stage_two.training" and found.get("learns") == "matcher":
-        found["learns"] = "head"
-    return found
 
 
 def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -325,10 +287,6 @@ def _sentence(detail: ErrorDetails, where: str) -> str:
     section, key, model = _locate(detail["loc"])
     place = f"{where} [{section}]" if section else where
     if detail["type"] == "extra_forbidden":
-        if key in RENAMED.get(section, {}):
-            return f"{place}: {key} was renamed to {RENAMED[section][key]}"
-        if key in REMOVED.get(section, ()):
-            return f"{place}: there is no {key} any more; leave it out"
         return f"{place}: unknown key {_shown(key)}" + _hint(key, section, model)
     if detail["type"] == "value_error":
         return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"

@@ -49,10 +49,6 @@ class ClusterError(ToslocError):
     """A cluster that does not answer, has gone, or cannot do the work."""
 
 
-class ClusterWarning(UserWarning):
-    """What is not as it should be in a cluster and does not stop the work, in one sentence."""
-
-
 class StoreWarning(UserWarning):
     """What was mended in a store by itself, in one sentence."""
 
@@ -67,6 +63,10 @@ class RunError(ToslocError):
 
 class MissingExtra(ToslocError):
     """A part of TosLoc whose packages are not installed."""
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
 
 
 def require(part: str, extra: str, *modules: str) -> None:

@@ -391,7 +391,7 @@ class Localizer:
         from tosloc.config import Config
 
         config = path / "config.json"
-        localizer = cls(_of_this_machine(Config.from_record(checkpoint.read_record(config), str(config))))
+        localizer = cls(_of_this_machine(Config.of(checkpoint.read_record(config), str(config))))
         record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
         localizer.stage_one_ = checkpoint.read_stage_one(record, path)
         localizer.temperature_ = checkpoint.read_temperature(record, path)

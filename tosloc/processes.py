@@ -19,10 +19,9 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from tosloc.errors import ToslocError
-from tosloc.interruption import Interrupted
+from tosloc.errors import Interrupted, ToslocError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -39,13 +38,8 @@ _teller: Connection
 """Where a ``Worker``'s process tells how far it is."""
 
 
-class Executor(Protocol):
-    """What has calls done by other machines."""
-
-    def results(self, calls: Iterable[Any], ordered: bool, broken: Broken | None) -> Generator[Any, None, None]:
-        """Results of calls that ``joblib.delayed`` made, in their order or as they come."""
-
-
+Executor: TypeAlias = Callable[[Iterable[Any], bool, Broken | None], Generator[Any, None, None]]
+"""What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
 _FILES: Final = 32
 """Files that a process has open at most, beside one for each of its workers."""
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
@@ -107,7 +101,7 @@ def parallel(
     none.
     """
     if (other := executor()) is not None:
-        with closing(other.results(calls, options["return_as"] == "generator", broken)) as found:
+        with closing(other(calls, options["return_as"] == "generator", broken)) as found:
             yield found
         return
     from joblib import Parallel, effective_n_jobs

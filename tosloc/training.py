@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.candidates import LabelledCandidates
-from tosloc.checkpoint import is_shipped, shipped_stage_one
+from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
 from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError, counted
@@ -24,14 +23,13 @@ from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking import reranker_class
 from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
-from tosloc.retrieval.extraction import SAMPLED, Extraction, tasks_of
+from tosloc.retrieval.extraction import SAMPLED, tasks_of
 from tosloc.retrieval.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
-from tosloc.retrieval.fitting import Choice, fit_stage_one
+from tosloc.retrieval.fitting import fit_stage_one
 from tosloc.retrieval.stage_one import StageOne
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
-_SCORED: Final = ("validation", "test")
 EVOLUTION_REPORTS: Final = 600
 """The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
 NOTHING_TO_LEARN: Final = (
@@ -71,28 +69,36 @@ def train(
                 f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         watch.took("facts and history")
-        tables = _Tables(experiment, experiment.extraction(work, names), progress)
-        tables.make("train")
-        tables.make("validation")
-        watch.took("features of train and validation")
+        extraction, blocks = experiment.extraction(work, names), {}
+        for part in ("train", "validation", "test"):
+            cases, sampled = (
+                training_cases(config, experiment.part(part)) if part == "train" else (experiment.part(part), 0)
+            )
+            tasks, what = tasks_of(cases, experiment.history, sampled), f"features of {part}"
+            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=what, progress=progress)
+
+        def tables(part: str) -> Iterable[FeatureTable]:
+            return extraction.tables(blocks[part])
+
+        watch.took("features")
         if default == "shipped":
-            default = shipped_stage_one() if config.stage_one.shipped and is_shipped() else None
+            default = shipped_stage_one() if config.stage_one.shipped else None
+        lists = ranking_lists(tables("train"))
+        if not len(lists):
+            raise ToslocError(NOTHING_TO_LEARN)
         localizer = Localizer(experiment.config)
-        localizer.stage_one_, localizer.choice_ = fit(config, names, tables.read, default, progress)
+        localizer.reranker_ = reranker
+        localizer.stage_one_, localizer.choice_ = fit_stage_one(
+            config.stage_one, names, lists, partial(tables, "validation"), default, config.run.seed, progress
+        )
         watch.took("fit and choice")
-        training = _Training(experiment, localizer, tables.read, folder, watch, progress)
-        training.fit_reranker(reranker)
-        tables.make("test")
-        training.write_runs("features of test, rankings")
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
-        if carry:
-            newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
-            localizer.open_version(experiment.indexed, newest, progress)
-        training.save()
+        newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if carry else None
+        _finish(experiment, localizer, tables, folder, newest, watch, progress)
     if keep_features:
-        write_listing(work, names, tables.blocks)
+        write_listing(work, names, blocks)
     else:
         shutil.rmtree(work)
     return localizer
@@ -116,8 +122,7 @@ def train_reranker(
     stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
     watch = Stopwatch()
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
-    localizer.config = config
-    reranker = configured_reranker(config)
+    localizer.config, localizer.reranker_ = config, configured_reranker(config)
     with ExitStack() as stack:
         work = stack.enter_context(own_folder(folder))
         repo = stack.enter_context(Repository(repo_path))
@@ -134,10 +139,7 @@ def train_reranker(
             if was.ids != now.ids or was.commit_ids != now.commit_ids:
                 raise ToslocError(f"{run} was trained on other reports or another history; train it again")
         watch.took("facts and history")
-        training = _Training(experiment, localizer, partial(stored.tables, paths=len(names)), folder, watch, progress)
-        training.fit_reranker(reranker)
-        training.write_runs("rankings")
-        training.save()
+        _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
         work.rmdir()
     return localizer
@@ -179,46 +181,6 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     return useful, SAMPLED
 
 
-def fit(
-    config: Config,
-    names: tuple[str, ...],
-    tables: Callable[[str], Iterable[FeatureTable]],
-    default: StageOne | None,
-    progress: Progress = silent,
-) -> tuple[StageOne, Choice]:
-    """Stage one from feature tables: weights on train, every choice on validation."""
-    lists = ranking_lists(tables("train"))
-    if not len(lists):
-        raise ToslocError(NOTHING_TO_LEARN)
-    validation = partial(tables, "validation")
-    return fit_stage_one(config.stage_one, names, lists, validation, default, config.run.seed, progress)
-
-
-@dataclass(eq=False)
-class _Tables:
-    """Feature tables of each part of the reports, made when they are first needed."""
-
-    experiment: ExperimentContext
-    extraction: Extraction
-    progress: Progress
-
-    def __post_init__(self) -> None:
-        self.blocks: dict[str, list[Path]] = {}
-
-    def make(self, part: str) -> None:
-        """Extract the features of a part; of train only what the fit looks at."""
-        config, cases, sampled = self.experiment.config, self.experiment.part(part), 0
-        if part == "train":
-            cases, sampled = training_cases(config, cases)
-        tasks = tasks_of(cases, self.experiment.history, sampled)
-        what = f"features of {part}"
-        self.blocks[part] = self.extraction.run(tasks, jobs=config.run.jobs, what=what, progress=self.progress)
-
-    def read(self, part: str) -> Iterable[FeatureTable]:
-        """The tables of a part, in order."""
-        return self.extraction.tables(self.blocks[part])
-
-
 def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
     """The same rankings; the list gets what shares are fitted to."""
     for ranking, case in zip(rankings, cases, strict=True):
@@ -226,68 +188,44 @@ def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[Ju
         yield ranking
 
 
-@dataclass(eq=False)
-class _Training:
-    """The second half of training: a reranker on top of stage one, runs, checkpoint."""
+def _finish(
+    experiment: ExperimentContext,
+    localizer: Localizer,
+    tables: Callable[[str], Iterable[FeatureTable]],
+    folder: Path,
+    newest: str | None,
+    watch: Stopwatch,
+    progress: Progress,
+) -> None:
+    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint.
 
-    experiment: ExperimentContext
-    localizer: Localizer
-    tables: Callable[[str], Iterable[FeatureTable]]
-    folder: Path
-    watch: Stopwatch
-    progress: Progress
-
-    def __post_init__(self) -> None:
-        self.candidates = LabelledCandidates(self.experiment.labelled(), self.localizer.stage_one, self.tables)
-        self.context = self.experiment.for_reranking()
-        self._work = self.folder / WORK / "reranker"
-
-    def fit_reranker(self, reranker: Reranker | None) -> None:
-        """Learn the configured reranker, if there is one."""
-        config = self.experiment.config
-        self.localizer.reranker_ = None
-        if reranker is not None:
-            self.localizer.reranker_ = reranker.fit(
-                self.candidates, self.context, self._work, seed=config.run.seed, progress=self.progress
-            )
-            self.watch.took("stage two")
-        self.localizer.provenance_ = self.experiment.provenance()
-
-    def write_runs(self, what: str) -> None:
-        """Rank validation and test; what a reranker adds stands beside what it began with."""
-        header, whole = self.experiment.run_header("tosloc train"), self.localizer.reranker_
-        judged: list[JudgedAnswer] = []
-        for part in _SCORED:
-            named, cases = header | {"split": part}, self.experiment.part(part)
-            first = self.candidates.rankings(part)
-            if whole is None:
-                self._write_part(part, named, first, cases, judged)
-                continue
-            self.experiment.write_part(self.folder / STAGE_ONE / part, named | {"stage": "one"}, first, cases)
-            both = self.candidates.rankings(part, whole, self.context, self.progress)
-            self._write_part(part, named, both, cases, judged)
-        self.watch.took(what)
-
-    def _write_part(
-        self,
-        part: str,
-        header: Mapping[str, Any],
-        rankings: Iterator[Ranking],
-        cases: Sequence[Case],
-        judged: list[JudgedAnswer],
-    ) -> None:
-        """Write the final rankings of a part; of validation they tell the temperature of shares."""
+    ``newest`` is the version that the checkpoint carries. What a reranker adds stands beside what it began with.
+    """
+    candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, tables)
+    context, work = experiment.for_reranking(), folder / WORK / "reranker"
+    if localizer.reranker_ is not None:
+        seed = experiment.config.run.seed
+        localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
+        watch.took("stage two")
+    whole = localizer.reranker_
+    localizer.provenance_ = experiment.provenance()
+    for part in ("validation", "test"):
+        cases, header = experiment.part(part), experiment.run_header("tosloc train") | {"split": part}
+        rankings = candidates.rankings(part)
+        if whole is not None:
+            experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
+            rankings = candidates.rankings(part, whole, context, progress)
         if part == "test":
-            header = {**header, TEMPERATURE: self.localizer.temperature_}
-        self.experiment.write_part(self.folder / part, header, _judging(rankings, cases, judged), cases)
+            header[TEMPERATURE] = localizer.temperature_
+        judged: list[JudgedAnswer] = []
+        experiment.write_part(folder / part, header, _judging(rankings, cases, judged), cases)
         if part == "validation" and judged:
-            self.localizer.temperature_ = fit_temperature(judged)
-
-    def save(self) -> None:
-        """Write the checkpoint and the records of the run."""
-        self.localizer.save(self.folder / "checkpoint")
-        self.watch.took("checkpoint")
-        if self.localizer.reranker_ is not None:
-            shutil.rmtree(self._work, ignore_errors=True)
-        self.watch.write(self.folder)
-        write_record(self.folder / "provenance.json", self.localizer.provenance_)
+            localizer.temperature_ = fit_temperature(judged)
+    watch.took("rankings")
+    if newest is not None:
+        localizer.open_version(experiment.indexed, newest, progress)
+    localizer.save(folder / "checkpoint")
+    watch.took("checkpoint")
+    shutil.rmtree(work, ignore_errors=True)
+    watch.write(folder)
+    write_record(folder / "provenance.json", localizer.provenance_)

@@ -397,7 +397,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
     for bad in (1.0, {}, {"weight": -1.0, "features": []}, {"weight": 1.0, "features": ["magic"]}):
         assert "train again" in said("weights.json", weighing(ranker=bad))
-    assert "newer TosLoc" in said("weights.json", weighing(schema=2))
     assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
     for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):
         assert "train again" in said("weights.json", weighing(weights=bad))

@@ -342,7 +342,6 @@ def raising(error: BaseException) -> Callable[..., None]:
     return work
 
 
-INTERRUPTED = "interrupted; run the same command again to go on"
 FULL = "no room left on the disk; make room and run the same command again to go on"
 
 
@@ -357,7 +356,6 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), 2, f"/x/facts.db: {FULL}"),
         (OSError(errno.ENOSPC, "No space left on device"), 2, FULL),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 2, "/x: Permission denied"),
-        (KeyboardInterrupt(), 130, INTERRUPTED),
     ],
 )
 def test_an_error_is_one_sentence(
@@ -422,40 +420,6 @@ def test_help_of_the_laboratory_is_plain_text_like_all_other(capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert "with [stage_two]" in " ".join(printed.split())  # no markup of a library's that is taken away
     assert "│" not in printed
-
-
-LOADING = """
-import signal, sys
-class Interrupting:
-    def find_spec(self, name, *_):
-        if name == sys.argv[1]:
-            try:
-                {what}
-            except BaseException:
-                print("this was not to be raised")
-sys.meta_path.insert(0, Interrupting())
-sys.argv[0] = "tosloc"
-from tosloc.__main__ import main
-sys.exit(main())
-"""
-
-
-@pytest.mark.parametrize(
-    ("what", "code"),
-    [("signal.raise_signal(signal.SIGINT)", 130), ("signal.raise_signal(signal.SIGTERM)", 143)],
-    ids=["SIGINT", "SIGTERM"],
-)
-def test_a_signal_while_the_command_loads(what: str, code: int) -> None:
-    command = [sys.executable, "-c", LOADING.format(what=what), "tosloc.cli", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"tosloc: {INTERRUPTED}\n")
-
-
-def test_ctrl_c_before_the_command_listens() -> None:
-    program = LOADING.format(what="raise KeyboardInterrupt").replace("except BaseException", "except ValueError")
-    command = [sys.executable, "-c", program, "tosloc.interruption"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"tosloc: {INTERRUPTED}\n")
 
 
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.local_cluster import facts
 from tests import toy
 from tosloc.cli import main
-from tosloc.index.store import FactStore
 
 SETTINGS = """
 [data]
@@ -63,11 +63,6 @@ def interrupted(work: str, *arguments: str) -> None:
 def project(tmp_path: Path) -> toy.Toy:
     (tmp_path / "my.toml").write_text(SETTINGS)
     return toy.grow(tmp_path / "toy", bugs=12, themes=8)
-
-
-def facts(path: Path) -> list[tuple[object, ...]]:
-    with FactStore(path) as store:
-        return list(store._database.execute("SELECT blob, lines, length FROM facts ORDER BY blob"))
 
 
 @pytest.mark.slow

@@ -237,9 +237,9 @@ def test_what_is_damaged_is_said(out, tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint"):
         Localizer.load(tmp_path)
     for name, content, words in (
-        ("weights.json", b'{"schema": 99}', "newer TosLoc"),
+        ("weights.json", b"{}", "no weights"),
         ("weights.json", b"{", "cannot be read"),
-        ("weights.json", b'{"schema": 1, "weights": {"magic": 1.0}}', "does not know"),
+        ("weights.json", b'{"weights": {"magic": 1.0}}', "does not know"),
         ("version.npz", b"PK", "damaged"),
         ("reports.npz", b"", "damaged"),
         ("provenance.json", b"[]", "not a JSON object"),

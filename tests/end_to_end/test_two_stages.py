@@ -304,23 +304,6 @@ def test_a_damaged_record_is_one_sentence(out, tmp_path, changes, sentence):
     assert "\n" not in str(caught.value)
 
 
-def test_an_encoder_of_an_earlier_version_is_one_sentence(out, tmp_path):
-    shutil.copytree(out / "checkpoint", tmp_path / "c")
-    (tmp_path / "c/encoder").rename(tmp_path / "c/second")
-    weights = json.loads((tmp_path / "c/weights.json").read_text())
-    del weights["stage_two"]
-    (tmp_path / "c/weights.json").write_text(json.dumps(weights))
-    write_digests(tmp_path / "c")
-    with pytest.raises(
-        CheckpointError, match="second: written by an earlier TosLoc, whose encoders are kept otherwise"
-    ):
-        Localizer.load(tmp_path / "c")
-    (tmp_path / "c/weights.json").write_text(json.dumps(weights | {"stage_two": "magic"}))
-    write_digests(tmp_path / "c")
-    with pytest.raises(CheckpointError, match="names a reranker that this version does not know, 'magic'; train again"):
-        Localizer.load(tmp_path / "c")
-
-
 def test_another_encoder_is_one_sentence(out, project, tmp_path):
     write_encoder(tmp_path / "other", words=WORDS, seed=2)
     write_encoder(tmp_path / "wide", words=WORDS, width=32)

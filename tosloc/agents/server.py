@@ -34,7 +34,6 @@ from tosloc.agents.messages import refusals
 from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.files import printable
-from tosloc.interruption import end_at_signals
 from tosloc.processes import Worker
 
 LONGEST_REPORT: Final = 2_000_000
@@ -267,6 +266,5 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
 
 
 def serve(settings: Settings) -> None:
-    """Answer on standard input and output until the client closes it. Ctrl-C and SIGTERM end the process."""
-    end_at_signals()  # nothing is open that has to be closed, and what waits for standard input cannot be woken
+    """Answer on standard input and output until the client closes it."""
     anyio.run(server(settings).run_stdio_async)

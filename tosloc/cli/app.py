@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -15,7 +14,6 @@ from typer.core import TyperGroup
 from tosloc.cli import cache, commands, comparing, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
-from tosloc.interruption import Interrupted, exit_code
 
 MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
 """Commands that became commands of ``tosloc lab``."""
@@ -32,12 +30,6 @@ class _Commands(TyperGroup):
         if cmd_name in MOVED:
             raise ToslocError(f"tosloc {cmd_name} is now: tosloc lab {cmd_name}")
         return super().get_command(ctx, cmd_name)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Interrupted from None
 
 
 class _LabCommands(TyperGroup):
@@ -116,8 +108,6 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise ToslocError(_about_usage(error)) from None
         print(error, file=sys.stderr)  # a group of commands without any: its help
         return WRONG_INPUT
-    if code == exit_code(signal.SIGINT):  # before a command had begun
-        raise Interrupted
     return code if isinstance(code, int) else 0
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import print_split
-from tosloc.cli.many import not_with_projects, not_without, on_cluster
+from tosloc.cli.many import not_with_projects, not_without
 from tosloc.cli.options import (
     AroundRepositoryOption,
     ClusterOption,
@@ -114,6 +114,7 @@ def train(
     """
     from tosloc import training
     from tosloc.cli.progress import shown
+    from tosloc.cluster import on_cluster
     from tosloc.config import Config, StageTwoSettings, load_config
     from tosloc.evaluation.strata import FEW_REPORTS
 
@@ -148,11 +149,10 @@ def train(
                 settings.run.jobs,
                 f"now run: tosloc evaluate {out}",
                 progress,
-                place=partial(on_cluster, cluster, settings, folder=out, written=True),
+                place=partial(on_cluster, cluster),
             )
         return
     repo, reports = not_without(repo, reports, repos=repos, stores=stores)
-    asked = settings
     if suffix:
         settings = Config.of(settings.as_dict() | {"data": settings.data.model_dump() | _suffixes(suffix)}, "--suffix")
     if not stage_two:
@@ -161,7 +161,7 @@ def train(
         raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
     if stage_one is not None and suffix:
         raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
-    with on_cluster(cluster, asked, {repo: ""}, out), shown(progress) as callback:
+    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
         if stage_one is not None:
             learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
         else:
@@ -215,6 +215,7 @@ def rank(
     """
     from tosloc import experiment
     from tosloc.cli.progress import shown
+    from tosloc.cluster import on_cluster
     from tosloc.config import load_config
 
     _check_folder(out)
@@ -242,12 +243,12 @@ def rank(
                 f"now run: tosloc evaluate {out}",
                 progress,
                 _note_teachers if checkpoint is None else None,
-                partial(on_cluster, cluster, settings, folder=out, written=True),
+                partial(on_cluster, cluster),
             )
         return
     repo, reports = not_without(repo, reports, repos=repos, stores=stores)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    with on_cluster(cluster, settings, {repo: ""}, out):
+    with on_cluster(cluster, {repo: ""}):
         for part in parts:
             with shown(progress) as callback:
                 experiment.rank_reports(
@@ -277,12 +278,13 @@ def index(
     from tosloc import experiment
     from tosloc.cli.printing import print_counts, print_json
     from tosloc.cli.progress import shown
+    from tosloc.cluster import on_cluster
     from tosloc.config import load_config
     from tosloc.data import git_files
 
     settings = None if config is None else load_config(config)
     repo = repo or git_files.around(Path.cwd())
-    with on_cluster(cluster, settings, {repo: commit}), shown(progress) as callback:
+    with on_cluster(cluster, {repo: commit}), shown(progress) as callback:
         built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
     counts = dataclasses.asdict(built)
     if as_json:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from tosloc.errors import ClusterWarning, StoreWarning, ToslocError
+from tosloc.errors import Interrupted, StoreWarning, ToslocError
 from tosloc.files import printable
-from tosloc.interruption import SENTENCE, Interrupted, exit_code, raising, tell
 
 WRONG_INPUT = 2
-INTERRUPTED = (exit_code(signal.SIGINT), exit_code(signal.SIGTERM))
-"""Exit codes of a command that Ctrl-C or SIGTERM ended: 130 and 143."""
+SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _LONGEST: Final = 2_000
 """Letters of a sentence: an input may put anything into it."""
 
@@ -27,12 +27,50 @@ def guarded(run: Callable[[], int]) -> int:
     received: list[int] = []
     code = 0
     try:
-        with raising(received):
+        with _signals_raised(received):
             code = _answered(run)
     except BaseException:  # also what a library has made of the interruption, such as an ImportError
         if not received:
             raise
-    return exit_code(received[0]) if received else code
+    return _say(SENTENCE, 128 + received[0]) if received else code
+
+
+def end_at_signals() -> None:
+    """From now on a signal ends the process at once: nothing is open that would have to be closed."""
+    for number in _SIGNALS:
+        signal.signal(number, _end)
+
+
+def _end(number: int, _: object) -> None:
+    with suppress(OSError):
+        os.write(2, f"{SENTENCE}\n".encode())
+    os._exit(128 + number)
+
+
+@contextmanager
+def _signals_raised(received: list[int]) -> Iterator[None]:
+    """Within, a signal raises ``Interrupted``, and a second one ends the process; ``received`` gets its number.
+
+    After it nothing is told on standard error of what goes wrong on the way out.
+    """
+
+    def interrupt(number: int, _: object) -> None:
+        received.append(number)
+        end_at_signals()
+        sys.stderr = io.StringIO()
+        raise Interrupted
+
+    stream, before = sys.stderr, {}
+    for number in _SIGNALS:
+        with suppress(ValueError):  # not the main thread
+            if signal.getsignal(number) is not signal.SIG_IGN:  # what was started to outlive its terminal does so
+                before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        sys.stderr = stream
+        for number, answer in before.items():
+            signal.signal(number, answer)
 
 
 def _answered(run: Callable[[], int]) -> int:
@@ -44,7 +82,7 @@ def _answered(run: Callable[[], int]) -> int:
             sys.stdout.flush()
         return code
     except (Interrupted, KeyboardInterrupt):
-        return _say(SENTENCE, exit_code(signal.SIGINT))
+        return _say(SENTENCE, 128 + signal.SIGINT)
     except ToslocError as error:
         return _say(f"tosloc: {error}", WRONG_INPUT)
     except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -67,14 +105,12 @@ def _answered(run: Callable[[], int]) -> int:
 @contextmanager
 def _warnings_said() -> Iterator[None]:
     """Our own warnings, such as what a store mended by itself, become sentences; others are shown as ever."""
-    ours = (ClusterWarning, StoreWarning)
     with warnings.catch_warnings():
-        for category in ours:
-            warnings.filterwarnings("always", category=category)
+        warnings.filterwarnings("always", category=StoreWarning)
         shown = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, ours):
+            if issubclass(category, StoreWarning):
                 _say(f"tosloc: {message}", 0)
             else:
                 shown(message, category, *where, **more)
@@ -105,5 +141,7 @@ def _say(sentence: str, code: int) -> int:
     words = printable(" ".join(sentence.split()))
     if len(words) > _LONGEST:
         words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
-    tell(words)
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # its reader is gone; it is closed
+            print(words, file=sys.stderr)
     return code

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer
 
 from tosloc.cli.mine import mined_reports
 from tosloc.cli.printing import print_notes
 from tosloc.errors import RepositoryError, ToslocError
-
-if TYPE_CHECKING:
-    from tosloc.config import Config
 
 SOME_FAILED: Final = 1
 """Exit code where some projects failed and the others are finished."""
@@ -55,43 +52,6 @@ def not_without(repo: Path | None, reports: Path | None, **many: Path | None) ->
         raise ToslocError("Missing option '--reports'; or run tosloc mine first, or name many projects with --projects")
     print_notes([f"the reports are those of tosloc mine, {mined}"])
     return repo, mined
-
-
-@contextmanager
-def on_cluster(
-    address: str | None,
-    config: Config | None,
-    repositories: Mapping[Path, str],
-    folder: Path | None = None,
-    *,
-    written: bool = False,
-) -> Iterator[None]:
-    """Within, a cluster does the work, if one is named (empty: none, whatever the configuration says).
-
-    Its workers have to reach the repositories, which are given with a revision of each (empty: HEAD, where there is
-    one), and the folder, where they read, or have to write, too. Raises ToslocError.
-    """
-    from tosloc.data.git import Repository
-
-    wanted = (config.run.cluster if config is not None else "") if address is None else address
-    if not wanted:
-        yield
-        return
-    from tosloc.cluster.client import connected
-    from tosloc.experiment import results_folder
-
-    commits = {}
-    for path, revision in repositories.items():
-        try:
-            with Repository(path) as repository:
-                commits[path] = ""
-                commits[path] = repository.resolve(revision or "HEAD")
-        except RepositoryError:
-            if revision:
-                raise
-    place = None if folder is None else folder.expanduser()
-    with nullcontext() if place is None else results_folder(place), connected(wanted, commits, place, written=written):
-        yield
 
 
 def named(projects: Sequence[str], one: str, many: str) -> str:

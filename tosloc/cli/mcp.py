@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tosloc.cli.guard import end_at_signals
 from tosloc.errors import RepositoryError, require
 
 
@@ -46,4 +47,5 @@ def mcp(
         from tosloc.localizer import Localizer
 
         Localizer.load(checkpoint)  # said now, not when a first question is asked
+    end_at_signals()  # what waits for standard input cannot be woken
     serve(Settings(folders, checkpoint, characters, structured=not text_only))

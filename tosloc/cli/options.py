@@ -60,7 +60,7 @@ ClusterOption = Annotated[
         "--cluster",
         metavar="ADDRESS",
         help="Dask scheduler, such as tcp://10.0.0.5:8786, whose workers share the work.",
-        show_default="the configuration's; else this machine alone",
+        show_default="this machine alone",
     ),
 ]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]

@@ -214,7 +214,7 @@ def _searching(config: Config, suffixes: Sequence[str]) -> Config:
 
 def _alone(config: Config) -> Config:
     """One process: others run beside it."""
-    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1, "cluster": ""})})
+    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1})})
 
 
 def _key(command: str, project: Project, config: Config, more: Any) -> str:

@@ -154,7 +154,7 @@ class Pool:
     def config_of(self, project: Project) -> Config:
         """A project's data and history, and all else as for the others; one process, since others run beside it."""
         own = project.configured(self.config)
-        run = self.config.run.model_copy(update={"jobs": 1, "cluster": ""})
+        run = self.config.run.model_copy(update={"jobs": 1})
         return self.config.model_copy(update={"data": own.data, "run": run})
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:

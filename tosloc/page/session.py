@@ -18,8 +18,7 @@ from typing import Final, TypeAlias
 
 from markupsafe import Markup
 
-from tosloc.errors import ToslocError, counted
-from tosloc.interruption import Interrupted
+from tosloc.errors import Interrupted, ToslocError, counted
 from tosloc.localizer import Localizer
 from tosloc.page.render import Article, answered, waiting
 from tosloc.page.view import View

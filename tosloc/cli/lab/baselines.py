@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.many import on_cluster
 from tosloc.cli.options import (
     ClusterOption,
     OutOption,
@@ -66,6 +65,7 @@ def baselines(
     Every file of each version, under OUT/NAME; a second call goes on where the first was interrupted.
     """
     from tosloc.cli.progress import shown
+    from tosloc.cluster import on_cluster
     from tosloc.config import Config, load_config
     from tosloc.lab import baseline_runs
 
@@ -78,7 +78,7 @@ def baselines(
     )
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     loaded = Config() if config is None else load_config(config)
-    with on_cluster(cluster, loaded, {repo: ""}), shown(progress) as callback:
+    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
         folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, store, splits, callback)
     for folder in folders:
         print(folder)

@@ -48,10 +48,11 @@ def pool(
 
     And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
     """
-    from tosloc.cli.many import on_cluster, show_outcomes
+    from tosloc.cli.many import show_outcomes
     from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
     from tosloc.cli.tables import print_project_means
+    from tosloc.cluster import on_cluster
     from tosloc.config import Config, load_config
     from tosloc.evaluation.project_means import ProjectMeans
     from tosloc.experiment import results_folder
@@ -65,11 +66,7 @@ def pool(
     found = None if projects is None else read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
     reached = {project.repo: "" for project in (found.projects if found else ())}
-    with (
-        results_folder(work),
-        on_cluster(cluster, settings, reached, work, written=True),
-        shown(progress) as callback,
-    ):
+    with results_folder(work), on_cluster(cluster, reached), shown(progress) as callback:
         made = make_pool(Pool(work, settings, stores), None if found is None else found.projects, folds, out, callback)
     means = ProjectMeans.of(made.evaluations)
     if as_json:

@@ -1,0 +1,168 @@
+"""Work by a Dask cluster: what does not fit is a sentence; workers that die; the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from joblib import delayed
+
+from scripts.local_cluster import LocalCluster, differing
+from tests import toy
+from tosloc import cluster, errors, processes
+from tosloc.cli.app import main
+from tosloc.cluster import on_cluster
+from tosloc.data.git import Repository
+from tosloc.errors import ClusterError, MissingExtra, ToslocError
+from tosloc.index import build as building
+from tosloc.index.build import build
+from tosloc.index.store import FactStore
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=14, themes=7)
+
+
+@pytest.mark.parametrize(
+    "address", ["here", "host", ":8786", "host:port", "http://host:1", "tcp://", "tcp://host:-1", f"{'x' * 2000}:1"]
+)
+def test_no_address(address: str) -> None:
+    with pytest.raises(ClusterError, match="is no address of a Dask scheduler, such as tcp:"), on_cluster(address, {}):
+        pass
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"run: pip install 'tosloc\[dask\]'"), on_cluster("127.0.0.1:9", {}):
+        pass
+
+
+def test_a_wrong_address_is_a_sentence(
+    project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    one = ("--repo", project.git.path, "--reports", project.reports())
+    projects = tmp_path / "projects.toml"
+    projects.write_text(f'[a]\nrepo = "{one[1]}"\nreports = "{one[3]}"\n')
+    out = tmp_path / "new/out"
+    for words in (
+        ["index", *one[:2]],
+        ["train", *one, "--out", out],
+        ["rank", *one, "--out", out],
+        ["rank", "--projects", projects, "--out", out],
+        ["lab", "baselines", "buglocator", *one, "--out", out],
+        ["lab", "pool", "--projects", projects, "--work", out],
+    ):
+        assert main([*map(str, words), "--cluster", "nothing"]) == 2
+        assert capsys.readouterr().err.startswith("tosloc: --cluster: 'nothing' is no address of a Dask scheduler")
+    assert list(tmp_path.iterdir()) == [projects]
+
+
+def test_a_worker_dies_at_a_batch_or_cannot_read_it(
+    project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(calls: Iterable[Any], ordered: bool, broken: processes.Broken | None) -> Generator[Any, None, None]:
+        for number, (function, arguments, named) in enumerate(calls):
+            assert broken is not None
+            if number == 1:
+                yield broken(function, *arguments)
+            else:
+                place, result = function(*arguments, **named)
+                yield place, [one._replace(payload=None) for one in result] if number == 2 else result
+
+    monkeypatch.setattr(building, "BATCH_BLOBS", 2)
+    with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):
+        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
+        assert build(project.git.path, store, blobs).added == len(blobs)
+
+
+@pytest.fixture
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A scheduler and two workers."""
+    pytest.importorskip("distributed")
+    with LocalCluster(tmp_path_factory.mktemp("dask")) as made:
+        made.start(2)
+        yield made
+
+
+def deadly(number: int, at: int) -> int:
+    """Bring the process down at one number, as a parser might."""
+    if number == at:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return number
+
+
+def failing() -> None:
+    raise ToslocError("it is the input's fault")
+
+
+def in_order(calls: list[Any], **options: Any) -> list[Any]:
+    with processes.parallel(calls, 1, return_as="generator", **options) as results:
+        return list(results)
+
+
+@pytest.mark.slow
+def test_calls(two: LocalCluster, project: toy.Toy, capfd: pytest.CaptureFixture[str]) -> None:
+    with on_cluster(two.address, {project.git.path: "HEAD"}):
+        assert in_order([delayed(abs)(-number) for number in range(20)]) == list(range(20))
+        assert in_order([delayed(os.getcwd)()]) == [os.getcwd()]
+        with pytest.raises(ToslocError, match="it is the input's fault"):
+            in_order([delayed(failing)()])
+        two.workers[0].kill()
+        two.workers[0].wait()
+        assert in_order([delayed(abs)(-number) for number in range(20)]) == list(range(20))
+        assert two.scheduler is not None
+        with processes.parallel([delayed(time.sleep)(60)], 1, return_as="generator") as results:
+            two.scheduler.kill()
+            with pytest.raises(ClusterError, match="has gone; what was finished is kept"):
+                next(results)
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(ClusterError, match="no Dask scheduler of these versions answers"), on_cluster(two.address, {}):
+        pass
+
+
+@pytest.mark.slow
+def test_what_does_not_fit(two: LocalCluster, project: toy.Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster.tosloc, "__version__", "0.0.1")
+    with pytest.raises(ClusterError, match=r"has tosloc .*, here it is 0\.0\.1"), on_cluster(two.address, {}):
+        pass
+    monkeypatch.undo()
+    two.start_worker("--no-nanny", "--nthreads", "2")
+    until = time.monotonic() + 30
+    while two.said().count("Registered to") < 3 and time.monotonic() < until:
+        time.sleep(0.1)
+    with pytest.raises(ClusterError, match="has many threads"), on_cluster(two.address, {}):
+        pass
+
+
+@pytest.mark.slow
+def test_a_call_that_brings_its_worker_down(two: LocalCluster) -> None:
+    two.start_worker("--nanny")
+    calls = [delayed(deadly)(number, 5) for number in range(12)]
+    with on_cluster(two.address, {}):
+        assert in_order(calls, broken=lambda function, number, at: number) == list(range(12))
+
+
+@pytest.mark.slow
+def test_the_same_bytes(two: LocalCluster, project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text(toy.SETTINGS)
+    named = ("--repo", project.git.path, "--reports", project.reports())
+    projects = tmp_path / "projects.toml"
+    projects.write_text(f'[one]\nrepo = "{named[1]}"\nreports = "{named[3]}"\n')
+    for folder, more in (("here", ()), ("there", ("--cluster", two.address))):
+        monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / f"cache-{folder}"))
+        out = tmp_path / folder
+        for words in (
+            ("train", settings, *named, "--out", out / "trained"),
+            ("rank", *named, "--checkpoint", out / "trained/checkpoint", "--out", out / "ranked"),
+            ("rank", "--projects", projects, "--out", out / "all"),
+        ):
+            assert main([*map(str, (*words, *more))]) == 0
+    assert differing(tmp_path / "here", tmp_path / "there") == []
