@@ -39,7 +39,7 @@ def about() -> dict[str, str]:
     """What has to be the same on both sides for the same results."""
     digest = hashlib.sha256()
     package = Path(tosloc.__file__).parent
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".scm")):
         digest.update(f"{path.relative_to(package).as_posix()}\n".encode())
         digest.update(path.read_bytes())
     found = {"Python": ".".join(platform.python_version_tuple()[:2]), "tosloc": tosloc.__version__}
