@@ -246,7 +246,7 @@ def _counted(
     F = len(texts)
     first, of_words = _lexicon.arrays()
     lengths_N = np.diff(first)[words_N]
-    in_text_S = fields_S <= _STRING
+
     # each word's terms
     ends_N = np.cumsum(lengths_N)
     places = np.arange(ends_N[-1] if len(ends_N) else 0) + np.repeat(first[words_N] - (ends_N - lengths_N), lengths_N)
@@ -270,20 +270,15 @@ def _counted(
     occurrences = np.bincount(pairs_M * len(FIELDS) + fields_S[pieces_M], minlength=P * len(FIELDS))
     counts = np.minimum(occurrences, np.iinfo(np.uint16).max).astype(np.uint16).reshape(-1, len(FIELDS))
 
-    # overlap lines stand in two chunks, but for the first and the last ones
     first_chunks_F = np.cumsum(chunks_F) - chunks_F
-    chunks_S = (first_chunks_F[files_S] + runs_S // 2) * P
+    chunks_S = first_chunks_F[files_S] + runs_S // 2
+    in_text_S = fields_S <= _STRING
     here = np.flatnonzero((in_text_S & (runs_S // 2 < chunks_F[files_S]))[pieces_M])
+    # overlap lines stand in two chunks, but for the first and the last ones
     before = np.flatnonzero((in_text_S & (runs_S % 2 == 0) & (runs_S > 0))[pieces_M])
-    postings = np.concatenate(
-        (chunks_S[pieces_M[here]] + pairs_M[here], chunks_S[pieces_M[before]] - P + pairs_M[before])
-    )
-    postings.sort()
-    new = np.flatnonzero(np.diff(postings, prepend=-1))
-    chunk_counts = np.minimum(np.diff(new, append=len(postings)), np.iinfo(np.uint8).max).astype(np.uint8)
-    postings = postings[new]
-    chunk_starts = np.searchsorted(postings, np.arange(int(chunks_F.sum()) + 1) * P)
-    chunk_pairs = postings % max(P, 1)
+    chunks = np.concatenate((chunks_S[pieces_M[here]], chunks_S[pieces_M[before]] - 1))
+    pairs = np.concatenate((pairs_M[here], pairs_M[before]))
+    chunk_starts, chunk_pairs, chunk_counts = _by_chunk(chunks, pairs, int(chunks_F.sum()), P)
 
     terms_P = [_lexicon.terms[in_order[number]] for number in (pairs_P % max(V, 1)).tolist()]
     found = []
@@ -304,3 +299,15 @@ def _counted(
             )
         )
     return found
+
+
+def _by_chunk(
+    chunks: LongArray, pairs: LongArray, C: int, P: int
+) -> tuple[LongArray, LongArray, npt.NDArray[np.uint8]]:
+    """Of C chunks the P pairs that occur in each: where each chunk's begin, the pairs, and how often each occurs."""
+    postings = chunks * P + pairs
+    postings.sort()
+    new = np.flatnonzero(np.diff(postings, prepend=-1))
+    counts = np.minimum(np.diff(new, append=len(postings)), np.iinfo(np.uint8).max).astype(np.uint8)
+    postings = postings[new]
+    return np.searchsorted(postings, np.arange(C + 1) * P), postings % max(P, 1), counts
