@@ -7,7 +7,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
@@ -118,13 +118,8 @@ class ExperimentContext:
 
     def part(self, name: str) -> Sequence[Case]:
         """The cases of train, validation, test or all."""
-        parts: Mapping[str, Sequence[Case]] = {
-            "train": self.splits.train,
-            "validation": self.splits.validation,
-            "test": self.splits.test,
-            "all": self.dataset.cases,
-        }
-        return parts[name]
+        cases: Sequence[Case] = self.dataset.cases if name == "all" else getattr(self.splits, name)
+        return cases
 
     @property
     def repo(self) -> Repository:
@@ -155,10 +150,8 @@ class ExperimentContext:
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
-        two = self.config.stage_two
-        packages = [*PACKAGES, *(RERANKER_PACKAGES[two.reranker] if two.enabled else ())]
-        if self.indexed.lizard:
-            packages.append("lizard")
+        two, lizard = self.config.stage_two, ["lizard"] if self.indexed.lizard else []
+        packages = [*PACKAGES, *(RERANKER_PACKAGES[two.reranker] if two.enabled else ()), *lizard]
         return {
             "tosloc": tosloc.__version__,
             "analyser": analyser(self.indexed.lizard),
@@ -205,10 +198,6 @@ class ExperimentContext:
     ) -> None:
         """Write the rankings of some cases with all that they are scored by."""
         write_run(folder / RUN_FILE, header, rankings)
-        self.write_truth(folder, cases)
-
-    def write_truth(self, folder: Path, cases: Sequence[Case]) -> None:
-        """Write what rankings of some cases are scored by: judgements, and the files of their versions."""
         write_truth(folder, cases, self.dataset, self.indexed.snapshot)
 
 
@@ -288,15 +277,13 @@ def index(
     progress: Progress = silent,
 ) -> BuildReport:
     """Make the facts of one version's files."""
-    suffixes = config.data.named_suffixes if config is not None else ()
-    jobs = config.run.jobs if config is not None else -1
-    lizard = config is not None and config.stage_one.lizard
-    with Repository(repo_path) as repo:
-        indexed = IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
-        try:
-            return indexed.index([indexed.sources(revision)], progress)
-        finally:
-            indexed.close()
+    config = config or Config()
+    suffixes, jobs, lizard = config.data.named_suffixes, config.run.jobs, config.stage_one.lizard
+    with (
+        Repository(repo_path) as repo,
+        closing(IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)) as indexed,
+    ):
+        return indexed.index([indexed.sources(revision)], progress)
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -308,7 +295,12 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 def results_folder(folder: Path) -> Iterator[None]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
-    _writable(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ToslocError(f"{folder} is a file; name a folder for the results")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
         yield
     except BaseException:
@@ -347,15 +339,6 @@ def check_own(folder: Path) -> None:
     ours = isinstance(record, dict) and {"tosloc", "analyser"} <= record.keys()
     if found and not ours and (WORK not in found or (folder / WORK).is_symlink()):
         raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
-
-
-def _writable(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise ToslocError(f"{folder} is a file; name a folder for the results")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
 
 
 def fingerprint(path: Path) -> str:

@@ -122,16 +122,6 @@ def remove_whole(paths: Sequence[Path], folder: Path) -> None:
             path.rename(aside / str(number))
 
 
-@contextmanager
-def passing_file(folder: Path) -> Iterator[Path]:
-    """A new, empty file in a folder until the end of the block.
-
-    What a killed process leaves of it is removed when the next file of the folder is written.
-    """
-    with _unfinished(folder, _make_file) as path:
-        yield path
-
-
 def remove_unfinished(folder: Path) -> None:
     """Remove what killed processes had begun to write in a folder: whoever writes holds a lock, which ends with it."""
     if fcntl is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
-from typing import Final, Protocol, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -272,10 +272,3 @@ class Ranking:
         """Rank, from 1, of each wanted path that is in the ranking."""
         targets = set(wanted)
         return {path: rank for rank, path in enumerate(self.paths, start=1) if path in targets}
-
-
-class Ranker(Protocol):
-    """What answers a report: stage one, both stages, and every published technique."""
-
-    def rank(self, report: BugReport, version: Snapshot) -> Ranking:
-        """Every file of the version once, most suspicious first; of the past only what was known at the opening."""

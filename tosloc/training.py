@@ -23,7 +23,7 @@ from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reranking import reranker_class
 from tosloc.reranking.base import Reranker
 from tosloc.retrieval import features
-from tosloc.retrieval.extraction import SAMPLED, tasks_of
+from tosloc.retrieval.extraction import SAMPLED, Extraction, tasks_of
 from tosloc.retrieval.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.retrieval.fitting import fit_stage_one
 from tosloc.retrieval.stage_one import StageOne
@@ -69,13 +69,8 @@ def train(
                 f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
         watch.took("facts and history")
-        extraction, blocks = experiment.extraction(work, names), {}
-        for part in ("train", "validation", "test"):
-            cases, sampled = (
-                training_cases(config, experiment.part(part)) if part == "train" else (experiment.part(part), 0)
-            )
-            tasks, what = tasks_of(cases, experiment.history, sampled), f"features of {part}"
-            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=what, progress=progress)
+        extraction = experiment.extraction(work, names)
+        blocks = _blocks(experiment, extraction, progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
@@ -179,6 +174,18 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     if settings.fit == "differential_evolution":
         return useful[-EVOLUTION_REPORTS:], 0
     return useful, SAMPLED
+
+
+def _blocks(experiment: ExperimentContext, extraction: Extraction, progress: Progress) -> dict[str, list[Path]]:
+    """Feature tables of each part of the reports, made; of train only what the fit looks at."""
+    blocks = {}
+    for part in ("train", "validation", "test"):
+        cases, sampled = experiment.part(part), 0
+        if part == "train":
+            cases, sampled = training_cases(experiment.config, cases)
+        tasks, what = tasks_of(cases, experiment.history, sampled), f"features of {part}"
+        blocks[part] = extraction.run(tasks, jobs=experiment.config.run.jobs, what=what, progress=progress)
+    return blocks
 
 
 def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:

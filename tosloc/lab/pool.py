@@ -35,7 +35,7 @@ from tosloc.evaluation.evaluate import Evaluation
 from tosloc.evaluation.file_lists import FILE_LISTS_FILE
 from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluation.runs import write_run
-from tosloc.experiment import ExperimentContext, fingerprint
+from tosloc.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.files import key_of, parse_json, read_plain, write_text
 from tosloc.index.history_index import HistoryIndex
 from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
@@ -181,7 +181,7 @@ class Pool:
                 lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], sampled)))
             columns = {"rows": lists.rows, "fixed": lists.fixed, "starts": lists.starts, "weights": lists.weights}
             save_arrays(folder / _LISTS, columns, level=1)
-            experiment.write_truth(folder, judged)
+            write_truth(folder, judged, experiment.dataset, experiment.indexed.snapshot)
         kept = [path.name for path in whole]
         for path in folder.glob("block-*.npz"):
             if path.name not in kept:
