@@ -141,6 +141,12 @@ def users_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _own_import_path() -> None:
+    """Processes that a test starts find what lies beside the tests, whatever an earlier one has set for its workers."""
+    os.environ.pop("PYTHONSAFEPATH", None)
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The project on which all rankers are compared, and where those that learn have learned."""

@@ -35,11 +35,10 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
         "stage one (paper) / bm25s",
         "second localize, shell / numpy",
         "question in one process / bm25s",
-        "one commit more / version",
+        "one commit more / first version",
         "throughput: rankings / bm25s",
         "throughput: answers / bm25s",
         "first index / tree-sitter",
-        "add one commit / build",
         *(["memory: localize"] if MEMORY else []),
         *EVALUATION,
     ]

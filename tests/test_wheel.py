@@ -89,8 +89,6 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, proj
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (["train", "tomcat"], "learning term vectors needs torch; run: pip install 'tosloc[encoder]'"),
-        (["train", "paper"], "the encoder reranker needs torch, transformers, accelerate; run: pip install"),
         (["train", "tomact"], "the configurations that TosLoc ships are birt, default, "),
         (["lab", "baselines"], "the laboratory needs torch, matplotlib, sklearn; run: pip install 'tosloc[lab]'"),
     ],

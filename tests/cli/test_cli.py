@@ -90,6 +90,7 @@ def localizer(monkeypatch: pytest.MonkeyPatch) -> FakeLocalizer:
 @pytest.fixture
 def experiment(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[..., Any]], None]:
     modules = {name: types.ModuleType(name) for name in ("tosloc.experiment", "tosloc.training")}
+    modules["tosloc.training"].configured_reranker = lambda config: None  # type: ignore[attr-defined]
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
         monkeypatch.setattr(name, module, raising=False)

@@ -176,7 +176,7 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
     )
     assert done.returncode == 0, done.stderr
-    assert "BuildReport(added=40, known=0, missing=0, fallback=1)" in done.stdout
+    assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout
     assert f"file content {bad} brings down what parses it" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
         table = read_facts(path, store, dict.fromkeys(blobs, ".java"))

@@ -12,9 +12,9 @@ from scipy import sparse
 from tests.reranking.made import candidates, report
 from tosloc.analysis.facts import analyse
 from tosloc.index.documents import Document, Documents
+from tosloc.index.fact_table import FactTable, pack_facts
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.store import FactStore
-from tosloc.reranking.base import Candidates, RerankingContext, facts_in_store
+from tosloc.reranking.base import Candidates, RerankingContext
 from tosloc.reranking.terms import sparse_vectors, vocabulary
 from tosloc.reranking.terms.sparse_vectors import FIX_WEIGHT, SparseVectors, VectorCache, heaviest
 from tosloc.reranking.terms.vocabulary import Vocabulary, path_words, report_counts
@@ -41,9 +41,13 @@ HISTORY = HistoryIndex(
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory) -> RerankingContext:
-    with FactStore(tmp_path_factory.mktemp("terms") / "facts.sqlite") as store:
-        store.put([(blob, "java", analyse(text, ".java")) for blob, text in TEXTS.items()])
-        yield RerankingContext(facts_in_store(store, frozenset({".java"})), HISTORY, 3)
+    table = FactTable.from_rows(list(TEXTS), [pack_facts(analyse(text, ".java")) for text in TEXTS.values()])
+    rows = {blob: row for row, blob in enumerate(TEXTS)}
+
+    def facts(blobs, _):
+        return table, np.array([rows.get(blob, -1) for blob in blobs], dtype=np.int64)
+
+    return RerankingContext(facts, HISTORY, 3)
 
 
 def learned(context: RerankingContext) -> Vocabulary:
