@@ -195,6 +195,7 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(
         "if {'joblib.externals.loky.backend.popen_loky_posix', '--multiprocessing-fork'} & set(sys.orig_argv):\n"
         f"    with open({str(tmp_path / 'started')!r}, 'a') as started:\n"
         "        started.write('x')\n"
+        "        started.flush()\n"
         f"    if os.path.getsize(started.name) <= {deaths}:\n"
         "        os.kill(os.getpid(), 9)\n"
     )

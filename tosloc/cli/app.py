@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 
 from tosloc.cli import cache, commands, comparing, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
-from tosloc.errors import ToslocError
+from tosloc.errors import Interrupted, ToslocError
 
 MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
 """Commands that became commands of ``tosloc lab``."""
@@ -108,6 +109,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise ToslocError(_about_usage(error)) from None
         print(error, file=sys.stderr)  # a group of commands without any: its help
         return WRONG_INPUT
+    if code == 128 + signal.SIGINT:  # what the library makes of an interruption that is not ours
+        raise Interrupted
     return code if isinstance(code, int) else 0
 
 

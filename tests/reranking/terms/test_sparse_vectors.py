@@ -41,11 +41,10 @@ HISTORY = HistoryIndex(
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory) -> RerankingContext:
-    table = FactTable.from_rows(list(TEXTS), [pack_facts(analyse(text, ".java")) for text in TEXTS.values()])
-    rows = {blob: row for row, blob in enumerate(TEXTS)}
+    payloads = {blob: pack_facts(analyse(text, ".java")) for blob, text in TEXTS.items()}
 
     def facts(blobs, _):
-        return table, np.array([rows.get(blob, -1) for blob in blobs], dtype=np.int64)
+        return FactTable.from_rows(list(blobs), map(payloads.get, blobs)), np.arange(len(blobs), dtype=np.int64)
 
     return RerankingContext(facts, HISTORY, 3)
 
