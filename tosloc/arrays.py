@@ -80,11 +80,6 @@ def check_numbers(array: Array, below: float, name: str, least: float = 0) -> No
         raise ValueError(f"{name} are out of bounds")
 
 
-def all_finite(array: Array) -> bool:
-    """Whether every number is one."""
-    return bool(np.isfinite(array).all())
-
-
 def prefixed(name: str, arrays: Mapping[str, Array]) -> Arrays:
     """The arrays under ``name.``."""
     return {f"{name}.{key}": array for key, array in arrays.items()}

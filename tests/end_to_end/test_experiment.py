@@ -184,8 +184,9 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
 
 
 def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, capsys):
-    (tmp_path / "thesis/work").mkdir(parents=True)
-    (tmp_path / "thesis/work/chapter.tex").write_text("mine")
+    work = tmp_path / "thesis" / "work"
+    work.mkdir(parents=True)
+    (work / "chapter.tex").write_text("mine")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
     monkeypatch.chdir(tmp_path / "thesis")

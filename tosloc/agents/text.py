@@ -12,8 +12,6 @@ from tosloc.records import Hit
 
 CHARACTERS: Final = 1_200
 """Of a text answer, at most."""
-FEWEST: Final = 200
-"""Characters that can hold a file."""
 _CUTS: Final = ((240, 99), (120, 99), (80, 2), (60, 1), (40, 1), (0, 1), (0, 0))
 """Characters of a reason and functions of a file, in the order in which they are given up for room."""
 

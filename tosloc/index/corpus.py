@@ -50,7 +50,7 @@ class Corpus:
         )
         self.chunk_starts = table.chunk_starts
         """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
-        self.complexity, self.lines, self.parsed = table.complexity, table.lines, table.parsed
+        self.complexity, self.lines = table.complexity, table.lines
         """(B,)"""
         self._frequency = np.zeros(vocabulary, dtype=np.int64)
         self._multiplicity = np.zeros(len(table.blobs), dtype=np.int64)

@@ -34,7 +34,6 @@ from tosloc.reports.issues import read_report
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
-PORT: Final = 8765
 MOST_BYTES: Final = 2_000_000
 """Of what is sent."""
 LONGEST_PATH: Final = 200
