@@ -27,12 +27,12 @@ from pathlib import Path
 import anyio
 from mcp import Client
 
-from tosloc.agents.server import Settings, server
-from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import print_table
-from tosloc.data.git import Repository
+from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository
+from tosloc.mcp.server import Settings, server
 from tosloc.records import Case
 from tosloc.reports.labelled import load_dataset
 

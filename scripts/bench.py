@@ -86,8 +86,8 @@ from benchmark.version import SEED, Bench
 
 from tosloc.cli.printing import print_table
 from tosloc.config import load_config
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository
 from tosloc.records import silent
 
 EVALUATION = "evaluation"

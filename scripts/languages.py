@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tosloc.analysis.functions import functions_of
-from tosloc.analysis.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
-from tosloc.analysis.outline import outline_of
 from tosloc.cli.printing import markdown_table
-from tosloc.data.git import Repository, decode
+from tosloc.code.functions import functions_of
+from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
+from tosloc.code.outline import outline_of
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository, decode
 
 
 @dataclass

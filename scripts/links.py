@@ -14,12 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import print_counts, print_table
-from tosloc.data.git import Repository
-from tosloc.mining.issues import Exports
-from tosloc.mining.links import KINDS, Commits, mine
+from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.git.repository import Repository
+from tosloc.mine.issues import Exports
+from tosloc.mine.links import KINDS, Commits, mine
 from tosloc.reports.formats import LabelledReport, read_reports
 
 

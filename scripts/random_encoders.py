@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 from tosloc.cli.guard import guarded
 from tosloc.errors import ToslocError
 from tosloc.lab.bundle import read_bundle
-from tosloc.reranking.encoder.encoders import report_text
+from tosloc.rerank.encoder.encoders import report_text
 
 HEAD = 64
 """Width of a head of attention."""

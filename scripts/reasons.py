@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES
-from tosloc.analysis.text import compounds, identifier_compounds, terms
-from tosloc.data.git import Repository, decode
+from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.code.text import compounds, identifier_compounds, terms
+from tosloc.git.repository import Repository, decode
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Hit, Reason
 from tosloc.reports.labelled import load_dataset

@@ -37,10 +37,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tosloc.analysis.text import words
 from tosloc.cli.guard import guarded
-from tosloc.data.git import Repository, decode
+from tosloc.code.text import words
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository, decode
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 

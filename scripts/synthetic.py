@@ -54,9 +54,9 @@ import numpy as np
 from tosloc import processes
 from tosloc.cli.guard import guarded
 from tosloc.cli.progress import shown
-from tosloc.data.git_process import clean_environment
 from tosloc.errors import RepositoryError, ToslocError
-from tosloc.files import folder_written_whole
+from tosloc.git.process import clean_environment
+from tosloc.io import folder_written_whole
 from tosloc.records import Progress
 
 Words: TypeAlias = tuple[str, ...]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tosloc.analysis.languages import FIELDS
+from tosloc.code.languages import FIELDS
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import Document, Documents

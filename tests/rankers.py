@@ -18,21 +18,21 @@ import torch
 
 from tests import toy
 from tests.lab.baselines.techniques import SMALL
-from tests.reranking.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import write_encoder
 from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
 from tosloc.localizer import Localizer
+from tosloc.rank import features
+from tosloc.rank.extract import tasks_of
+from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Ranking
-from tosloc.reranking import RERANKERS, reranker_class
-from tosloc.reranking.base import Reranker
-from tosloc.retrieval import features
-from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.rerank import RERANKERS, reranker_class
+from tosloc.rerank.base import Reranker
 
 Answer = Callable[[BugReport], Ranking]
 """A ranker on a version that is open."""

@@ -10,9 +10,9 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Final
 
-from tosloc.agents.repositories import answer
-from tosloc.page.session import page_of
+from tosloc.mcp.repositories import answer
 from tosloc.records import Progress
+from tosloc.web.session import page_of
 
 BEGUN: Final = "TOSLOC_TEST_BEGUN"
 """Environment variable: the file that is made when a question begins that does not end."""

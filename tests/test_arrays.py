@@ -20,7 +20,7 @@ from tosloc.arrays import (
     unpack_words,
 )
 from tosloc.errors import CheckpointError
-from tosloc.files import most_unpacked
+from tosloc.io import most_unpacked
 
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GitRepository
-from tests.reranking.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import write_encoder
 
 pytestmark = pytest.mark.slow  # each starts the script
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bench.py"

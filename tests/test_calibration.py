@@ -15,8 +15,8 @@ from tests import toy
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
 from tosloc.checkpoint import read_temperature, shipped, write_digests
 from tosloc.errors import CheckpointError
-from tosloc.evaluation.reliability import Reliability, judged_answers
-from tosloc.evaluation.run_paths import read_scored
+from tosloc.evaluate.reliability import Reliability, judged_answers
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
 from tosloc.training import train

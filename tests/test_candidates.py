@@ -10,16 +10,16 @@ import pytest
 
 from tests import toy
 from tosloc.candidates import LabelledCandidates, candidates_of_answer, final_scores
-from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext
 from tosloc.index.query import Query
 from tosloc.localizer import Localizer
+from tosloc.rank.extract import tasks_of
+from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import Progress, Ranking, silent
-from tosloc.reranking.base import Candidates, Reranked, RerankingContext
-from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable
-from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
+from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 
 NAMES = ("code", "recency")
 STAGE = StageOne(NAMES, np.array([0.1, 1.0]))

@@ -21,14 +21,14 @@ from tests.mutations import binary_damage, in_child, kinds, text_damage
 from tosloc import checkpoint as module
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.checkpoint import check_digests, shipped_stage_one, write_digests
-from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError
+from tosloc.git.repository import Repository
 from tosloc.index.documents import Document, Documents
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
+from tosloc.rank import features
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
 
 SHIPPED = sorted(path.parent for path in (Path(__file__).parents[1] / "checkpoints").glob("*/weights.json"))
 REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted", datetime(2026, 1, 1, tzinfo=UTC))

@@ -17,8 +17,8 @@ from tests import toy
 from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
-from tosloc.data.git import Repository
 from tosloc.errors import ClusterError, MissingExtra, ToslocError
+from tosloc.git.repository import Repository
 from tosloc.index import build as building
 from tosloc.index.build import build
 from tosloc.index.store import FactStore

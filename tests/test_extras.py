@@ -11,13 +11,13 @@ from tests import toy
 from tosloc.cli import main
 from tosloc.errors import MissingExtra
 from tosloc.localizer import Localizer
-from tosloc.reranking import reranker_class
+from tosloc.rerank import reranker_class
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     """As if packages were not installed."""
     monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in modules else find_spec(name))
-    for name in [name for name in sys.modules if name.startswith(("tosloc.plots", "tosloc.page"))]:
+    for name in [name for name in sys.modules if name.startswith(("tosloc.plots", "tosloc.web"))]:
         monkeypatch.delitem(sys.modules, name)
 
 

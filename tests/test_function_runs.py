@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tosloc.analysis.functions import functions_of
 from tosloc.cli import main
-from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, read_scored
+from tosloc.code.functions import functions_of
+from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, read_scored
 from tosloc.function_runs import changed_functions
 from tosloc.reports.formats import ChangedFunction
 

@@ -20,7 +20,7 @@ assert main(["localize", "--help"]) == 0
 
 ANALYSE = """
 import sys
-from tosloc.analysis.facts import analyse
+from tosloc.code.facts import analyse
 assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
 print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
 """
@@ -37,9 +37,7 @@ from tosloc.cli import main
 assert main(sys.argv[1:]) == 0
 print(*sorted(sys.modules), file=sys.stderr)
 """
-NOT_ASKED = (
-    "config experiment training analysis.build analysis.facts analysis.syntax analysis.functions learning.fitting"
-)
+NOT_ASKED = "config experiment training index.build code.facts code.parse code.functions rank.fitting"
 
 
 def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:

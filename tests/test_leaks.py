@@ -16,13 +16,13 @@ from tests import toy
 from tests.planting import INSIDE, KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
-from tosloc.data.git import Repository
-from tosloc.evaluation import evaluate_folder
+from tosloc.evaluate import evaluate_folder
 from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.rank import features
+from tosloc.rank.extract import tasks_of
 from tosloc.records import BoolArray
-from tosloc.retrieval import features
-from tosloc.retrieval.extraction import tasks_of
 
 CONFIG = toy.config(0.5, 0.2)
 ASKED = "1010"

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
 from tosloc.index.build import build
 from tosloc.index.build_history import report_documents
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
+from tosloc.rank import features
+from tosloc.rank.extract import tasks_of
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
-from tosloc.retrieval import features
-from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.stage_one import StageOne
 
 WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
 STAGE = StageOne(features.ALL, WEIGHTS)

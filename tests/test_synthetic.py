@@ -18,9 +18,9 @@ from tree_sitter import Language, Parser
 from scripts import synthetic
 from scripts.synthetic import Plan, main
 from tosloc.cli.guard import guarded
-from tosloc.data.fixes import fix_commits
-from tosloc.data.git import Repository
-from tosloc.data.history import read_history
+from tosloc.git.fixes import fix_commits
+from tosloc.git.history import read_history
+from tosloc.git.repository import Repository
 from tosloc.index.repository import IndexedRepository
 
 SUFFIXES = {".java", ".py"}

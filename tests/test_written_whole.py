@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tosloc import files
-from tosloc.files import folder_written_whole, remove_unfinished, write_text, written_whole
+from tosloc import io as files
+from tosloc.io import folder_written_whole, remove_unfinished, write_text, written_whole
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from tosloc.files import folder_written_whole, written_whole
+from tosloc.io import folder_written_whole, written_whole
 with written_whole(Path(sys.argv[1]) / "file") as file, folder_written_whole(Path(sys.argv[1]) / "folder") as folder:
     file.write_text("half")
     (folder / "inner").write_text("half")

@@ -13,8 +13,8 @@ from typing import Any
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
-from tosloc.data.git import Repository
-from tosloc.evaluation import read_run
+from tosloc.evaluate import read_run
+from tosloc.git.repository import Repository
 from tosloc.localization import Localization
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Hit

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tosloc.answer import Answer
-    from tosloc.data.git import Repository
+    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
     from tosloc.reports.formats import read_reports
@@ -32,7 +32,7 @@ __all__ = [
 _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.records") | {
     "Answer": "tosloc.answer",
     "Localizer": "tosloc.localizer",
-    "Repository": "tosloc.data.git",
+    "Repository": "tosloc.git.repository",
     "read_report": "tosloc.reports.issues",
     "read_reports": "tosloc.reports.formats",
 }

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.errors import CheckpointError
-from tosloc.files import most_unpacked, open_plain, printable, written_whole
+from tosloc.io import most_unpacked, open_plain, printable, written_whole
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]

@@ -11,11 +11,11 @@ from itertools import tee
 
 import numpy as np
 
-from tosloc.learning.lambdamart import raised
+from tosloc.rank.feature_tables import FeatureTable, LabelledReports
+from tosloc.rank.lambdamart import raised
+from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import FloatArray, Progress, Ranking, silent
-from tosloc.reranking.base import Candidates, Reranked, Reranker, RerankingContext
-from tosloc.retrieval.feature_tables import FeatureTable, LabelledReports
-from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
 
 
 def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:

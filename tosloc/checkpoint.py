@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.analysis.languages import analyser
 from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
 from tosloc.calibration import HIGHEST, LOWEST
+from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
-from tosloc.files import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.index.documents import Documents
-from tosloc.learning.lambdamart import HeadRanker
-from tosloc.learning.trees import Trees
-from tosloc.reranking import RERANKERS, reranker_class
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.io import open_plain, parse_json, printable, read_plain, write_text
+from tosloc.rank import features
+from tosloc.rank.lambdamart import HeadRanker
+from tosloc.rank.stage_one import StageOne
+from tosloc.rank.trees import Trees
+from tosloc.rerank import RERANKERS, reranker_class
 
 if TYPE_CHECKING:
-    from tosloc.reranking.base import Reranker
-    from tosloc.retrieval.fitting import Choice
+    from tosloc.rank.fitting import Choice
+    from tosloc.rerank.base import Reranker
 
 WEIGHTS_FILE: Final = "weights.json"
 DIGESTS_FILE: Final = "digests.json"

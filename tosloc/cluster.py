@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import tosloc
-from tosloc.data.git import Repository
 from tosloc.errors import ClusterError, RepositoryError, ToslocError, require
+from tosloc.git.repository import Repository
 from tosloc.processes import Broken, executed_by
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, fiel
 from pydantic_core import ErrorDetails
 
 from tosloc.errors import ConfigError
-from tosloc.files import read_plain
+from tosloc.io import read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[tuple[str, ...], Strict(False)]

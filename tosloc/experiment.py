@@ -15,31 +15,31 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
-from tosloc.analysis.languages import analyser
 from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
+from tosloc.code.languages import analyser
 from tosloc.config import Config
-from tosloc.data.git import Repository
-from tosloc.data.history import History
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
-from tosloc.evaluation.judgements import Judgement, write_judgements
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluation.runs import TAUGHT, write_run
-from tosloc.files import parse_json, read_plain, remove_unfinished, write_text
+from tosloc.evaluate.file_lists import FILE_LISTS_FILE, write_file_lists
+from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluate.runs import TAUGHT, write_run
 from tosloc.function_runs import write_function_runs
+from tosloc.git.history import History
+from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
 from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
+from tosloc.io import parse_json, read_plain, remove_unfinished, write_text
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of, vectors_path
+from tosloc.rank.extract import Extraction, tasks_of
+from tosloc.rank.feature_tables import WORK, LabelledReports
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
 from tosloc.reports.splits import Splits, chronological, settled
-from tosloc.reranking.base import RerankingContext, facts_in_store
-from tosloc.retrieval.extraction import Extraction, tasks_of
-from tosloc.retrieval.feature_tables import WORK, LabelledReports
+from tosloc.rerank.base import RerankingContext, facts_in_store
 
 PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}

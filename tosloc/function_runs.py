@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.function_rows import KINDS, FunctionFacts
-from tosloc.analysis.functions import dotted
-from tosloc.evaluation.judgements import Judgement, write_judgements
-from tosloc.evaluation.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluation.runs import read_run, write_run
+from tosloc.code.function_rows import KINDS, FunctionFacts
+from tosloc.code.functions import dotted
+from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import VersionView, suffix_of
 from tosloc.index.function_facts import functions_of_files
@@ -25,11 +25,11 @@ from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 from tosloc.reports.test_paths import which_are_tests
-from tosloc.retrieval.functions import FUNCTION_DEPTH, function_bm25, score_functions
 
 MOST_RANKED: Final = 1_000
 """Functions of one written ranking; a changed one further down counts as not found."""

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, UNFITTED
 from tosloc.calibration import shares as shares_of
+from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.index.corpus import suffix_of
 from tosloc.index.postings import leaders
 from tosloc.open_version import OpenVersion, time_of_seconds
+from tosloc.rank.reasons import Sources
+from tosloc.rank.stage_one import StageOneAnswer
 from tosloc.records import BoolArray, FloatArray, Function, Hit, Ranking, Reason
 from tosloc.reports.globs import Chosen
-from tosloc.reranking.base import Reranked, Reranker
-from tosloc.retrieval.reasons import Sources
-from tosloc.retrieval.stage_one import StageOneAnswer
+from tosloc.rerank.base import Reranked, Reranker
 
 if TYPE_CHECKING:
-    from tosloc.analysis.function_rows import FunctionFacts
+    from tosloc.code.function_rows import FunctionFacts
 
 
 UNDATED = "the report has no date"
@@ -127,7 +127,7 @@ class Localization:
         """Of each of some files the first functions, best first."""
         if not facts:
             return [()] * len(files)
-        from tosloc.retrieval.functions import score_functions  # for answers that name functions
+        from tosloc.rank.functions import score_functions  # for answers that name functions
 
         context = self.stage_one.context
         of_files = [facts[file] for file in files]

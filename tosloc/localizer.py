@@ -19,18 +19,18 @@ from tosloc import checkpoint
 from tosloc.answer import Answer
 from tosloc.calibration import UNFITTED
 from tosloc.candidates import candidates_of_answer, final_scores
-from tosloc.data import git_files
-from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.files import write_text
+from tosloc.git import discovery
+from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import Documents
 from tosloc.index.live import OPEN_VERSIONS, LiveRepository
+from tosloc.index.mapped import release_pages
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.io import write_text
 from tosloc.localization import UNDATED, Localization
-from tosloc.mapped_arrays import release_pages
 from tosloc.open_version import (
     OpenVersion,
     functions_source,
@@ -40,6 +40,7 @@ from tosloc.open_version import (
     vectors_path,
     write_version,
 )
+from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import (
     BugReport,
     Progress,
@@ -49,14 +50,13 @@ from tosloc.records import (
 )
 from tosloc.reports.globs import PathFilter
 from tosloc.reports.issues import read_report
-from tosloc.reranking.base import Reranker
-from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
+from tosloc.rerank.base import Reranker
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from tosloc.config import Config
-    from tosloc.retrieval.fitting import Choice
+    from tosloc.rank.fitting import Choice
 
 TOGETHER: Final = 8
 """Reports of one call whose answers are made together, at most: what is held of one is a table of all files."""
@@ -142,7 +142,7 @@ class Localizer:
         >>> localizer.close()
         """
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
-        repo = Repository(git_files.containing(Path(path).expanduser().absolute()))
+        repo = Repository(discovery.containing(Path(path).expanduser().absolute()))
         localizer._live = LiveRepository(localizer.indexed(repo, store))
         localizer.version_ = None if commit is None else localizer._opened(commit, progress)
         return localizer

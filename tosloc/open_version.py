@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from tosloc import checkpoint
 from tosloc.arrays import load_arrays, prefixed, save_arrays, under
-from tosloc.data.git import Repository, decode
-from tosloc.data.web import WebPages
 from tosloc.errors import StoreError
+from tosloc.git.repository import Repository, decode
+from tosloc.git.web_pages import WebPages
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.live import LiveRepository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
+from tosloc.rank.reasons import Sources
 from tosloc.records import Names, Snapshot
 from tosloc.reports.globs import Chosen, PathFilter
-from tosloc.reranking.base import RerankingContext, TextSource, facts_in_corpus
-from tosloc.retrieval.reasons import Sources
+from tosloc.rerank.base import RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:
-    from tosloc.analysis.function_rows import FunctionFacts
+    from tosloc.code.function_rows import FunctionFacts
     from tosloc.index.function_facts import Remembered
 
 FunctionSource: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Sequence[FunctionFacts]]"

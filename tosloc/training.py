@@ -14,19 +14,19 @@ from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperatur
 from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, Stopwatch, own_folder, write_record
+from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
+from tosloc.rank import features
+from tosloc.rank.extract import SAMPLED, Extraction, tasks_of
+from tosloc.rank.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
+from tosloc.rank.fitting import fit_stage_one
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.reranking import reranker_class
-from tosloc.reranking.base import Reranker
-from tosloc.retrieval import features
-from tosloc.retrieval.extraction import SAMPLED, Extraction, tasks_of
-from tosloc.retrieval.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
-from tosloc.retrieval.fitting import fit_stage_one
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.rerank import reranker_class
+from tosloc.rerank.base import Reranker
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from benchmark.timing import Row
 from tosloc.errors import ToslocError
-from tosloc.files import parse_json, read_plain, write_text
+from tosloc.io import parse_json, read_plain, write_text
 
 FILE = Path(__file__).parents[1] / "accepted_ratios.json"
 WORSE = 1.5

@@ -10,8 +10,8 @@ import numpy as np
 from benchmark.timing import GIB, Row, alone, say
 from benchmark.version import SEED
 from tosloc.errors import ToslocError
-from tosloc.evaluation import Judgement, Qrels, Run, write_judgements, write_run
-from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
+from tosloc.evaluate import Judgement, Qrels, Run, write_judgements, write_run
+from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
-from tosloc.evaluation import Measure, read_scored
+from tosloc.evaluate import Measure, read_scored
 
 def means(run, qrels, names):
     evaluation = read_scored(run, qrels=qrels).evaluation()

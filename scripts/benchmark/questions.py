@@ -15,8 +15,8 @@ from benchmark.timing import GIB, Row, in_turns, peak_memory, say, seconds, with
 from benchmark.version import SEED, Bench, localizer, part_of, warm
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.rank import features
+from tosloc.rank.stage_one import StageOne
 
 SIZES = (1_250, 2_500, 5_000, 10_000)
 

@@ -18,7 +18,7 @@ from tosloc.open_version import texts_of
 from tosloc.records import BugReport
 
 if TYPE_CHECKING:
-    from tosloc.reranking.encoder.reranker import EncoderReranker
+    from tosloc.rerank.encoder.reranker import EncoderReranker
 
 
 READ_AGAIN = 5
@@ -68,7 +68,7 @@ def by_encoder(bench: Bench, encoder: Path) -> list[Row]:
     """Both stages, and encoding, against what only the encoder takes."""
     import torch  # which takes seconds, and no other part needs
 
-    from tosloc.reranking.encoder.reranker import EncoderReranker
+    from tosloc.rerank.encoder.reranker import EncoderReranker
 
     given = bench.config.stage_two
     training = given.training.model_copy(update={"learns": "head"})
@@ -86,7 +86,7 @@ def by_encoder(bench: Bench, encoder: Path) -> list[Row]:
 
 def both_stages(bench: Bench, reranker: EncoderReranker) -> Row:
     """Ranking one report by both stages, vectors known."""
-    from tosloc.reranking.encoder.encoders import Piece, report_text
+    from tosloc.rerank.encoder.encoders import Piece, report_text
 
     reports, settings, encoder = bench.reports[:READ_AGAIN], reranker.settings, reranker.model.report
     both = Localizer.default()
@@ -120,8 +120,8 @@ def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
     """Encoding blobs, against the encoder alone."""
     import torch
 
-    from tosloc.reranking.encoder.encoders import alike
-    from tosloc.reranking.encoder.vectors import ChunkReader, VectorStore
+    from tosloc.rerank.encoder.encoders import alike
+    from tosloc.rerank.encoder.vectors import ChunkReader, VectorStore
 
     settings, texts, encoder = reranker.settings, texts_of(bench.repo), reranker.model.code
     blobs = [blob for blob, _ in bench.sample[:ENCODED]]

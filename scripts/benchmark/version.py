@@ -14,16 +14,15 @@ import numpy as np
 
 from benchmark.timing import ROUNDS, in_turns, say
 from tosloc import experiment
-from tosloc.analysis.languages import has_grammar, language_named, language_of
-from tosloc.analysis.syntax import parser_of
-from tosloc.analysis.text import words
 from tosloc.checkpoint import shipped_stage_one
+from tosloc.code.languages import has_grammar, language_named, language_of
+from tosloc.code.parse import parser_of
+from tosloc.code.text import words
 from tosloc.config import Config
-from tosloc.data.fixes import fix_commits
-from tosloc.data.git import Repository, decode
-from tosloc.data.history import History
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.files import write_text
+from tosloc.git.fixes import fix_commits
+from tosloc.git.history import History
+from tosloc.git.repository import Repository, decode
 from tosloc.index.build import build
 from tosloc.index.build_history import commit_payloads, history_of_commits, without_trailers
 from tosloc.index.corpus import blobs_of
@@ -32,11 +31,12 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.store import FactStore
+from tosloc.io import write_text
 from tosloc.localizer import Localizer
 from tosloc.open_version import OpenVersion
+from tosloc.rank import features
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Snapshot
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
 
 if TYPE_CHECKING:
     pass

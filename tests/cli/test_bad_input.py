@@ -14,15 +14,15 @@ import pytest
 
 from tests import toy
 from tests.conftest import GitRepository
-from tosloc import files
+from tosloc import io as files
 from tosloc.checkpoint import write_digests
 from tosloc.cli import main
-from tosloc.data.git import Repository
+from tosloc.git.repository import Repository
 from tosloc.index import store as store_module
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.rank import features
+from tosloc.rank.stage_one import StageOne
 
 Fails = Callable[..., str]
 BUGS = 10

@@ -22,7 +22,7 @@ from tosloc.answer import Answer, Searched
 from tosloc.cli import commands, main
 from tosloc.config import Config
 from tosloc.errors import StoreError
-from tosloc.evaluation import Judgement, write_judgements, write_run
+from tosloc.evaluate import Judgement, write_judgements, write_run
 from tosloc.records import BugReport, Hit, Ranking, Reason
 
 LONG = "java/org/apache/catalina/core/deeply/nested/packages/of/a/large/project/StandardContext.java"

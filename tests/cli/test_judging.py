@@ -10,10 +10,10 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.cli.tables import print_results
-from tosloc.evaluation import Judgement, write_judgements, write_run
-from tosloc.evaluation.run_paths import read_scored
-from tosloc.evaluation.runs import write_known_ranks
-from tosloc.evaluation.tables import results_of
+from tosloc.evaluate import Judgement, write_judgements, write_run
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import write_known_ranks
+from tosloc.evaluate.tables import results_of
 from tosloc.records import Ranking, ReportAttributes
 
 FILES = ("A.java", "B.java", "C.java")

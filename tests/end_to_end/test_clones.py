@@ -11,13 +11,13 @@ import pytest
 
 from tests import toy
 from tosloc.cli import main
-from tosloc.data.git import Repository
+from tosloc.git.repository import Repository
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
-from tosloc.retrieval import features
-from tosloc.retrieval.extraction import Extraction, tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable
-from tosloc.retrieval.stage_one import StageOne
+from tosloc.rank import features
+from tosloc.rank.extract import Extraction, tasks_of
+from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.stage_one import StageOne
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_a_shallow_clone(
 
 @pytest.mark.slow
 def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tosloc.retrieval.extraction.BLOCK_REPORTS", 4)
+    monkeypatch.setattr("tosloc.rank.extract.BLOCK_REPORTS", 4)
     from tosloc.experiment import ExperimentContext
 
     config = toy.config()

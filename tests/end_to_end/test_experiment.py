@@ -15,16 +15,16 @@ from tests import toy
 from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
 from tosloc.cli import main
-from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.evaluation.runs import TAUGHT
+from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.evaluate.runs import TAUGHT
+from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
+from tosloc.rank import extract as extraction_module
+from tosloc.rank import features
+from tosloc.rank.feature_tables import StoredFeatureTables
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport
-from tosloc.retrieval import extraction as extraction_module
-from tosloc.retrieval import features
-from tosloc.retrieval.feature_tables import StoredFeatureTables
-from tosloc.retrieval.stage_one import StageOne
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)

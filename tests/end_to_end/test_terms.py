@@ -20,14 +20,14 @@ from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.data.git import Repository
-from tosloc.evaluation import evaluate_folder, read_run
-from tosloc.evaluation.runs import TAUGHT
+from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.evaluate.runs import TAUGHT
+from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport
 from tosloc.reports.labelled import load_dataset
-from tosloc.reranking.terms import reranker
-from tosloc.reranking.terms import training as terms_training
+from tosloc.rerank.terms import reranker
+from tosloc.rerank.terms import training as terms_training
 
 torch.set_num_threads(1)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)

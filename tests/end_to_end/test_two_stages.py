@@ -16,21 +16,21 @@ import pytest
 import torch
 
 from tests import toy
-from tests.reranking.encoder.epochs import Epochs
-from tests.reranking.encoder.tiny import write_encoder
-from tests.reranking.made import candidates, report
+from tests.rerank.encoder.epochs import Epochs
+from tests.rerank.encoder.tiny import write_encoder
+from tests.rerank.made import candidates, report
 from tosloc import experiment, training
 from tosloc.checkpoint import write_digests
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.open_version import vectors_path
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
-from tosloc.reranking.base import RerankingContext
-from tosloc.reranking.encoder.scoring import RerankingModel
+from tosloc.rerank.base import RerankingContext
+from tosloc.rerank.encoder.scoring import RerankingModel
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.analysis.facts import analyse
-from tosloc.analysis.languages import analyser_of
-from tosloc.data.git import Repository
+from tosloc.code.facts import analyse
+from tosloc.code.languages import analyser_of
+from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build, read_facts
 from tosloc.index.fact_table import FactTable
@@ -159,7 +159,7 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(
     # every process that starts with this on its path has an analyser that dies at one text
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"
-        "import tosloc.analysis.facts as facts\n"
+        "import tosloc.code.facts as facts\n"
         "real = facts.analyse_all\n"
         "def analyse_all(files, *, parse=True, **more):\n"
         "    if parse and any('class Shop17 ' in text for text, _ in files):\n"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tosloc.data.git import Repository
-from tosloc.data.history import read_history
+from tosloc.git.history import read_history
+from tosloc.git.repository import Repository
 from tosloc.index.build_history import (
     HISTORY_VERSION,
     build_history,

@@ -7,8 +7,8 @@ import sqlite3
 
 import pytest
 
-from tosloc.data.git import Repository
 from tosloc.errors import StoreError
+from tosloc.git.repository import Repository
 from tosloc.index.function_facts import functions_of_files
 from tosloc.index.store import FactStore
 
@@ -22,7 +22,7 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
         files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
         first = functions_of_files(repo, tmp_path / "facts.sqlite", files)
         assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
-        monkeypatch.setattr("tosloc.analysis.functions.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr("tosloc.code.functions.functions_of", None)  # nothing is left to be made
         again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
         assert [one.names for one in again] == [one.names for one in first[:3]]
 
@@ -55,7 +55,7 @@ def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_pa
         FactStore(path).close()
         if kept:
             functions_of_files(repo, path, [(blob, ".py")])
-            monkeypatch.setattr("tosloc.analysis.functions.functions_of", None)  # nothing is left to be made
+            monkeypatch.setattr("tosloc.code.functions.functions_of", None)  # nothing is left to be made
         monkeypatch.setattr(os, "access", lambda *_: False)
         monkeypatch.setattr(sqlite3, "connect", reading)
         [found] = functions_of_files(repo, path, [(blob, ".py")])

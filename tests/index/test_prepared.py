@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from tests.conftest import HOUR, GitRepository
-from tosloc import mapped_arrays
-from tosloc.data.git import Repository
+from tosloc.git.repository import Repository
+from tosloc.index import mapped as mapped_arrays
 from tosloc.index import postings
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank import features
+from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport
-from tosloc.retrieval import features
-from tosloc.retrieval.stage_one import StageOne, StageOneAnswer
 
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
 REPORT = BugReport(

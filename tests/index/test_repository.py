@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
-from tosloc.data.git import Repository
+from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.cache import default_store
 from tosloc.index.prepared import PreparedVersion

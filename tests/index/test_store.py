@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.analysis.facts import analyse
-from tosloc.analysis.term_counts import Facts
+from tosloc.code.facts import analyse
+from tosloc.code.terms import Facts
 from tosloc.errors import DamagedFacts, StoreError
 from tosloc.index import store as module
 from tosloc.index.fact_table import FactTable, pack_facts

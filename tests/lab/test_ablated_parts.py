@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.reranking.made import candidates, report
+from tests.rerank.made import candidates, report
 from tosloc.lab.ablated_parts import TOGETHER, CrossedReports, MaxPooling, MeanPooling, bce
-from tosloc.reranking.base import Candidates
+from tosloc.rerank.base import Candidates
 
 
 def test_other_poolings_read_the_real_chunks_alone() -> None:

@@ -16,7 +16,7 @@ from tosloc.config import load_config
 from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores
 from tosloc.lab.bundle import read_bundle
 from tosloc.lab.encoder_training import train_on_bundle
-from tosloc.reranking.encoder.training import Trainer
+from tosloc.rerank.encoder.training import Trainer
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.lab.agreement.test_levels import FILES, QRELS, judgements, known_ranks, pair
 from tosloc.cli import main
-from tosloc.evaluation import write_judgements, write_run
-from tosloc.evaluation.runs import write_known_ranks
+from tosloc.evaluate import write_judgements, write_run
+from tosloc.evaluate.runs import write_known_ranks
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from tests import toy
 from tosloc import experiment
 from tosloc.cli import main
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
-from tosloc.evaluation import evaluate_folder, read_run
+from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.git.repository import Repository
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.records import FloatArray

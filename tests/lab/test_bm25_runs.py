@@ -10,9 +10,9 @@ import pytest
 
 from tests.conftest import GitRepository
 from tosloc.cli import main
-from tosloc.data.git import Repository
-from tosloc.evaluation import read_run
-from tosloc.evaluation.run_paths import read_scored
+from tosloc.evaluate import read_run
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.git.repository import Repository
 from tosloc.lab.bm25_runs import WholeFiles, rank_with_bm25s
 from tosloc.records import BugReport
 

@@ -15,14 +15,14 @@ from transformers import RobertaConfig
 
 from scripts import random_encoders
 from tests import toy
-from tests.reranking.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.evaluation import evaluate_folder
+from tosloc.evaluate import evaluate_folder
 from tosloc.lab.bundle import read_bundle
-from tosloc.reranking.encoder.encoders import Encoder
-from tosloc.reranking.encoder.reranker import EncoderReranker
+from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.rerank.encoder.reranker import EncoderReranker
 
 pytestmark = pytest.mark.slow
 

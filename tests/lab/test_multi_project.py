@@ -14,7 +14,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.lab.multi_project import feature_ablation
-from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables, save_block, write_listing
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, save_block, write_listing
 
 NAMES = ("good", "noise")
 

@@ -10,8 +10,8 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, write_judgements, write_run
-from tosloc.evaluation.run_paths import read_scored
+from tosloc.evaluate import Judgement, write_judgements, write_run
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab.peers import against_peers, read_hits
 from tosloc.records import Ranking, ReportAttributes
 

@@ -15,11 +15,11 @@ from tosloc.checkpoint import check_digests, read_record, read_stage_one, shippe
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.errors import ToslocError
-from tosloc.evaluation.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
 from tosloc.lab.projects import Project
-from tosloc.learning.ranking_lists import RankingLists
+from tosloc.rank.ranking_lists import RankingLists
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")
@@ -184,8 +184,8 @@ def test_what_features_are_worth(
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
     from tosloc.lab.projects import read_projects
-    from tosloc.retrieval.fitting import judge
-    from tosloc.retrieval.stage_one import StageOne
+    from tosloc.rank.fitting import judge
+    from tosloc.rank.stage_one import StageOne
 
     monkeypatch.setattr(command, "FEW_OF_A_LANGUAGE", 10)
     places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]

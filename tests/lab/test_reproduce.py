@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.reranking.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
-from tosloc.data.git import Repository, decode
-from tosloc.evaluation import evaluate_folder
+from tosloc.evaluate import evaluate_folder
+from tosloc.git.repository import Repository, decode
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.paper import lengths, speed
@@ -439,7 +439,7 @@ def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
 
 def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "tosloc.reranking.encoder.reranker.choose_weight", lambda *_: (1000.0, {})
+        "tosloc.rerank.encoder.reranker.choose_weight", lambda *_: (1000.0, {})
     )  # whatever validation says
     words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
     encoder = write_encoder(tmp_path / "encoder", words=words)

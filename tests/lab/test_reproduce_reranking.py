@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests import toy
-from tests.reranking.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
 from tosloc.config import load_config
@@ -20,7 +20,7 @@ from tosloc.lab.paper import reranking
 from tosloc.lab.paper.expected import read_expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.workspace import Workspace
-from tosloc.reranking.encoder.training import Trainer
+from tosloc.rerank.encoder.training import Trainer
 
 pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)

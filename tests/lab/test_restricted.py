@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluation.file_lists import FileLists
-from tosloc.evaluation.judgements import Judgement, Qrels
-from tosloc.evaluation.run_paths import ScoredRun, read_scored
-from tosloc.evaluation.runs import Run
+from tosloc.evaluate.file_lists import FileLists
+from tosloc.evaluate.judgements import Judgement, Qrels
+from tosloc.evaluate.run_paths import ScoredRun, read_scored
+from tosloc.evaluate.runs import Run
 from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
 from tosloc.records import Names, Ranking
 

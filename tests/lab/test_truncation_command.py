@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tosloc.cli import main
-from tosloc.evaluation import Judgement, write_judgements, write_run
-from tosloc.evaluation.runs import write_known_ranks
+from tosloc.evaluate import Judgement, write_judgements, write_run
+from tosloc.evaluate.runs import write_known_ranks
 from tosloc.records import Ranking
 
 FILES = tuple([f"F{number:02}.java" for number in range(1, 21)])

@@ -9,7 +9,7 @@ import torch
 from tosloc.errors import ToslocError
 from tosloc.lab import word2vec as word_vectors
 from tosloc.lab.word2vec import WIDTH, word_encoder
-from tosloc.reranking.encoder.encoders import Encoder
+from tosloc.rerank.encoder.encoders import Encoder
 
 TEXTS = [f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")] * 30
 TEXTS += ["rare words opensWindow"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from tosloc.evaluation import Evaluation, Judgement, ReportScores
-from tosloc.evaluation.measures import Outcome
-from tosloc.evaluation.truncation import truncation
+from tosloc.evaluate import Evaluation, Judgement, ReportScores
+from tosloc.evaluate.measures import Outcome
+from tosloc.evaluate.truncation import truncation
 from tosloc.plots.drawing import save_figure, svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
 

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tosloc.evaluation import Judgement, Qrels, Run, ScoredRun
-from tosloc.evaluation.measures import Measure
-from tosloc.evaluation.runs import Order
-from tosloc.evaluation.tables import Results, results_of
+from tosloc.evaluate import Judgement, Qrels, Run, ScoredRun
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.runs import Order
+from tosloc.evaluate.tables import Results, results_of
 from tosloc.plots.page import WhyAbove, named_above, page
 from tosloc.records import Ranking, ReportAttributes
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
-from tosloc.data.git import CommitInfo, Repository
 from tosloc.errors import ConfigError, ReportError
+from tosloc.git.repository import CommitInfo, Repository
 from tosloc.records import BugReport, Case, Snapshot
 from tosloc.reports.labelled import Dataset, load_dataset, published_ranks
 from tosloc.reports.splits import chronological, describe, suffixes_of_fixed

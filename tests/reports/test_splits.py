@@ -11,7 +11,7 @@ from tests import toy
 from tests.conftest import GitRepository, git_environment
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.evaluation.file_lists import read_file_lists
+from tosloc.evaluate.file_lists import read_file_lists
 from tosloc.localizer import Localizer
 from tosloc.reports.splits import settled
 

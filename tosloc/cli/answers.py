@@ -12,9 +12,9 @@ from rich.style import Style
 from rich.text import Text
 
 from tosloc.answer import Answer
-from tosloc.data.web import WebPages
 from tosloc.errors import counted
-from tosloc.files import printable
+from tosloc.git.web_pages import WebPages
+from tosloc.io import printable
 from tosloc.records import Function, Hit, Reason
 
 if TYPE_CHECKING:

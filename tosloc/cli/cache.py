@@ -98,8 +98,8 @@ def prune(
     Without options what nobody misses: facts that another version of TosLoc made, and leftovers of killed processes.
     """
     from tosloc.cli.printing import print_json
-    from tosloc.files import printable
     from tosloc.index import cache as kept
+    from tosloc.io import printable
 
     chooses = bool(repo) or older_than is not None or gone
     if everything and (chooses or max_size is not None):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.compare import Difference
-    from tosloc.evaluation.evaluate import ReportScores
-    from tosloc.evaluation.statistics import Interval, TTest
+    from tosloc.evaluate.compare import Difference
+    from tosloc.evaluate.evaluate import ReportScores
+    from tosloc.evaluate.statistics import Interval, TTest
 
 RANKS_SHOWN: Final = 8
 UNKNOWN: Final = "-"

@@ -116,7 +116,7 @@ def train(
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, StageTwoSettings, load_config
-    from tosloc.evaluation.strata import FEW_REPORTS
+    from tosloc.evaluate.strata import FEW_REPORTS
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)
@@ -280,10 +280,10 @@ def index(
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
-    from tosloc.data import git_files
+    from tosloc.git import discovery
 
     settings = None if config is None else load_config(config)
-    repo = repo or git_files.around(Path.cwd())
+    repo = repo or discovery.around(Path.cwd())
     with on_cluster(cluster, {repo: commit}), shown(progress) as callback:
         built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
     counts = dataclasses.asdict(built)
@@ -311,8 +311,8 @@ def data(
     from tosloc.cli.printing import print_json, print_rows
     from tosloc.cli.progress import shown
     from tosloc.config import Config
-    from tosloc.data.git import Repository
-    from tosloc.files import write_text
+    from tosloc.git.repository import Repository
+    from tosloc.io import write_text
     from tosloc.reports.labelled import load_dataset
     from tosloc.reports.splits import describe, settled
 

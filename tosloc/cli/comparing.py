@@ -24,10 +24,10 @@ from tosloc.cli.options import JsonOption, Split
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.compare import Comparison
-    from tosloc.evaluation.measures import Measure
-    from tosloc.evaluation.project_runs import ProjectRuns
-    from tosloc.evaluation.run_paths import ScoredRun
+    from tosloc.evaluate.compare import Comparison
+    from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.project_runs import ProjectRuns
+    from tosloc.evaluate.run_paths import ScoredRun
 
 _DIFFERS = 1
 
@@ -61,7 +61,7 @@ def compare(
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import markdown_comparison, print_comparison
-    from tosloc.evaluation.compare import COMPARED, compare_all, comparison_values
+    from tosloc.evaluate.compare import COMPARED, compare_all, comparison_values
 
     asked = parsed_measures(measures)
     check_one_form(as_json, as_markdown)
@@ -98,7 +98,7 @@ def compare(
 
 def _many_of_each(paths: Sequence[Path], split: str) -> list[ProjectRuns] | None:
     """The runs of folders of projects; None where the first is of one project."""
-    from tosloc.evaluation.project_runs import project_runs
+    from tosloc.evaluate.project_runs import project_runs
 
     found = [project_runs(path, split) for path in paths]
     if found[0] is None:
@@ -124,9 +124,9 @@ def _compare_projects(
     """Print how the means of projects in one folder stand against those in another."""
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import print_project_differences
-    from tosloc.evaluation.compare import compare as compare_pair
-    from tosloc.evaluation.evaluate import Evaluation
-    from tosloc.evaluation.project_means import ProjectMeans, compare_projects, project_difference_values
+    from tosloc.evaluate.compare import compare as compare_pair
+    from tosloc.evaluate.evaluate import Evaluation
+    from tosloc.evaluate.project_means import ProjectMeans, compare_projects, project_difference_values
 
     both = [name for name in many[0].runs if name in many[1].runs]
     alone = len(many[0].runs) + len(many[1].runs) - 2 * len(both)
@@ -171,8 +171,8 @@ def _compare_projects(
 def _print_mean_gain(scored: Sequence[ScoredRun], common: bool, as_json: bool, as_markdown: bool) -> None:
     from tosloc.cli.printing import print_json
     from tosloc.cli.tables import print_gains
-    from tosloc.evaluation.compare import compare as compare_pair
-    from tosloc.evaluation.compare import gain_values, mean_gains
+    from tosloc.evaluate.compare import compare as compare_pair
+    from tosloc.evaluate.compare import gain_values, mean_gains
 
     if len(scored) % 2:
         raise RunError(f"--mean: {len(scored)} runs are not pairs; name an earlier and a later run of each project")
@@ -202,9 +202,9 @@ def _notes(comparison: Comparison) -> list[str]:
 def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
     """Say whether all runs rank as the first does. Exits with 1 if one does not."""
     from tosloc.cli.printing import print_json
-    from tosloc.evaluation.compare import first_difference
-    from tosloc.evaluation.run_paths import read_run_at
-    from tosloc.files import printable
+    from tosloc.evaluate.compare import first_difference
+    from tosloc.evaluate.run_paths import read_run_at
+    from tosloc.io import printable
 
     first, *others = (read_run_at(path, split) for path in paths)
     differences = [(path, first_difference(first, other)) for path, other in zip(paths[1:], others, strict=True)]

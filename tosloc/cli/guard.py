@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from tosloc.errors import Interrupted, StoreWarning, ToslocError
-from tosloc.files import printable
+from tosloc.io import printable
 
 WRONG_INPUT = 2
 SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"

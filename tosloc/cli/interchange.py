@@ -12,7 +12,7 @@ from tosloc.cli.options import OutOption, ProgressOption, Split
 from tosloc.errors import ReportError, RunError, counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.judgements import Judgement
+    from tosloc.evaluate.judgements import Judgement
 
 METHOD = "learning to rank, published ranks"
 SUFFIXES = frozenset({".java"})
@@ -40,7 +40,7 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.evaluation.formats import format_of
+    from tosloc.evaluate.formats import format_of
 
     _check_folder(out)
     found = format_of(file)
@@ -80,8 +80,8 @@ def export_run(
     As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
     """
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluation.run_paths import read_scored
-    from tosloc.evaluation.trec import write_trec_qrels, write_trec_run
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
     _check_folder(out)
     scored = read_scored(run, split.value, qrels)
@@ -96,9 +96,9 @@ def export_run(
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluation import RUN_FILE, evaluate, write_run
-    from tosloc.evaluation.formats import read_any_judgements
-    from tosloc.evaluation.trec import read_trec_run
+    from tosloc.evaluate import RUN_FILE, evaluate, write_run
+    from tosloc.evaluate.formats import read_any_judgements
+    from tosloc.evaluate.trec import read_trec_run
 
     run = read_trec_run(file)
     truth = None if qrels is None else read_any_judgements(qrels)
@@ -120,9 +120,9 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
-    from tosloc.data.git import Repository
-    from tosloc.evaluation import RUN_FILE, Judgement
-    from tosloc.evaluation.runs import write_known_ranks
+    from tosloc.evaluate import RUN_FILE, Judgement
+    from tosloc.evaluate.runs import write_known_ranks
+    from tosloc.git.repository import Repository
     from tosloc.reports.labelled import attributes_of, load_dataset, published_ranks
     from tosloc.reports.splits import parts_of
 
@@ -160,7 +160,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
 
 def _forget_truth(folder: Path) -> None:
     """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
-    from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE
+    from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE
 
     for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
         (folder / name).unlink(missing_ok=True)
@@ -170,7 +170,7 @@ def _write_truth(
     folder: Path, judgements: Iterable[Judgement], versions: Iterable[tuple[str, Sequence[str]]] | None
 ) -> None:
     """Write the files of versions, if they are known, and then the judgements."""
-    from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, write_file_lists, write_judgements
+    from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE, write_file_lists, write_judgements
 
     if versions is not None:
         write_file_lists(folder / FILE_LISTS_FILE, versions)

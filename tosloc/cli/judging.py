@@ -15,11 +15,11 @@ from tosloc.cli.options import JsonOption, Level, ProjectsOption, ReposOption, S
 from tosloc.errors import CheckpointError, RunError
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.evaluate import Evaluation, ReportScores
-    from tosloc.evaluation.measures import Measure
-    from tosloc.evaluation.project_runs import ProjectRuns
-    from tosloc.evaluation.run_paths import ScoredRun
-    from tosloc.evaluation.tables import Results
+    from tosloc.evaluate.evaluate import Evaluation, ReportScores
+    from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.project_runs import ProjectRuns
+    from tosloc.evaluate.run_paths import ScoredRun
+    from tosloc.evaluate.tables import Results
     from tosloc.plots.page import WhyAbove
 
 RunsArgument = Annotated[
@@ -78,7 +78,7 @@ def evaluate(
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import markdown_results, markdown_strata, print_results, print_strata
-    from tosloc.evaluation.tables import results_of, results_values
+    from tosloc.evaluate.tables import results_of, results_values
 
     check_one_form(as_json, as_markdown)
     if html is not None and len(runs) > 2:
@@ -132,7 +132,7 @@ def _many_runs(
     runs: Sequence[Path], split: str, mean: bool, projects: Path | None, repos: Path | None
 ) -> ProjectRuns | None:
     """The runs of a folder of projects, or where their mean is asked for the runs that are named; else None."""
-    from tosloc.evaluation.project_runs import ProjectRuns, project_runs
+    from tosloc.evaluate.project_runs import ProjectRuns, project_runs
 
     only = None
     if projects is not None:
@@ -163,8 +163,8 @@ def _evaluate_projects(
     """Print the means of each project and of all."""
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import print_project_means
-    from tosloc.evaluation.project_means import ProjectMeans
-    from tosloc.evaluation.tables import taught_note
+    from tosloc.evaluate.project_means import ProjectMeans
+    from tosloc.evaluate.tables import taught_note
 
     evaluations: dict[str, Evaluation] = {}
     notes: list[str | None] = []
@@ -184,7 +184,7 @@ def _evaluate_projects(
 
 def scored_run(path: Path, split: str, no_tests: bool) -> ScoredRun:
     """One run, with or without test files."""
-    from tosloc.evaluation.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored
 
     scored = read_scored(path, split)
     return without_tests(scored) if no_tests else scored
@@ -213,7 +213,7 @@ def _evaluate_functions(
     """
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import function_results_table, markdown_function_results
-    from tosloc.evaluation.function_level import BM25_NAME, function_results, macro_results, read_function_runs
+    from tosloc.evaluate.function_level import BM25_NAME, function_results, macro_results, read_function_runs
 
     _check_distinct(paths)
     pairs = [read_function_runs(path, split) for path in paths]
@@ -249,15 +249,15 @@ def _evaluate_functions(
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
     from tosloc.cli.tables import print_results
-    from tosloc.evaluation.run_paths import read_scored
-    from tosloc.evaluation.tables import results_of
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.tables import results_of
 
     print_results([results_of(replace(read_scored(folder, split), name=split), strata=False)])
 
 
 def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for."""
-    from tosloc.evaluation.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored
 
     _check_distinct(paths)
     runs = [read_scored(path, split, qrels) for path in paths]
@@ -269,7 +269,7 @@ def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests:
 
 def without_tests(scored: ScoredRun) -> ScoredRun:
     """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
-    from tosloc.evaluation.fewer_files import only_some_files
+    from tosloc.evaluate.fewer_files import only_some_files
     from tosloc.reports.test_paths import which_are_tests
 
     return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")
@@ -288,7 +288,7 @@ def check_one_form(as_json: bool, as_markdown: bool) -> None:
 
 def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
     """Measures of ``--measures A,B --measures C``, each once."""
-    from tosloc.evaluation.measures import Measure
+    from tosloc.evaluate.measures import Measure
 
     names = [name for text in texts or () for name in text.split(",") if name.strip()]
     return list(dict.fromkeys(Measure.parse(name) for name in names))
@@ -303,8 +303,8 @@ def _write_lines(
     path: Path, results: Iterable[tuple[str, Sequence[ReportScores]]], measures: Sequence[Measure]
 ) -> None:
     """Write a line for each report, with the name of its run if it has one."""
-    from tosloc.evaluation.tables import report_values
-    from tosloc.files import written_whole
+    from tosloc.evaluate.tables import report_values
+    from tosloc.io import written_whole
 
     if path.is_dir():
         raise RunError(f"{path} is a folder; name a file")
@@ -332,7 +332,7 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
 
 
 def _write_page(path: Path, run: Path, results: Results, other: Results | None = None) -> None:
-    from tosloc.files import write_text
+    from tosloc.io import write_text
     from tosloc.plots.page import page
 
     if path.is_dir():
@@ -344,8 +344,8 @@ def _why_above(run: Path, results: Results) -> WhyAbove | None:
     """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
     from tosloc.localizer import Localizer
     from tosloc.plots.page import WhyAbove, named_above
-    from tosloc.retrieval.above import meaning, telling, why_above
-    from tosloc.retrieval.feature_tables import StoredFeatureTables, keeps_tables
+    from tosloc.rank.error_analysis import meaning, telling, why_above
+    from tosloc.rank.feature_tables import StoredFeatureTables, keeps_tables
 
     place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
     if place is None:

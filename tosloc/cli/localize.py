@@ -16,8 +16,8 @@ from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.localizer import Localizer
-    from tosloc.page.view import View
     from tosloc.records import BugReport
+    from tosloc.web.view import View
 
 
 def localize(
@@ -113,7 +113,7 @@ def localize(
         )
         for number, answer in enumerate(answers):
             if views is not None:
-                from tosloc.page.view import View
+                from tosloc.web.view import View
 
                 views.append(View.of(answer, localizer.repository))
                 if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
@@ -129,8 +129,8 @@ def localize(
 
 
 def _write_page(path: Path | None, views: Sequence[View]) -> None:
-    from tosloc.files import write_text
-    from tosloc.page.render import page
+    from tosloc.io import write_text
+    from tosloc.web.render import page
 
     assert path is not None
     write_text(path, page(views))
@@ -138,7 +138,7 @@ def _write_page(path: Path | None, views: Sequence[View]) -> None:
 
 def _begin_page(path: Path, reports: int) -> list[View]:
     """The list of what its page will show. Raises MissingExtra, and ToslocError for what cannot become a page."""
-    from tosloc.page.render import MOST_ANSWERS
+    from tosloc.web.render import MOST_ANSWERS
 
     if path.is_dir():
         raise ToslocError(f"--html {path}: is a folder; name a file")
@@ -166,11 +166,11 @@ def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, comm
 
     A commit that is asked for is one of a repository: what a checkpoint carries is a single version.
     """
-    from tosloc.data import git_files
+    from tosloc.git import discovery
     from tosloc.localizer import Localizer
 
     if repo is None and checkpoint is not None and commit is None:
         localizer = Localizer.load(checkpoint)
         if localizer.version_ is not None:
             return localizer
-    return Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store)
+    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store)

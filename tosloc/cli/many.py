@@ -31,8 +31,8 @@ def not_without(repo: Path | None, reports: Path | None, **many: Path | None) ->
 
     Raises ToslocError where one is neither named nor there.
     """
-    from tosloc.data import git_files
-    from tosloc.data.git import Repository
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
 
     for name, value in many.items():
         if value is not None:
@@ -41,7 +41,7 @@ def not_without(repo: Path | None, reports: Path | None, **many: Path | None) ->
         return repo, reports
     if repo is None:
         with suppress(RepositoryError):
-            repo = git_files.around(Path.cwd())
+            repo = discovery.around(Path.cwd())
     if repo is None:
         raise ToslocError("Missing option '--repo'; or name many projects with --projects")
     if reports is not None:

@@ -37,7 +37,7 @@ def mcp(
 ) -> None:
     """Answer coding agents (Model Context Protocol, standard input and output)."""
     require("tosloc mcp", "mcp", "mcp")
-    from tosloc.agents.server import Settings, serve
+    from tosloc.mcp.server import Settings, serve
 
     folders = tuple(folder.expanduser().resolve() for folder in root or ())
     for folder in folders:

@@ -13,9 +13,9 @@ from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption,
 from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
-    from tosloc.data.git import Repository
-    from tosloc.mining.issues import Exports
-    from tosloc.mining.links import Mined
+    from tosloc.git.repository import Repository
+    from tosloc.mine.issues import Exports
+    from tosloc.mine.links import Mined
 
 
 def mine(
@@ -76,14 +76,14 @@ def mine(
     """
     from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
-    from tosloc.data import git_files
-    from tosloc.data.git import Repository
-    from tosloc.data.web import WebPages
-    from tosloc.files import write_text
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+    from tosloc.git.web_pages import WebPages
     from tosloc.index.cache import default_store, note_use
-    from tosloc.mining import links, mentions, weak
-    from tosloc.mining.github import fetch, read_token
-    from tosloc.mining.issues import Exports
+    from tosloc.io import write_text
+    from tosloc.mine import links, mentions, weak
+    from tosloc.mine.github import fetch, read_token
+    from tosloc.mine.issues import Exports
 
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
@@ -92,7 +92,7 @@ def mine(
         raise ToslocError("--token-file: goes with --github OWNER/NAME")
     token = "" if github is None else read_token(token_file)
     read = _exports(exports or ())
-    with Repository(repo or git_files.around(Path.cwd())) as repository, shown(progress) as callback:
+    with Repository(repo or discovery.around(Path.cwd())) as repository, shown(progress) as callback:
         if github is not None:
             kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
             read = read or Exports()
@@ -137,7 +137,7 @@ def mined_reports(repository: Repository) -> Path:
 
 def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
     """What all the files hold together; None without any. Raises ReportError."""
-    from tosloc.mining.issues import Exports
+    from tosloc.mine.issues import Exports
     from tosloc.reports.source import read_text
 
     if not sources:

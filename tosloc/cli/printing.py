@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tosloc.files import printable
+from tosloc.io import printable
 
 UNBOUNDED: Final = 100_000
 """Letters of a line, where a table may be as wide as it likes."""

@@ -24,19 +24,19 @@ def serve(
     from tosloc.errors import require
 
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
-    from tosloc.data import git_files
-    from tosloc.data.web import WebPages
+    from tosloc.git import discovery
+    from tosloc.git.web_pages import WebPages
     from tosloc.localizer import Localizer
-    from tosloc.page.server import listening
-    from tosloc.page.server import serve as serve_at
-    from tosloc.page.session import Session
-    from tosloc.page.view import project_of
+    from tosloc.web.server import listening
+    from tosloc.web.server import serve as serve_at
+    from tosloc.web.session import Session
+    from tosloc.web.view import project_of
 
     with listening(port) as place:
-        with Localizer.open(repo or git_files.around(Path.cwd()), checkpoint, commit=None, store=store) as localizer:
+        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store) as localizer:
             repository = localizer.repository
             assert repository is not None
-            git_files.check_roots(repository.path, (repository.path, git_files.find(repository.path).own))
+            discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path).own))
             localizer.files(commit)  # what is wrong with it is said at once
             project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
         session = Session(repository.path, checkpoint, store)

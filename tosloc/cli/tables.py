@@ -23,11 +23,11 @@ from tosloc.cli.printing import fits, markdown_table, print_table
 from tosloc.errors import counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.compare import Comparison, Move
-    from tosloc.evaluation.function_level import FunctionResults
-    from tosloc.evaluation.project_means import ProjectDifference, ProjectMeans
-    from tosloc.evaluation.statistics import MeanOfMeans
-    from tosloc.evaluation.tables import Results
+    from tosloc.evaluate.compare import Comparison, Move
+    from tosloc.evaluate.function_level import FunctionResults
+    from tosloc.evaluate.project_means import ProjectDifference, ProjectMeans
+    from tosloc.evaluate.statistics import MeanOfMeans
+    from tosloc.evaluate.tables import Results
 
 COUNTS: Final = {
     "reports": "reports judged",

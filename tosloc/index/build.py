@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, TypeAlias
 from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
-from tosloc.analysis.facts import analyse, analyse_all
-from tosloc.analysis.languages import analyser_of, language_of
-from tosloc.analysis.term_counts import Facts
-from tosloc.data.git import Repository, decode
+from tosloc.code.facts import analyse, analyse_all
+from tosloc.code.languages import analyser_of, language_of
+from tosloc.code.terms import Facts
 from tosloc.errors import DamagedFacts, StoreWarning, ToslocError
+from tosloc.git.repository import Repository, decode
 from tosloc.index.fact_table import ROWS_AT_ONCE, FactTable, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel

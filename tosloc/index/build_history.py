@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.analysis import text
-from tosloc.data.fixes import references, says_fix
-from tosloc.data.history import History
+from tosloc.code import text
+from tosloc.git.fixes import references, says_fix
+from tosloc.git.history import History
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.query import frame_name

@@ -17,11 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
-from tosloc.data.git import Repository
+from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
 from tosloc.errors import ConfigError
-from tosloc.files import parse_json, read_plain, remove_unfinished, remove_whole, write_text
+from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION
+from tosloc.io import parse_json, read_plain, remove_unfinished, remove_whole, write_text
 
 STORE: Final = "facts.sqlite"
 PLACE: Final = "place.json"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.languages import FIELDS
 from tosloc.arrays import Arrays
+from tosloc.code.languages import FIELDS
 from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
 from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, stretches, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths

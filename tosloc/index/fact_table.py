@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.analysis.languages import FIELDS
 from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
+from tosloc.code.languages import FIELDS
 from tosloc.errors import DamagedFacts, StoreError
+from tosloc.index.mapped import SpillBuffer
 from tosloc.index.postings import starts_of
 from tosloc.index.store import pack, unpack
-from tosloc.mapped_arrays import SpillBuffer
 from tosloc.records import BoolArray, IntArray, LongArray
 
 if TYPE_CHECKING:
-    from tosloc.analysis.term_counts import Facts  # not loaded: what only reads rows needs no parser
+    from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
 
 ROWS_AT_ONCE: Final = 4096
 """Rows that are taken apart together."""

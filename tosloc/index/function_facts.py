@@ -9,10 +9,10 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from tosloc.analysis.function_rows import FunctionFacts
-from tosloc.analysis.languages import functions_analyser_of, language_of
-from tosloc.data.git import decode
+from tosloc.code.function_rows import FunctionFacts
+from tosloc.code.languages import functions_analyser_of, language_of
 from tosloc.errors import StoreError
+from tosloc.git.repository import decode
 from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import Progress, silent
 
@@ -83,7 +83,7 @@ def _read(
         found = _kept(store, suffix_of)
         missing = [key for key in suffix_of if key not in found]
         if missing:
-            from tosloc.analysis.functions import functions_of  # loads a parser
+            from tosloc.code.functions import functions_of  # loads a parser
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             texts = repo.texts([blob for blob, _ in batch])

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Lock, RLock
 from typing import Final
 
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.repository import IndexedRepository
 from tosloc.records import Progress, Snapshot, silent

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis import text
-from tosloc.analysis.languages import language_of
 from tosloc.arrays import Arrays
+from tosloc.code import text
+from tosloc.code.languages import language_of
 from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
 from tosloc.index.postings import Postings, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.languages import has_grammar, language_of
 from tosloc.arrays import Arrays, prefixed, under
+from tosloc.code.languages import has_grammar, language_of
 from tosloc.errors import counted
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView

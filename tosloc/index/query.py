@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tosloc.analysis import text
-from tosloc.data.fixes import references
+from tosloc.code import text
+from tosloc.git.fixes import references
 from tosloc.records import BugReport
 from tosloc.reports import text as report_text
 from tosloc.reports import traces

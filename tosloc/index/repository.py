@@ -10,17 +10,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES, analyser_of, language_of
-from tosloc.data.git import Repository
-from tosloc.data.history import History, commit_order, read_commits, read_history
+from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, language_of
 from tosloc.errors import CheckpointError, RepositoryError, StoreError, ToslocError
-from tosloc.files import key_of
+from tosloc.git.history import History, commit_order, read_commits, read_history
+from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION, commit_payloads, history_of_commits
 from tosloc.index.cache import default_store, keep_to_size, note_use
 from tosloc.index.corpus import Corpus, blobs_of
 from tosloc.index.history_index import HistoryIndex
+from tosloc.index.mapped import read_mapped, write_mapped
 from tosloc.index.prepared import PREPARED_VERSION, PreparedVersion
-from tosloc.mapped_arrays import read_mapped, write_mapped
+from tosloc.io import key_of
 from tosloc.records import Progress, Snapshot, silent
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tosloc.records import LongArray
-from tosloc.reranking.base import Candidates, TrainingSet
+from tosloc.rerank.base import Candidates, TrainingSet
 
 # C candidates of a report, N chunks of the longest file, d width
 

@@ -20,16 +20,16 @@ from torch import nn
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.experiment import fingerprint
-from tosloc.files import key_of, write_text
+from tosloc.io import key_of, write_text
 from tosloc.lab.ablated_parts import CrossedReports, MaxPooling, MeanPooling, bce
 from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.reranking.base import Candidates, values_of
-from tosloc.reranking.encoder.encoders import Encoder
-from tosloc.reranking.encoder.reranker import EncoderReranker, choose_weight, combined
-from tosloc.reranking.encoder.scoring import RerankingModel, contrastive
-from tosloc.reranking.encoder.training import Loss
+from tosloc.rerank.base import Candidates, values_of
+from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
+from tosloc.rerank.encoder.scoring import RerankingModel, contrastive
+from tosloc.rerank.encoder.training import Loss
 
 SCORED: Final = PARTS[1:]
 """Parts that a variant is scored on."""

@@ -22,18 +22,18 @@ import numpy as np
 
 from tosloc.arrays import Arrays, load_arrays, save_arrays
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.experiment import ExperimentContext, results_folder
-from tosloc.files import write_text
+from tosloc.git.repository import Repository
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.index.repository import IndexedRepository
+from tosloc.io import write_text
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.settings import Profile, Settings, load_settings
+from tosloc.rank.feature_tables import WORK
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
-from tosloc.retrieval.feature_tables import WORK
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from tosloc.analysis.languages import language_of
+from tosloc.code.languages import language_of
 from tosloc.errors import RunError
-from tosloc.evaluation.compare import COMPARED, Comparison, Move, compare, compared, comparison_values
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.measures import Measure
-from tosloc.evaluation.project_means import ProjectMeans, project_difference_values
-from tosloc.evaluation.project_means import compare_projects as project_differences
-from tosloc.evaluation.project_runs import project_runs
-from tosloc.evaluation.run_paths import ScoredRun, read_scored
+from tosloc.evaluate.compare import COMPARED, Comparison, Move, compare, compared, comparison_values
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.project_means import ProjectMeans, project_difference_values
+from tosloc.evaluate.project_means import compare_projects as project_differences
+from tosloc.evaluate.project_runs import project_runs
+from tosloc.evaluate.run_paths import ScoredRun, read_scored
 
 NO_LANGUAGE: Final = "none"
 """Stands for the language of a report that lists no file."""

@@ -20,14 +20,14 @@ from typing import Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
-from tosloc.data.git import Repository, decode
 from tosloc.errors import RunError, ToslocError, counted, require
-from tosloc.evaluation.jsonl import json_lines
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluation.runs import write_run
+from tosloc.evaluate.jsonl import json_lines
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluate.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
+from tosloc.git.repository import Repository, decode
 from tosloc.lab.many_projects import Outcome, for_each
 from tosloc.lab.projects import Project
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent

@@ -16,18 +16,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES
 from tosloc.candidates import LabelledCandidates
-from tosloc.data.git import Repository
+from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
-from tosloc.files import key_of, written_whole
+from tosloc.git.repository import Repository
+from tosloc.io import key_of, written_whole
 from tosloc.localizer import Localizer
 from tosloc.open_version import texts_of
+from tosloc.rank.feature_tables import LabelledReports, StoredFeatureTables
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
-from tosloc.reranking.base import Candidates, RerankingContext
-from tosloc.retrieval.feature_tables import LabelledReports, StoredFeatureTables
+from tosloc.rerank.base import Candidates, RerankingContext
 
 PARTS: Final = ("train", "validation", "test")
 FORMAT = "tosloc-candidates/1"

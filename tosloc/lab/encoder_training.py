@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from tosloc.config import Config
-from tosloc.files import write_text
+from tosloc.io import write_text
 from tosloc.lab.ablation import SCORED, mean_measures
 from tosloc.lab.bundle import read_bundle
 from tosloc.records import Progress, silent
-from tosloc.reranking.encoder.encoders import processes
-from tosloc.reranking.encoder.reranker import EncoderReranker
+from tosloc.rerank.encoder.encoders import processes
+from tosloc.rerank.encoder.reranker import EncoderReranker
 
 
 def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:

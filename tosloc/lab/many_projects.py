@@ -12,19 +12,19 @@ from typing import Any, Final, Literal
 import joblib
 
 import tosloc
-from tosloc.analysis.languages import analyser
+from tosloc.code.languages import analyser
 from tosloc.config import Config, StageTwoSettings
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError, UnknownCommit
 from tosloc.experiment import check_own, fingerprint, rank_reports
-from tosloc.files import key_of, parse_json, read_plain, write_text
+from tosloc.git.repository import Repository
+from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project
 from tosloc.localizer import Localizer
 from tosloc.processes import parallel
+from tosloc.rank.features import FEATURES_VERSION
 from tosloc.records import Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.reports.splits import describe, settled
-from tosloc.retrieval.features import FEATURES_VERSION
 from tosloc.training import train
 
 FINISHED: Final = "finished.json"

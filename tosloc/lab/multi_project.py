@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tosloc.lab.pool import evenly
-from tosloc.learning.linear import L2, fit_listwise, listwise_loss
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables
+from tosloc.rank.fitting import judge
+from tosloc.rank.linear import L2, fit_listwise, listwise_loss
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import Progress, silent
-from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables
-from tosloc.retrieval.fitting import judge
-from tosloc.retrieval.stage_one import StageOne
 
 LINEAR_REPORTS = 900
 """Reports of each project that weights are fitted on, spread evenly over its training part."""

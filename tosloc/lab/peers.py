@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tosloc.errors import RunError
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.run_paths import ScoredRun
-from tosloc.evaluation.statistics import holm, mcnemar
-from tosloc.files import read_plain
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.statistics import holm, mcnemar
+from tosloc.io import read_plain
 from tosloc.metrics import hit_at
 
 _LARGEST: Final = 100_000_000

@@ -16,7 +16,6 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.analysis.languages import analyser
 from tosloc.arrays import checked, load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import (
@@ -28,28 +27,29 @@ from tosloc.checkpoint import (
     write_digests,
     write_stage_one,
 )
+from tosloc.code.languages import analyser
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.file_lists import FILE_LISTS_FILE
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
-from tosloc.evaluation.runs import write_run
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.file_lists import FILE_LISTS_FILE
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
+from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth
-from tosloc.files import key_of, parse_json, read_plain, write_text
+from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
+from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.lab.projects import Project
-from tosloc.learning.lambdamart import HeadRanker, fit_trees
-from tosloc.learning.linear import fit_listwise
-from tosloc.learning.ranking_lists import RankingLists
 from tosloc.processes import parallel
+from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
+from tosloc.rank.feature_tables import FeatureTable, ranking_lists, read_block
+from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
+from tosloc.rank.fitting import head_lists
+from tosloc.rank.lambdamart import HeadRanker, fit_trees
+from tosloc.rank.linear import fit_listwise
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
-from tosloc.retrieval.extraction import SAMPLED, sampled_table, tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable, ranking_lists, read_block
-from tosloc.retrieval.features import FEATURES_VERSION, PRIOR_WEIGHTS
-from tosloc.retrieval.fitting import head_lists
-from tosloc.retrieval.stage_one import StageOne
 from tosloc.training import feature_names
 
 FOLDS: Final = 5

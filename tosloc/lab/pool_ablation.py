@@ -13,14 +13,14 @@ import joblib
 import numpy as np
 
 from tosloc.errors import ConfigError
-from tosloc.evaluation.judgements import read_judgements
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE
-from tosloc.evaluation.statistics import Paired, paired
+from tosloc.evaluate.judgements import read_judgements
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
+from tosloc.evaluate.statistics import Paired, paired
 from tosloc.lab.many_projects import Outcome
 from tosloc.lab.pool import Pool, Tables, folds_of, joined, of_projects, one_by_one
 from tosloc.lab.projects import Project
-from tosloc.learning.linear import fit_listwise, weighted_sums
 from tosloc.metrics import fixed_ranks, rr_and_ap
+from tosloc.rank.linear import fit_listwise, weighted_sums
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import Field, ValidationError
 
 from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
-from tosloc.data import git_files
 from tosloc.errors import ConfigError, RepositoryError
+from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
 SUFFIX: Final = ".jsonl"
@@ -164,7 +164,7 @@ def names_in(folder: Path) -> dict[str, Path]:
 
 def _is_repository(place: Path) -> bool:
     try:
-        git_files.find(place)
+        discovery.find(place)
     except (RepositoryError, OSError):
         return False
     return True
@@ -224,7 +224,7 @@ def _of_file(path: Path) -> ProjectList:
 def _of_entry(name: str, entry: ProjectEntry, base: Path, where: str) -> Project:
     repo, reports = (base / Path(one).expanduser() for one in (entry.repo, entry.reports))
     try:
-        git_files.find(repo)
+        discovery.find(repo)
     except RepositoryError as error:
         raise ConfigError(f"{where}: {error}") from None
     if not reports.is_file():

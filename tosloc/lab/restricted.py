@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.fewer_files import only_some_files
-from tosloc.evaluation.file_lists import FILE_LISTS_FILE, write_file_lists
-from tosloc.evaluation.judgements import write_judgements
-from tosloc.evaluation.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
-from tosloc.evaluation.runs import write_run
-from tosloc.files import read_plain
+from tosloc.evaluate.fewer_files import only_some_files
+from tosloc.evaluate.file_lists import FILE_LISTS_FILE, write_file_lists
+from tosloc.evaluate.judgements import write_judgements
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
+from tosloc.evaluate.runs import write_run
+from tosloc.io import read_plain
 from tosloc.records import BoolArray
 
 _LARGEST: Final = 100_000_000

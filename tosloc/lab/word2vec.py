@@ -13,10 +13,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from tosloc.analysis.text import split_identifier, words
+from tosloc.code.text import split_identifier, words
 from tosloc.errors import ToslocError, require
 from tosloc.records import FloatArray
-from tosloc.reranking.encoder.encoders import Encoder, Piece
+from tosloc.rerank.encoder.encoders import Encoder, Piece
 
 # S sequences, L tokens of the longest, V words, d width
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluation.curves import (
+from tosloc.evaluate.curves import (
     BIN_NAMES,
     RECALL_LEVELS,
     any_curve,
@@ -21,9 +21,9 @@ from tosloc.evaluation.curves import (
     largest_rank,
     precision_at_recall,
 )
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.reliability import BINS, Reliability
-from tosloc.evaluation.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation, Truth
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.reliability import BINS, Reliability
+from tosloc.evaluate.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation, Truth
 from tosloc.plots.drawing import GREYS, STROKES, drawing
 
 MARKS: Final = (10, 50, 100, 300)

@@ -12,13 +12,13 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from tosloc.errors import RunError
-from tosloc.evaluation.evaluate import Evaluation, ReportScores
-from tosloc.evaluation.measures import MEASURE_MEANINGS, Measure
-from tosloc.evaluation.runs import Run
-from tosloc.evaluation.statistics import Interval
-from tosloc.evaluation.tables import Mean, Results
-from tosloc.evaluation.truncation import truncation
-from tosloc.files import printable
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
+from tosloc.evaluate.runs import Run
+from tosloc.evaluate.statistics import Interval
+from tosloc.evaluate.tables import Mean, Results
+from tosloc.evaluate.truncation import truncation
+from tosloc.io import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
 from tosloc.plots.truncation import (

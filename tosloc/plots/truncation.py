@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tosloc.errors import counted
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.truncation import (
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.truncation import (
     FIRST_TEN,
     PUBLISHED,
     TRUTHS,

@@ -11,9 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from tosloc.data.fixes import bug_ids
-from tosloc.data.git import Repository
 from tosloc.errors import ReportError, counted
+from tosloc.git.fixes import bug_ids
+from tosloc.git.repository import Repository
 from tosloc.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
 from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.splits import fix_order

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
-from tosloc.data.web import address
 from tosloc.errors import ConfigError, ReportError
-from tosloc.files import read_plain
+from tosloc.git.web_pages import address
+from tosloc.io import read_plain
 
 Json: TypeAlias = dict[str, object]
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES, language_of
+from tosloc.code.languages import SOURCE_SUFFIXES, language_of
 from tosloc.config import Config
 from tosloc.errors import ConfigError
 from tosloc.records import Case

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from tosloc.analysis.languages import SOURCE_SUFFIXES
+from tosloc.code.languages import SOURCE_SUFFIXES
 
 TRACE_GAP: Final = 600
 """Characters between two frames of one trace, at most: source lines and messages may stand between them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lab.agreement.test_levels import FILES, ORIGINAL, QRELS, REPORTS, judgements, pair
-from tosloc.evaluation.measures import AP
+from tosloc.evaluate.measures import AP
 from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
 from tosloc.lab.agreement.level_tables import levels_table, published_table
 from tosloc.lab.agreement.levels import reproduction

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from tosloc.errors import RunError
-from tosloc.evaluation import Judgement, Qrels, Run, evaluate
-from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.evaluation.runs import Order
+from tosloc.evaluate import Judgement, Qrels, Run, evaluate
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.runs import Order
 from tosloc.lab.agreement.levels import ANOTHER_PROJECT, RANKS_ONLY, Pair, ScoredReports, reproduction
 from tosloc.lab.agreement.published_means import against_published
 from tosloc.records import Ranking

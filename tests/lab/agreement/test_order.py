@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from tosloc.errors import RunError
-from tosloc.evaluation.runs import Order, Run
+from tosloc.evaluate.runs import Order, Run
 from tosloc.lab.agreement.order import (
     PHI,
     Agreement,

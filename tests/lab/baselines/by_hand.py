@@ -18,9 +18,9 @@ from typing import cast
 
 import numpy as np
 
-from tosloc.analysis.languages import language_of
-from tosloc.data.git import Repository
-from tosloc.data.history import History
+from tosloc.code.languages import language_of
+from tosloc.git.history import History
+from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, ParsedFiles
 from tosloc.lab.baselines.parsed_source import parse_source

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import GitRepository
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, seconds
-from tosloc.data.git import Repository
+from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import (
     Baseline,

@@ -16,7 +16,7 @@ import torch
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, project
-from tosloc.analysis.complexity import lizard_complexity
+from tosloc.code.complexity import lizard_complexity
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import network

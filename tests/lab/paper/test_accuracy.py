@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tosloc.errors import ToslocError
-from tosloc.evaluation.compare import compare_all
-from tosloc.evaluation.evaluate import Evaluation, ReportScores
-from tosloc.evaluation.judgements import Judgement
-from tosloc.evaluation.measures import AP, RR, Outcome
+from tosloc.evaluate.compare import compare_all
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.judgements import Judgement
+from tosloc.evaluate.measures import AP, RR, Outcome
 from tosloc.lab.paper.accuracy import (
     ALL,
     EVER_FIXED,

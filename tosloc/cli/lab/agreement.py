@@ -12,7 +12,7 @@ from tosloc.cli.options import JsonOption, Split
 from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.measures import Measure
+    from tosloc.evaluate.measures import Measure
     from tosloc.lab.agreement.effects import Effect
     from tosloc.lab.agreement.levels import Pair, Reproduction
     from tosloc.lab.agreement.published_means import AgainstPublished
@@ -56,7 +56,7 @@ def reproduce_check(
     ours, on the same reports or on another project's.
     """
     from tosloc.cli.printing import markdown_table, print_json, print_table
-    from tosloc.evaluation.measures import Measure
+    from tosloc.evaluate.measures import Measure
     from tosloc.lab.agreement.level_tables import levels_table, published_table
     from tosloc.lab.agreement.levels import reproduction
     from tosloc.lab.agreement.published_means import against_published
@@ -94,7 +94,7 @@ def reproduce_check(
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
-    from tosloc.evaluation.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.agreement.levels import Pair, ScoredReports
 
     return Pair(*(ScoredReports.of(read_scored(path, split.value)) for path in (baseline, advanced)))

@@ -13,7 +13,7 @@ from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.reliability import Reliability
+    from tosloc.evaluate.reliability import Reliability
 
 HEADS = ("project", "answers", "temperature", "first file right", "mean share", "calibration error", "by chance")
 MEANING = (
@@ -40,8 +40,8 @@ def calibration(
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
     from tosloc.cli.printing import print_json
-    from tosloc.evaluation import read_scored
-    from tosloc.evaluation.reliability import Reliability, judged_answers
+    from tosloc.evaluate import read_scored
+    from tosloc.evaluate.reliability import Reliability, judged_answers
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")

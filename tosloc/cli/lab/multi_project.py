@@ -58,7 +58,7 @@ def feature_ablation(
     from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.lab.multi_project import feature_ablation
-    from tosloc.retrieval.feature_tables import StoredFeatureTables
+    from tosloc.rank.feature_tables import StoredFeatureTables
 
     read = [StoredFeatureTables.read(folder) for folder in folders]
     with shown(progress) as callback:

@@ -160,7 +160,7 @@ def markdown(made: Reproduced, command: str = "") -> str:
 
 def write_document(path: Path, made: Reproduced) -> None:
     """Write the table into its part of a Markdown file, and its figures to the folder ``figures`` beside it."""
-    from tosloc.files import write_text
+    from tosloc.io import write_text
     from tosloc.lab.paper.documents import with_part
 
     text = path.read_text(encoding="utf-8") if path.exists() else ""

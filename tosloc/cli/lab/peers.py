@@ -15,7 +15,7 @@ from tosloc.cli.options import JsonOption, OutOption, ProgressOption, ReposOptio
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluation.compare import Comparison
+    from tosloc.evaluate.compare import Comparison
 
 
 class Rows(StrEnum):
@@ -96,8 +96,8 @@ def beside(
     from tosloc.cli.judging import check_one_form, parsed_measures, without_tests
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.tables import print_project_differences, print_whole_comparison
-    from tosloc.evaluation.compare import COMPARED
-    from tosloc.evaluation.project_means import compare_projects as project_differences
+    from tosloc.evaluate.compare import COMPARED
+    from tosloc.evaluate.project_means import compare_projects as project_differences
     from tosloc.lab.beside import (
         beside_values,
         by_fixed_files,
@@ -137,7 +137,7 @@ def beside(
 def _print_rows(by: str, rows: Mapping[str, Comparison], whole: Comparison, as_markdown: bool) -> None:
     from tosloc.cli.cells import UNKNOWN, count_cell, share, within
     from tosloc.cli.printing import markdown_table, print_table
-    from tosloc.evaluation.compare import COMPARED, Difference
+    from tosloc.evaluate.compare import COMPARED, Difference
 
     def gain(one: Difference) -> str:
         interval = one.paired.interval
@@ -179,7 +179,7 @@ def peers(
     from tosloc.cli.cells import count_cell, p_value_cell, share
     from tosloc.cli.judging import check_one_form
     from tosloc.cli.printing import markdown_table, print_json, print_notes, print_table
-    from tosloc.evaluation.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.peers import against_peers, peer_values, read_hits
 
     check_one_form(as_json, as_markdown)

@@ -54,7 +54,7 @@ def pool(
     from tosloc.cli.tables import print_project_means
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, load_config
-    from tosloc.evaluation.project_means import ProjectMeans
+    from tosloc.evaluate.project_means import ProjectMeans
     from tosloc.experiment import results_folder
     from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
     from tosloc.lab.projects import read_projects

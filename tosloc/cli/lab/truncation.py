@@ -13,8 +13,8 @@ from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
-    from tosloc.evaluation import Evaluation
-    from tosloc.evaluation.truncation import Truncation
+    from tosloc.evaluate import Evaluation
+    from tosloc.evaluate.truncation import Truncation
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
@@ -35,8 +35,8 @@ def truncation(
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
     from tosloc.cli.printing import print_json
-    from tosloc.evaluation import read_scored
-    from tosloc.evaluation.truncation import truncation as cut
+    from tosloc.evaluate import read_scored
+    from tosloc.evaluate.truncation import truncation as cut
 
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
@@ -61,7 +61,7 @@ def _draw(result: Truncation, path: Path) -> None:
 
 def _print(name: str, evaluation: Evaluation, result: Truncation, as_markdown: bool) -> None:
     from tosloc.cli.printing import markdown_table, print_table
-    from tosloc.files import printable
+    from tosloc.io import printable
     from tosloc.plots import truncation as tables
 
     print(printable(tables.truncation_heading(name, evaluation)) + ("." if as_markdown else ""))
@@ -78,7 +78,7 @@ def _print(name: str, evaluation: Evaluation, result: Truncation, as_markdown: b
 
 
 def _as_json(name: str, evaluation: Evaluation, result: Truncation) -> dict[str, Any]:
-    from tosloc.evaluation.truncation import PUBLISHED, invariants
+    from tosloc.evaluate.truncation import PUBLISHED, invariants
 
     rows = []
     for row in result.rows:

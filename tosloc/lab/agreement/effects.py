@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError
-from tosloc.evaluation.statistics import SAME, paired_t_test
+from tosloc.evaluate.statistics import SAME, paired_t_test
 from tosloc.records import FloatArray
 
 Region: TypeAlias = Literal[1, 2, 3, 4]

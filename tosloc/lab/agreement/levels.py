@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tosloc.errors import RunError
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.judgements import Judgement
-from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.evaluation.run_paths import ScoredRun
-from tosloc.evaluation.runs import Run
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.judgements import Judgement
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.runs import Run
 from tosloc.lab.agreement.effects import Effect, mean, p_value, rmse
 from tosloc.lab.agreement.order import Agreement, agreements, mean_agreement
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluation.runs import Run
+from tosloc.evaluate.runs import Run
 from tosloc.records import LongArray
 
 PHI: Final = 0.8

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tosloc.errors import RunError
-from tosloc.evaluation.measures import Measure
-from tosloc.evaluation.statistics import Interval, mean_interval
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.statistics import Interval, mean_interval
 from tosloc.lab.agreement.effects import Effect, mean
 from tosloc.lab.agreement.levels import Pair
 from tosloc.records import FloatArray

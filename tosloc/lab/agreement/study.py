@@ -23,21 +23,21 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from tosloc.data.git import Repository
 from tosloc.errors import ToslocError
-from tosloc.evaluation import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
-from tosloc.evaluation.measures import AP, Measure
+from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE, RUN_FILE, Run, ScoredRun, read_judgements, write_run
+from tosloc.evaluate.measures import AP, Measure
 from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
 from tosloc.lab.agreement.effect_figure import EffectPoint
 from tosloc.lab.agreement.level_tables import number, p_cell
 from tosloc.lab.agreement.levels import DEFAULT_MEASURES, Closeness, Pair, Reproduction, ScoredReports, reproduction
 from tosloc.lab.agreement.term_bounds import TermBounds
-from tosloc.learning.linear import fit_listwise
 from tosloc.localizer import Localizer
+from tosloc.rank.extract import tasks_of
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables
+from tosloc.rank.linear import fit_listwise
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import FloatArray, Progress, Ranking, silent
-from tosloc.retrieval.extraction import tasks_of
-from tosloc.retrieval.feature_tables import FeatureTable, StoredFeatureTables
-from tosloc.retrieval.stage_one import StageOne
 
 ORIGINAL = "original"
 SEED = 7

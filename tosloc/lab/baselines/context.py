@@ -19,10 +19,10 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from tosloc.analysis.languages import language_of
-from tosloc.data.git import Repository, decode
-from tosloc.data.history import History
+from tosloc.code.languages import language_of
 from tosloc.errors import ToslocError
+from tosloc.git.history import History
+from tosloc.git.repository import Repository, decode
 from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source

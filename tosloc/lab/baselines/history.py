@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from tosloc.data.history import History
+from tosloc.git.history import History
 from tosloc.lab.baselines.context import BaselineQuery
 from tosloc.records import BoolArray, FloatArray
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from tosloc.analysis.languages import language_named
-from tosloc.analysis.lexer import Span
-from tosloc.analysis.outline import names_of, outline_of, spans_of
-from tosloc.analysis.syntax import captures_of
+from tosloc.code.languages import language_named
+from tosloc.code.lexer import Span
+from tosloc.code.outline import names_of, outline_of, spans_of
+from tosloc.code.parse import captures_of
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """``head`` is a comment before the package or the last import: most often a licence."""

@@ -21,10 +21,10 @@ from tosloc.arrays import Array, Arrays, load_arrays, pack_words, save_arrays, u
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.baselines.settings import Settings
-from tosloc.learning.early_stopping import EarlyStopping
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.reports.splits import fix_order
+from tosloc.rerank.encoder.early_stopping import EarlyStopping
 
 if TYPE_CHECKING:
     import torch

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from tosloc.evaluation.compare import Comparison, Difference, compare_all, comparison_values
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.measures import AP, RR, Measure
-from tosloc.evaluation.statistics import Interval
+from tosloc.evaluate.compare import Comparison, Difference, compare_all, comparison_values
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.statistics import Interval
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper.contents import contents, contents_path, is_stored
 from tosloc.lab.paper.expected import Expected, Key

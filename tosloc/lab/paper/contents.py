@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tosloc.data.git import Repository
 from tosloc.experiment import fingerprint
-from tosloc.files import key_of, write_text
+from tosloc.git.repository import Repository
+from tosloc.io import key_of, write_text
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tosloc.config import read_toml
 from tosloc.errors import ConfigError
-from tosloc.files import write_text
+from tosloc.io import write_text
 from tosloc.lab.paper.toml import check_keys, text_list_of, text_of
 
 Key: TypeAlias = tuple[str, ...]

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
-from tosloc.data.git import Repository, decode
 from tosloc.errors import CheckpointError
-from tosloc.files import key_of
+from tosloc.git.repository import Repository, decode
+from tosloc.io import key_of
 from tosloc.lab.paper.expected import Expected
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
@@ -81,7 +81,7 @@ def counter_of(encoder: str) -> tuple[str, Counter]:
     """The unit's name and its counter: words, or the tokens of an encoder's folder. Raises CheckpointError."""
     if not encoder:
         return WORDS, lengths_in_words
-    from tosloc.reranking.encoder.encoders import Encoder, encodable  # torch, only where it is needed
+    from tosloc.rerank.encoder.encoders import Encoder, encodable  # torch, only where it is needed
 
     tokenizer = Encoder.load(encoder, "mean").tokenizer
     name = Path(encoder).name

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tosloc.config import Config, load_config
 from tosloc.errors import CheckpointError, ConfigError, RunError, ToslocError
-from tosloc.evaluation.evaluate import Evaluation
-from tosloc.evaluation.measures import Measure
-from tosloc.files import write_text
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import Measure
+from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
 from tosloc.lab.paper.expected import Expected

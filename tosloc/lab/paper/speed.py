@@ -22,9 +22,9 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.config import Config
-from tosloc.data.git import Repository
 from tosloc.experiment import ExperimentContext, fingerprint
-from tosloc.files import key_of, write_text
+from tosloc.git.repository import Repository
+from tosloc.io import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.expected import Expected, Key
@@ -33,9 +33,9 @@ from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
+from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
 from tosloc.reports.splits import Splits
-from tosloc.retrieval.feature_tables import WORK
 
 VERSIONS: Final = 6
 REPORTS: Final = 5

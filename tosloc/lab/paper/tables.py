@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from tosloc.evaluation.statistics import Interval
+from tosloc.evaluate.statistics import Interval
 from tosloc.lab.paper.expected import Expected, Key, worst
 
 N = TypeVar("N")

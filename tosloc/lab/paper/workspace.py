@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from tosloc import training
 from tosloc.errors import RunError, ToslocError
-from tosloc.evaluation.run_paths import ScoredRun, read_scored
+from tosloc.evaluate.run_paths import ScoredRun, read_scored
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper.expected import RerankerExperiments
 from tosloc.lab.paper.projects import Project
 from tosloc.lab.paper.tables import WorkStep
+from tosloc.rank.feature_tables import keeps_tables
 from tosloc.records import Progress, silent
-from tosloc.retrieval.feature_tables import keeps_tables
 from tosloc.training import STAGE_ONE
 
 BASELINES = "baselines"

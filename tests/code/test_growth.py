@@ -1,0 +1,239 @@
+"""Time by the length of a text, whatever it holds: hostile texts are grown sixteen-fold through all that reads them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosloc.code import lexer
+from tosloc.code import parse as syntax
+from tosloc.code.facts import analyse
+from tosloc.code.functions import functions_of
+from tosloc.code.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
+from tosloc.code.parse import syntax_tree
+from tosloc.git import fixes
+from tosloc.index.build_history import report_terms, without_trailers
+from tosloc.index.query import Query
+from tosloc.records import BugReport
+from tosloc.reports import formats, traces
+from tosloc.reports.issues import read_report
+from tosloc.reports.labelled import attributes_of
+
+Consumer = Callable[[str], object]
+
+SMALL, FACTOR = 5_000, 16
+MAX_RATIO = 40.0
+"""Linear is 16; the square would be 256."""
+FAST_ENOUGH = 0.25
+"""Processor seconds of the large text that are no finding whatever the ratio: the small one may take no time at all."""
+
+NOW = datetime(2020, 1, 1, tzinfo=UTC)
+
+UNITS = tuple(
+    (
+        '\\"|\\\'|\\`|<%|/[|/*|/* |<!--|-->|"|\'|`|"""|\\"""|"#{|R"(|[=[| |\t|\n|\n | \n|\r|\f|a|A|1|_|$|'
+        "a.|a |a,|é|\0|\\|\\\n|(|)|()|[|{|}|<|>|<>|<a |A<|A<B<|<?|?|a?b:|;|=|:|@|#|%|f(|f(){|f() {\n|class A{|"
+        "class A:\n|if(a){|else if(a)|if a:\n|do{|begin\n|def f\n|int a;|private |import |import a;\n|using |"
+        "use a|case a:|lambda:|a=b;|&&|*a|- |<? extends |template<|#if a\n|#define A \\\n|// \n|--[[|{-|\n=begin|"
+        "<<<a\n|%q(|function f(){"
+    ).split("|")
+)
+"""What is repeated. Each stands for a family that some pattern, parser or state machine once took the square for."""
+BEGINNINGS = ("", "using ", "use a", "x = f(", "at a.b(")
+MESSAGES = tuple(
+    (
+        "\n| \n|- \n|* | |fix |fixed\n|summary:|summary :\n|bug |bug 1234 |bug 1234,|pr |#|a.|a-|a/|a.b/c.d#|"
+        "http://|/issues/|merge |A1-|A-1|12 and |\t|fix for |change-id:"
+    ).split("|")
+)
+REPORTS = tuple(
+    (
+        "\n| |at |at a.b(C.java|at a.b(C.java:1)\n|at a(C.java:1)\n|at a.b( |at a.b(1 2 3 |caused by |a.|a.b.C |"
+        'a.b.CException|a.b.CException |INFO |INFO - |12:00:00 |a.b() line: |File "|File "a", line |at async |'
+        "at a.js?|at a.b() in |at a.b() in a:|# |## #|---\n|---\na: b\n|===\n|$a|a$|Aa|1:a |12 |a.java|.jav|a\t|{|"
+        "[|[{|\ufeff|\u2028|é"
+    ).split("|")
+)
+
+
+def seconds(consumer: Consumer, text: str) -> float:
+    """Processor time of a call; what it raises of its own is no matter here."""
+    begin = time.thread_time()
+    consumer(text)
+    return time.thread_time() - begin
+
+
+def grown(consumer: Consumer, unit: str, beginning: str = "", small: int = SMALL) -> float:
+    """How many times longer a sixteen-fold text takes: the best of some, for other programs run on the machine, too."""
+    texts = [beginning + unit * (size // len(unit)) for size in (small, small * FACTOR)]
+    for _ in range(3):
+        short, long = (seconds(consumer, text) for text in texts)
+        if long < FAST_ENOUGH * small / SMALL or long < MAX_RATIO * short:
+            return 0.0
+    return long / short
+
+
+def superlinear(consumer: Consumer, units: tuple[str, ...], beginnings: tuple[str, ...], small: int) -> list[str]:
+    return [
+        f"{beginning!r} {unit!r}: {ratio:.0f}"
+        for beginning, unit in itertools.product(beginnings, units)
+        if (ratio := grown(consumer, unit, beginning, small))
+    ]
+
+
+def message_reader(text: str) -> None:
+    fixes.says_fix(text)
+    fixes.says_fix(f"x\n{text}fix")
+    fixes.bug_ids(text)
+    without_trailers(text)
+
+
+def report_reader(text: str) -> None:
+    report = BugReport("1", text, text, NOW)
+    query = Query(report)
+    for name in (
+        "weights",
+        "qualified_names",
+        "lead_weights",
+        "plain_weights",
+        "compounds",
+        "mentions",
+        "parts",
+        "names",
+        "messages",
+        "locations",
+    ):
+        getattr(query, name)
+    traces.frames(f"at a.b(C.java:1) {text}")
+    attributes_of(report, ["a/C.java"])
+    report_terms(report)
+
+
+def table_reader(text: str) -> None:
+    formats.split_paths(text, SOURCE_SUFFIXES)
+    formats.split_ranks(text)
+    formats.split_ranks(f"1:{text}x")
+
+
+def issue_reader(text: str) -> None:
+    for begin in ("x", "# ", "---\na: b\n"):
+        read_report(StringIO(f"{begin}{text}x"))
+
+
+STYLES = sorted(style for style, pattern in lexer.STYLES.items() if pattern)
+READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
+    "messages": (message_reader, MESSAGES),
+    "reports": (report_reader, REPORTS),
+    "tables": (table_reader, REPORTS),
+    "issues": (issue_reader, REPORTS),
+}
+LANGUAGES_OF_ALL_KINDS = sorted(set(LANGUAGES.values()))
+QUICK = 500
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_lexer_is_linear(style: str) -> None:
+    assert superlinear(lambda text: lexer.lex(text.encode(), style), UNITS, ("",), QUICK) == []
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_of_messages_and_reports_are_linear(name: str) -> None:
+    consumer, units = READERS[name]
+    assert superlinear(consumer, units, ("",), QUICK) == []
+
+
+STRINGS = re.compile(
+    rb"""\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*(?:`|\Z)""", re.S
+)
+"""Strings as one pattern has them, which takes the square of the length where many quotes have no partner."""
+
+
+@given(st.text("\"'`\\\na", max_size=60).filter(lambda text: not text.endswith("\\")))
+def test_strings_are_those_of_one_pattern(text: str) -> None:
+    source = text.encode()
+    expected = [found.span() for found in STRINGS.finditer(source)]
+    assert [(span.start, span.end) for span in lexer.lex(source, "c").spans] == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "unit"),
+    [
+        *(("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")),
+        *(("swift", b"#" * 40), ("scala", b"`" * 40), ("swift", "\u2028".encode() * 5)),
+        *(("python", b"ref /* "), ("python", b"*/"), ("swift", b"const#{?.")),
+    ],
+)
+def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:
+    assert syntax_tree(unit * 2000, language_named(language)) is None
+    root = syntax_tree(b"a = 1;", language_named(language))
+    assert root is not None
+    assert not root.has_error or language == "java"
+
+
+NESTED = {
+    "if(a){": ("c", "cpp", "csharp", "go", "java", "javascript", "kotlin", "php", "rust", "typescript"),
+    "f(){": ("ruby", "swift"),
+    "()": ("python", "scala"),
+    "public class A{void f(){": ("c", "cpp"),
+}
+BEGINS = {"csharp": "class A{void f(){", "go": "package a\nfunc f(){", "java": "class A{void f(){", "php": "<?php "}
+
+
+@pytest.mark.parametrize(("unit", "language"), [(unit, name) for unit, names in NESTED.items() for name in names])
+def test_what_is_nested_without_measure_is_not_parsed(unit: str, language: str) -> None:
+    """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
+
+    def nested(times: int) -> bytes:
+        begin = BEGINS.get(language, "x" if unit == "()" else "fun f(){")
+        return (begin + unit * times + "}" * unit.count("{") * times + "}" * begin.count("{")).encode()
+
+    assert syntax_tree(nested(150_000 // (4 + len(unit))), language_named(language)) is None
+    assert syntax_tree(nested(100), language_named(language)) is not None
+
+
+def test_functions_and_facts_of_what_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class A { void b() {} }\n" * 50
+    assert analyse(text, ".java").parsed
+    assert len(functions_of(text, ".java")) == 100
+    monkeypatch.setattr(syntax, "MAX_PARSED", len(text) - 1)
+    assert not analyse(text, ".java").parsed
+    assert len(functions_of(text, ".java")) == 0
+
+
+@pytest.mark.parametrize("suffix", [".c", ".cpp", ".rs", ".scala"])
+def test_a_long_expression_takes_time_by_its_length(suffix: str) -> None:
+    """It is a tree as deep as it is long, where a query for operands and operator waits in each for the other."""
+    assert not grown(lambda text: analyse(text, suffix), "*a", "", 1_000)
+
+
+@pytest.mark.parametrize("text", [b"var g\n@", b"var g\n@a(1"])
+def test_an_annotation_may_end_a_text(text: bytes) -> None:
+    """The scanner of Kotlin's grammar goes on looking for the end of its line."""
+    assert syntax_tree(text, language_named("kotlin")) is not None
+
+
+def test_names_are_compared_however_many_there_are() -> None:
+    text = "class A:\n    def f(self):\n" + "".join(f"        self.b{i} = (1)\n" for i in range(2000))
+    assert analyse(text, ".py").parsed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:
+    consumer, units = READERS[name]
+    assert superlinear(consumer, units, ("", *BEGINNINGS), SMALL) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES_OF_ALL_KINDS)
+def test_facts_are_linear(language: str) -> None:
+    suffix = language_named(language).suffixes[0]
+    assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), 1_000) == []

@@ -1,0 +1,252 @@
+"""Two runs on the same reports, worked by hand."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from tosloc.errors import RunError
+from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
+from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference, mean_gains
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.runs import TAUGHT, Order
+from tosloc.evaluate.statistics import holm
+from tosloc.evaluate.tables import Results, report_values, results_of, results_values
+from tosloc.records import Ranking, ReportAttributes
+
+FILES = ("A", "B", "C", "D")
+TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
+
+
+def run_of(orders: Mapping[str, Sequence[str]]) -> Run:
+    return Run.of(
+        {},
+        [Ranking(report, tuple(files), -np.arange(len(files), dtype=np.float64)) for report, files in orders.items()],
+    )
+
+
+def judged(
+    orders: Mapping[str, Sequence[str]], truth: Mapping[str, tuple[str, ...]] = TRUTH, searched: int = 4
+) -> Evaluation:
+    qrels = Qrels.of(Judgement(report, truth[report], truth[report], searched) for report in orders)
+    return evaluate(run_of(orders), qrels)
+
+
+BASE = {"1": "BACD", "2": "ABCD", "3": "ABCD", "4": "ABCD"}
+BETTER = {"1": "ABCD", "2": "ACBD", "3": "DABC", "4": "DCBA"}
+
+
+def test_a_comparison_by_hand() -> None:
+    """AP 1/2, 1, 1/4, 0 against 1, 5/6, 1, 0; RR 1/2, 1, 1/4, 0 against 1, 1, 1, 0."""
+    one = compare(("base", judged(BASE)), ("better", judged(BETTER)))
+    ap, rr = one.differences
+    assert (ap.measure, ap.wins, ap.ties, ap.losses) == (AP, 2, 1, 1)
+    assert (rr.measure, rr.wins, rr.ties, rr.losses) == (RR, 2, 2, 0)
+    assert (ap.a, ap.b, ap.paired.mean) == pytest.approx((1.75 / 4, (2 + 5 / 6) / 4, (1 / 2 - 1 / 6 + 3 / 4) / 4))
+    assert (rr.a, rr.b, rr.paired.mean) == pytest.approx((1.75 / 4, 3 / 4, 1.25 / 4))
+    assert (ap.holm_t, ap.holm_bootstrap) == (None, None)
+    assert [(move.report, move.a.ranks, move.b.ranks) for move in one.risen(9)] == [
+        ("3", (4,), (1,)),
+        ("1", (2,), (1,)),
+    ]
+    assert [(move.report, move.a.ranks, move.b.ranks) for move in one.fallen(9)] == [("2", (1, 2), (1, 3))]
+    assert [move.report for move in one.risen(1)] == ["3"]
+    assert (one.only_a, one.only_b, one.other_searched) == (0, 0, ())
+
+
+def test_yes_or_no_has_mcnemars_test() -> None:
+    """Acc@1: report 1 no and yes, 2 no (two files), 3 no and yes, 4 none fixed: two against none of two, p 1/2."""
+    ap, acc = compare(("base", judged(BASE)), ("better", judged(BETTER)), measures=(AP, Measure("Acc", 1))).differences
+    assert (ap.mcnemar, acc.mcnemar) == (None, 0.5)
+    assert (acc.a, acc.b, acc.wins, acc.losses) == (0.0, 0.5, 2, 0)
+    values = comparison_values(compare(("a", judged(BASE)), ("b", judged(BETTER)), measures=(Measure("Hit", 1),)), 0)
+    assert values["measures"]["Hit@1"]["p_mcnemar"] == 0.5
+    runs = {"a": judged(BASE), "b": judged(BETTER), "c": judged(BASE)}
+    first, second = compare_all(runs, measures=(Measure("Acc", 1),))
+    assert (first.differences[0].holm_mcnemar, second.differences[0].holm_mcnemar) == (1.0, 1.0)
+    assert comparison_values(first, 0)["measures"]["Acc@1"]["p_mcnemar_holm"] == 1.0
+
+
+def test_a_run_against_itself() -> None:
+    one = compare(("a", judged(BASE)), ("b", judged(BASE)))
+    assert [(d.wins, d.ties, d.losses, d.paired.t_test.p, d.paired.bootstrap_p) for d in one.differences] == [
+        (0, 4, 0, 1, 1)
+    ] * 2
+    assert one.risen(9) == one.fallen(9) == []
+
+
+def test_the_order_of_the_reports_changes_nothing() -> None:
+    turned = {report: BETTER[report] for report in reversed(BETTER)}
+    straight = comparison_values(compare(("a", judged(BASE)), ("b", judged(BETTER))), 10)
+    assert comparison_values(compare(("a", judged(BASE)), ("b", judged(turned))), 10) == straight
+
+
+def test_different_reports_are_refused_unless_common() -> None:
+    short = {report: BETTER[report] for report in "12"} | {"5": "ABCD"}
+    truth = TRUTH | {"5": ("C",)}
+    with pytest.raises(RunError) as caught:
+        compare(("base", judged(BASE)), ("short", judged(short, truth)))
+    assert str(caught.value) == (
+        "base and short judge different reports (2 only the first, 1 only the second, such as 3); "
+        "compare the 2 that both judge with --common"
+    )
+    one = compare(("base", judged(BASE)), ("short", judged(short, truth)), common=True)
+    assert ([move.report for move in one.moves], one.only_a, one.only_b) == (["1", "2"], 2, 1)
+    assert one.differences[0].a == 0.75
+    with pytest.raises(RunError, match="judge no report together"):
+        compare(("base", judged(BASE)), ("other", judged({"5": "ABCD"}, truth)), common=True)
+
+
+def test_different_truths_are_refused() -> None:
+    other = judged(BETTER, TRUTH | {"2": ("A", "C")})
+    with pytest.raises(RunError) as caught:
+        compare(("base", judged(BASE)), ("better", other))
+    assert str(caught.value) == (
+        "report 2: B is a fixed file for base but not for better; judge both by the same file, with --qrels"
+    )
+    with pytest.raises(RunError, match="report 2: B is a fixed file for base but not for better"):
+        compare(("better", other), ("base", judged(BASE)))
+    turned = judged(BETTER, TRUTH | {"2": ("B", "A")})
+    assert compare(("base", judged(BASE)), ("better", turned)).differences[0].wins == 2
+
+
+def test_another_search_space_is_told() -> None:
+    one = compare(("base", judged(BASE)), ("better", judged(BETTER, searched=9)))
+    assert one.other_searched == ("1", "2", "3", "4")
+
+
+def test_several_runs_against_the_first_or_each_other() -> None:
+    runs = {"base": judged(BASE), "better": judged(BETTER), "again": judged(BETTER)}
+    pairs = compare_all(runs)
+    assert [(one.a, one.b) for one in pairs] == [("base", "better"), ("base", "again")]
+    for place in (0, 1):
+        of_measure = [one.differences[place] for one in pairs]
+        assert [one.holm_t for one in of_measure] == holm([one.paired.t_test.p for one in of_measure])
+        assert [one.holm_bootstrap for one in of_measure] == holm([one.paired.bootstrap_p for one in of_measure])
+    every = compare_all(runs, all_pairs=True)
+    assert [(one.a, one.b) for one in every] == [("base", "better"), ("base", "again"), ("better", "again")]
+    assert [one.differences[0].holm_t for one in compare_all({"a": judged(BASE), "b": judged(BETTER)})] == [None]
+
+
+def test_the_same_rankings_whatever_their_names_numbers() -> None:
+    base = run_of(BASE)
+    assert first_difference(base, run_of({report: BASE[report] for report in reversed(BASE)})) is None
+    assert (
+        first_difference(base, run_of(BASE | {"3": "ABDC"}))
+        == "report 3 differs first: C at rank 3 against D at rank 3"
+    )
+    assert first_difference(base, run_of(BASE | {"5": "A"})) == "report 5 is ranked only in the second"
+    assert first_difference(run_of(BASE | {"5": "A"}), base) == "report 5 is ranked only in the first"
+    assert (
+        first_difference(base, run_of(BASE | {"3": "ABC"}))
+        == "report 3 has 4 files in the first and 3 files in the second"
+    )
+    assert (
+        first_difference(base, run_of(BASE | {"3": "ABCE"}))
+        == "report 3 differs first: D at rank 4 against E at rank 4"
+    )
+
+
+def test_known_ranks_are_compared_too() -> None:
+    def known(*ranks: int) -> Run:
+        files = np.arange(len(ranks), dtype=np.int32)
+        return Run({}, FILES, {"1": Order(files, np.zeros(0), np.array(ranks, dtype=np.int32))})
+
+    assert first_difference(known(2, 7), known(2, 7)) is None
+    assert first_difference(known(2, 7), known(2, 8)) == "report 1 differs first: B at rank 7 against B at rank 8"
+    whole = run_of({"1": "AB"})
+    assert first_difference(known(1, 2), whole) == "report 1 has 2 known ranks in the first and 2 files in the second"
+
+
+def results(**options: object) -> Results:
+    judgements = [
+        Judgement(
+            report, fixed, (*fixed, "Gone"), 4, attributes=ReportAttributes(report != "1", False, int(report == "2"))
+        )
+        for report, fixed in TRUTH.items()
+    ]
+    return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements)), **options)  # type: ignore[arg-type]
+
+
+def test_results_hold_headline_intervals_and_strata() -> None:
+    found = results(measures=[Measure("P", 1)])
+    assert found.summary == found.evaluation.summary()
+    assert set(found.intervals) == set(found.summary) - {"reports", "relevant", "dropped", "empty", "length"}
+    for name, interval in found.intervals.items():
+        assert interval is not None
+        assert interval.low <= (found.summary[name] or 0) <= interval.high
+    assert found.measures["P@1"].value == 0.25
+    rows = {row.name: row for row in found.strata}
+    assert (rows["reachable only"].reports, rows["reachable only"].relevant) == (3, 4)
+    assert rows["reachable only"].mrr is not None
+    assert rows["reachable only"].mrr.value == pytest.approx(1.75 / 3)
+    assert rows["already localized"].map is not None
+    assert (rows["already localized"].map.value, rows["already localized"].map.interval) == (1.0, None)
+    assert (rows["with a stack trace"].reports, rows["with a stack trace"].mrr) == (0, None)
+    assert rows["without a description"].few
+    assert found.length_note is None
+    assert results(strata=False).strata == ()
+
+
+def test_results_as_plain_values() -> None:
+    values = results_values(results(measures=[Measure("P", 1)]), name=True)
+    assert (values["run"], values["reports"], values["empty"]) == ("base", 4, 1)
+    assert values["strata"][-1] == {
+        "stratum": "only test files fixed",
+        "reports": 0,
+        "relevant": 0,
+        "mrr": None,
+        "map": None,
+        "intervals": {"mrr": None, "map": None},
+    }
+    assert set(values["measures"]["P@1"]) == {"mean", "interval"}
+    assert report_values(results().evaluation.per_report[1], [RR, Measure("P", 1)]) == {
+        "report": "2",
+        "ranks": [1, 2],
+        "relevant": 2,
+        "dropped": 1,
+        "searched": 4,
+        "AP": 1.0,
+        "RR": 1.0,
+        "P@1": 1.0,
+        "traits": {"description": True, "stack_trace": False, "named": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("taught", "notes"),
+    [
+        (None, []),
+        ("many", []),
+        (1, ["base: the checkpoint learned from 1 report of these, so that the numbers flatter it"]),
+        (3320, ["base: the checkpoint learned from 3,320 reports of these, so that the numbers flatter it"]),
+    ],
+)
+def test_reports_that_taught_the_checkpoint_are_told(taught: object, notes: list[str]) -> None:
+    judgements = [Judgement(report, fixed, fixed, 4) for report, fixed in TRUTH.items()]
+    run = Run.of({TAUGHT: taught} if taught else {}, run_of(BASE).rankings())
+    assert results_of(ScoredRun("base", run, Qrels.of(judgements))).notes == notes
+
+
+def test_a_cut_or_unknown_length_is_told() -> None:
+    def note(searched: int | None) -> str | None:
+        judgements = [Judgement(report, fixed, fixed, searched) for report, fixed in TRUTH.items()]
+        return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements))).length_note
+
+    assert note(4) is None
+    assert note(8) == (
+        "base: rankings hold 50.0% of the files searched, 4 of 4 are cut off; "
+        "a fixed file that is not ranked counts as not found"
+    )
+    assert note(None) == "base: it is not known how many files were searched, so rankings may be cut off"
+
+
+def test_the_mean_gain_over_projects_by_hand() -> None:
+    """AP gains .354 in one project and nothing in the other; RR .3125 and nothing."""
+    better, same = (compare(("base", judged(BASE)), ("other", judged(other)), measures=()) for other in (BETTER, BASE))
+    gains = mean_gains([better, same])
+    assert gains["MAP"].mean == pytest.approx((1 / 2 - 1 / 6 + 3 / 4) / 8)
+    assert gains["MRR"].mean == pytest.approx(1.25 / 8)
+    assert gains["MRR"].interval.low == 0.0 < gains["MRR"].interval.high <= 0.375
+    assert mean_gains([better, same]) == gains

@@ -1,0 +1,233 @@
+"""Worked numbers of the literature, and invariants that always hold."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosloc.errors import RunError
+from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure, Others, Outcome
+from tosloc.metrics import (
+    Over,
+    all_within,
+    average_precision,
+    bpref,
+    found_at,
+    hit_at,
+    ndcg,
+    old_bpref,
+    precision_at,
+    recall_at,
+    reciprocal_rank,
+)
+
+
+def ranks(pattern: str) -> list[int]:
+    """Ranks of the ones, such as [1, 3] for "101"."""
+    return [rank for rank, mark in enumerate(pattern.replace(" ", ""), start=1) if mark == "1"]
+
+
+# Hirsch and Hofer, table I; Manning et al.; and a much-read explanation of AP@K, its examples 1 and 2
+TABLE_I = [1, 2, 5, 12, 15]
+TOOL_A, TOOL_B = [1, 4], [1, 12]
+
+
+@pytest.mark.parametrize(
+    ("found", "relevant", "k", "over", "expected"),
+    [
+        (TABLE_I, 5, None, "relevant", 0.653),
+        (TABLE_I, 5, None, "found", 0.653),
+        (TABLE_I, 5, 10, "relevant", 0.52),
+        (TABLE_I, 5, 10, "found", 0.867),
+        (TOOL_A, 2, 10, "relevant", 0.75),
+        (TOOL_A, 2, 10, "found", 0.75),
+        (TOOL_B, 2, 10, "relevant", 0.50),
+        (TOOL_B, 2, 10, "found", 1.0),
+        (ranks("1101010000 0100"), 8, None, "relevant", 0.479),
+        ([3, 5, 8], 3, None, "relevant", 0.369),
+        ([3, 5, 8], 3, 10, "found", 0.369),
+        ([3, 5, 8], 3, 10, "reachable", 0.369),
+        (ranks("1100000000"), 6, 10, "found", 1.0),
+        (ranks("1100000000"), 6, 10, "reachable", 0.333),
+        (ranks("1111110000"), 6, 10, "found", 1.0),
+        (ranks("1111110000"), 6, 10, "reachable", 1.0),
+        (ranks("10000"), 2, 5, "found", 1.0),
+        (ranks("10000"), 2, 5, "reachable", 0.5),
+        (ranks("10001"), 2, 5, "found", 0.7),
+        (ranks("10001"), 2, 5, "reachable", 0.7),
+        ([1, 2], 6, 2, "reachable", 1.0),
+        ([], 3, None, "relevant", 0.0),
+        ([], 3, 10, "found", 0.0),
+        ([], 0, None, "relevant", 0.0),
+        ([], 0, 10, "reachable", 0.0),
+    ],
+)
+def test_average_precision_by_its_denominator(
+    found: list[int], relevant: int, k: int | None, over: Over, expected: float
+) -> None:
+    assert average_precision(found, relevant, k, over) == pytest.approx(expected, abs=5e-4)
+
+
+def test_the_corrected_bpref_and_the_faulty_one() -> None:
+    """Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2."""
+    assert bpref([1, 1, 1, 1], relevant=6, nonrelevant=4) == 0.5
+    assert old_bpref([1, 1, 1, 1], relevant=6, nonrelevant_retrieved=1) == 0.0
+    outcome = Outcome((2, 3, 4, 5), relevant=6, ranked=5, searched=10)
+    assert (Measure("bpref")(outcome), Measure("old_bpref")(outcome)) == (0.5, 0.0)
+    partly = Outcome((9, 12, 17, 30), 6, ranked=100, searched=900, others=Others((1, 1, 1, 1), ranked=1, judged=4))
+    assert (Measure("bpref")(partly), Measure("old_bpref")(partly)) == (0.5, 0.0)
+
+
+def test_bpref_counts_what_is_known() -> None:
+    unknown = Outcome((3,), relevant=4, ranked=6, searched=None)
+    assert Measure("bpref")(unknown) == (1 - 2 / 4) / 4  # the 5 others that are ranked
+    known_ranks = Outcome((3,), relevant=1, ranked=None, searched=3)
+    assert Measure("bpref")(known_ranks) == 0.0
+    with pytest.raises(RunError, match="how many were searched is not known"):
+        Measure("bpref")(Outcome((3,), 1, ranked=None, searched=None))
+    with pytest.raises(ValueError, match="2 files judged as not fixed stand above, but there are 1"):
+        bpref([2], relevant=1, nonrelevant=1)
+    assert bpref([], relevant=0, nonrelevant=3) == 0.0
+    assert bpref([0, 0], relevant=2, nonrelevant=0) == 1.0
+
+
+def test_reciprocal_rank_is_of_the_first_fixed_file() -> None:
+    assert reciprocal_rank([7, 2]) == 0.5
+    assert reciprocal_rank([]) == 0.0
+
+
+def test_top_k_asks_for_any_and_coverage_counts_all() -> None:
+    assert [hit_at([5, 60], k) for k in (1, 4, 5, 10)] == [False, False, True, True]
+    assert [found_at([5, 60], k) for k in (4, 5, 50, 100)] == [0, 1, 1, 2]
+
+
+def test_accuracy_asks_for_all_fixed_files() -> None:
+    assert [all_within([2, 5], 2, k) for k in (1, 4, 5, 10)] == [False, False, True, True]
+    assert not all_within([2, 5], 3, 10)  # one is not ranked
+    assert not all_within([], 0, 10)
+    assert Measure.parse("Acc@5")(Outcome((2, 5), relevant=2, ranked=9, searched=9)) == 1.0
+
+
+def test_precision_divides_by_k_and_recall_by_all_fixed_files() -> None:
+    assert [precision_at([1, 3], k) for k in (1, 2, 3, 10)] == [1.0, 0.5, 2 / 3, 0.2]
+    assert [recall_at([1, 3], 4, k) for k in (1, 2, 3, 10)] == [0.25, 0.25, 0.5, 0.5]
+    assert recall_at([], 0, 5) == 0.0
+
+
+def test_discounted_gain_of_an_ideal_ranking_is_one() -> None:
+    assert ndcg([1, 2, 3], 3) == ndcg([1, 2], 5, k=2) == 1.0
+    assert ndcg([3], 1) == pytest.approx(1 / math.log2(4))
+    assert ndcg([], 0) == ndcg([], 3) == 0.0
+
+
+@pytest.mark.parametrize("name", ["AP", "RR", "nDCG", "AP_found", "bpref", "old_bpref"])
+def test_every_measure_of_a_report_without_fixed_files_is_zero(name: str) -> None:
+    assert Measure(name)(Outcome((), 0, 20, 20)) == 0.0
+
+
+@pytest.mark.parametrize("text", ["AP", "AP@10", "AP_found@10", "AP_reachable@10", "P@5", "R@5", "Hit@1", "RR@10"])
+def test_a_measure_says_its_name_and_meaning(text: str) -> None:
+    measure = Measure.parse(f" {text} ")
+    assert repr(measure) == text
+    assert measure.meaning == MEASURE_MEANINGS[measure.name]
+    assert measure(Outcome((1, 2, 3, 4, 5), 5, 20, 20)) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("MAP", "no measure MAP; known are AP, RR,"),
+        ("P", "no measure P; known are"),
+        ("bpref@5", "no measure bpref@5; known are"),
+        ("AP@0", "measure AP@0: a cut-off is 1 or more"),
+        ("nDCG@", "'nDCG@' is not the name of a measure"),
+        ("", "'' is not the name of a measure"),
+    ],
+)
+def test_an_unknown_measure_is_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(RunError) as caught:
+        Measure.parse(text)
+    assert str(caught.value).startswith(sentence)
+
+
+found_sets = st.sets(st.integers(1, 60), min_size=1)
+
+
+@given(found_sets, st.integers(0, 5), st.integers(1, 60))
+def test_a_shorter_ranking_never_raises_average_precision(found: set[int], more: int, k: int) -> None:
+    relevant = len(found) + more
+    assert average_precision(found, relevant, k) <= average_precision(found, relevant, k + 1) <= 1
+    assert average_precision(found, relevant, k) <= average_precision(found, relevant)
+    assert average_precision(found, relevant) <= average_precision(found, len(found))
+    assert average_precision(range(1, relevant + 1), relevant) == 1
+
+
+@given(found_sets, st.integers(0, 5), st.integers(1, 60))
+def test_over_the_found_is_never_below_the_textbook(found: set[int], more: int, k: int) -> None:
+    relevant = len(found) + more
+    textbook, reachable, seen = (
+        average_precision(found, relevant, k, over) for over in ("relevant", "reachable", "found")
+    )
+    assert textbook <= reachable <= seen <= 1
+    if found_at(found, k) in (0, relevant):
+        assert textbook == reachable == seen
+    else:
+        assert textbook < seen
+
+
+@given(found_sets, st.integers(0, 5))
+def test_all_retrieved_makes_the_denominators_one(found: set[int], k: int) -> None:
+    every = len(found)
+    assert average_precision(found, every, 60 + k, "found") == average_precision(found, every)
+
+
+def exact(found: list[int], k: int) -> Fraction | None:
+    """Average precision over the found, without rounding; None where it is undefined."""
+    kept = [rank for rank in found if rank <= k]
+    return sum((Fraction(n, rank) for n, rank in enumerate(kept, start=1)), Fraction()) / len(kept) if kept else None
+
+
+@given(found_sets, st.integers(0, 5))
+def test_a_cut_never_lowers_the_overestimation(found: set[int], more: int) -> None:
+    """Over the found against the textbook is relevant / found: the shorter, the more, while anything is found."""
+    relevant = len(found) + more
+    factors = []
+    for k in range(max(found), min(found) - 1, -1):
+        seen, textbook = (average_precision(found, relevant, k, over) for over in ("found", "relevant"))
+        factors.append(seen / textbook)
+        assert seen / textbook == pytest.approx(relevant / found_at(found, k))
+    assert all(later >= earlier * (1 - 1e-12) for earlier, later in pairwise(factors))
+
+
+@given(found_sets)
+def test_over_the_found_a_cut_raises_where_precision_falls(found: set[int]) -> None:
+    """It never falls where precision does not rise from one fixed file to the next; elsewhere it may."""
+    ordered = sorted(found)
+    precisions = [Fraction(n, rank) for n, rank in enumerate(ordered, start=1)]
+    falling = [rank for rank, (a, b) in zip(ordered[1:], pairwise(precisions), strict=True) if b > a]
+    last = min(falling) - 1 if falling else 60  # up to here precision only falls
+    values = [value for k in range(last, 0, -1) if (value := exact(ordered, k)) is not None]
+    assert all(later >= earlier for earlier, later in pairwise(values))
+
+
+def test_over_the_found_a_cut_may_lower_one_report() -> None:
+    assert average_precision([3, 4], 2, 4, "found") == pytest.approx(5 / 12)
+    assert average_precision([3, 4], 2, 3, "found") == pytest.approx(4 / 12)
+
+
+@given(st.lists(st.tuples(found_sets, st.integers(0, 3)), min_size=1), st.integers(1, 60))
+def test_dropping_the_undefined_never_lowers_the_mean(reports: list[tuple[set[int], int]], k: int) -> None:
+    values = [average_precision(found, len(found) + more, k, "found") for found, more in reports]
+    defined = [value for value, (found, _) in zip(values, reports, strict=True) if hit_at(found, k)]
+    if defined:
+        assert math.fsum(defined) / len(defined) >= math.fsum(values) / len(values) * (1 - 1e-12)
+
+
+@given(found_sets, st.integers(0, 5), st.integers(0, 20))
+def test_the_faulty_bpref_is_never_above_the_corrected_one(found: set[int], more: int, unranked: int) -> None:
+    length = max(found)
+    outcome = Outcome(tuple(sorted(found)), len(found) + more, length, length + more + unranked)
+    assert 0 <= Measure("old_bpref")(outcome) <= Measure("bpref")(outcome) + 1e-12 <= 1 + 2e-12

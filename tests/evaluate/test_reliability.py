@@ -1,0 +1,111 @@
+"""Reliability: bins and calibration error worked by hand, and the command that shows them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tosloc.calibration import JudgedAnswer
+from tosloc.cli import main
+from tosloc.errors import RunError
+from tosloc.evaluate import Judgement, read_scored, write_judgements, write_run
+from tosloc.evaluate.reliability import BINS, Reliability, judged_answers
+from tosloc.evaluate.runs import write_known_ranks
+from tosloc.records import Ranking
+
+FILES = ("A.java", "B.java", "C.java")
+LN = math.log(3)
+"""Two files whose scores are so far apart have the shares .75 and .25 at temperature 1."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four answers with first shares .75, of which three are right."""
+    fixed = {"1": FILES[:1], "2": FILES[:2], "3": FILES[1:], "4": FILES[:1]}
+    rankings = [Ranking(report, FILES[:2], np.array([LN, 0.0])) for report in fixed]
+    write_run(tmp_path / "run/test/run.jsonl.gz", {"temperature": 1.0}, rankings)
+    write_judgements(tmp_path / "run/test/qrels.jsonl", [Judgement(r, f, f) for r, f in fixed.items()])
+    return tmp_path / "run"
+
+
+def test_by_hand() -> None:
+    found = Reliability(np.array([0.1, 0.14, 0.95, 1.0, 0.55]), np.array([True, False, True, True, False]))
+    bins = [(row.answers, row.share, row.right) for row in found.bins if row.answers]
+    assert bins == [(2, pytest.approx(0.12), 0.5), (1, 0.55, 0.0), (2, pytest.approx(0.975), 1.0)]
+    assert len(found.bins) == BINS
+    assert found.error == pytest.approx((2 * 0.38 + 0.55 + 2 * 0.025) / 5)
+    assert (found.right_share, found.mean_share) == (0.6, pytest.approx(0.548))
+
+
+def test_chance_alone_gives_some_error_that_more_answers_make_smaller() -> None:
+    few, many = (Reliability(np.full(number, 0.35), np.ones(number, dtype=np.bool_)) for number in (10, 1000))
+    # mean |X/n - p| of a binomial X is about sqrt(2 p (1 - p) / (pi n))
+    assert few.error_by_chance() == pytest.approx(math.sqrt(2 * 0.35 * 0.65 / (math.pi * 10)), rel=0.1)
+    assert many.error_by_chance() == pytest.approx(math.sqrt(2 * 0.35 * 0.65 / (math.pi * 1000)), rel=0.1)
+    assert few.error_by_chance() == few.error_by_chance()
+
+
+def test_an_answer_without_files_says_nothing() -> None:
+    answers = [JudgedAnswer(np.zeros(0), False), JudgedAnswer(np.array([1.0, 0.0]), True)]
+    assert Reliability.of(answers, 1.0).right.tolist() == [True]
+
+
+def test_no_answers() -> None:
+    none = Reliability.of([], 1.0)
+    assert (none.error, none.right_share, none.mean_share, none.error_by_chance()) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "calibration", str(folder), "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["answers"] == 4
+    assert (found["right"], found["share"], found["error"]) == pytest.approx((0.75, 0.75, 0.0), abs=1e-5)
+    assert found["bins"][7] == {"low": 0.7, "high": 0.8, "answers": 4, "share": pytest.approx(0.75), "right": 0.75}
+    assert main(["lab", "calibration", str(folder), "--temperature", "0.5", "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert "| run | 4 | 0.5 | .750 | .900 | .150 |" in printed
+    assert "| 0.9 to 1.0 | 4 .900 .750 |" in printed or "| 0.8 to 0.9 | 4 .900 .750 |" in printed
+    assert main(["lab", "calibration", str(folder)]) == 0
+    assert "calibration error" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_figure(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    assert main(["lab", "calibration", str(folder), str(other), "--figure", str(tmp_path / "shares")]) == 0
+    assert "run (error 0.000)" in reliability_texts(folder)
+    assert (tmp_path / "shares.svg").stat().st_size > 1000
+    assert (tmp_path / "shares.png").stat().st_size > 1000
+
+
+def reliability_texts(folder: Path) -> list[str]:
+    """The words of a figure's legend."""
+    from tosloc.plots.figures import reliability_figure
+
+    scored = read_scored(folder)
+    figure = reliability_figure({"run": Reliability.of(judged_answers(scored.run, scored.qrels), 1.0)})
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_runs_without_what_shares_are_made_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "test/run.jsonl.gz"
+    write_run(path, {}, [Ranking("1", FILES, np.array([1.0, 0.5, 0.0]))])
+    assert main(["lab", "calibration", str(folder)]) == 2
+    assert "says no temperature of its shares; name one with --temperature" in capsys.readouterr().err
+    assert main(["lab", "calibration", str(folder), "--temperature", "0"]) == 2
+    assert "--temperature: a number from 0.01 to 100, not 0" in capsys.readouterr().err
+    scored = read_scored(folder)
+    with pytest.raises(RunError, match="no ranking of report 2"):
+        judged_answers(scored.run, scored.qrels)
+    write_known_ranks(path, {}, [(report, {"A.java": 1}) for report in "1234"])
+    scored = read_scored(folder)
+    with pytest.raises(RunError, match="report 1 has no scores, which shares are made of"):
+        judged_answers(scored.run, scored.qrels)

@@ -1,0 +1,196 @@
+"""Intervals and tests against SciPy, by hand, and by simulation."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosloc.evaluate import statistics
+from tosloc.evaluate.statistics import (
+    Interval,
+    TTest,
+    holm,
+    mean_interval,
+    mean_of_means,
+    paired,
+    paired_t_test,
+    percentile_interval,
+    ratios,
+    resampled_sums,
+)
+from tosloc.records import FloatArray
+
+NOT_KNOWN = TTest(None, None)
+NO_DIFFERENCE = TTest(0.0, 1.0)
+
+
+def scores(seed: int, size: int = 106) -> FloatArray:
+    """Values such as average precisions: many 0, many 1."""
+    return np.random.default_rng(seed).beta(0.5, 0.4, size)
+
+
+def test_the_interval_of_a_mean_is_the_percentile_bootstrap_of_scipy() -> None:
+    values = scores(1)
+    expected = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(3)
+    ).confidence_interval
+    interval = mean_interval(values)
+    assert interval is not None
+    # both are random: 10,000 resamples leave about 2 % of a standard error
+    assert interval.low == pytest.approx(expected.low, abs=0.004)
+    assert interval.high == pytest.approx(expected.high, abs=0.004)
+
+
+def test_the_interval_of_a_ratio_is_the_percentile_bootstrap_of_scipy() -> None:
+    rng = np.random.default_rng(2)
+    below = rng.integers(0, 6, 106).astype(np.float64)
+    above = rng.binomial(below.astype(int), 0.7).astype(np.float64)
+    expected = scipy.stats.bootstrap(
+        (above, below),
+        lambda a, b, axis=-1: a.sum(axis) / b.sum(axis),
+        paired=True,
+        n_resamples=10_000,
+        method="percentile",
+        rng=np.random.default_rng(3),
+    ).confidence_interval
+    interval = percentile_interval(ratios(*resampled_sums(np.column_stack([above, below])).T))
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=0.005)
+
+
+def test_the_interval_holds_the_true_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(4)
+    true = 0.5 / (0.5 + 0.4)
+    held = 0
+    for trial in range(300):
+        interval = mean_interval(rng.beta(0.5, 0.4, 100), resamples=1_000, seed=trial)
+        assert interval is not None
+        held += interval.low <= true <= interval.high
+    assert 0.91 <= held / 300 <= 0.98
+
+
+def test_blocks_bound_the_memory_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.column_stack([scores(1), scores(2)])
+    whole = resampled_sums(values, resamples=500)
+    monkeypatch.setattr(statistics, "DRAWS_AT_ONCE", 1_000)
+    assert resampled_sums(values, resamples=500) == pytest.approx(whole, rel=1e-12)
+    assert whole.shape == (500, 2)
+
+
+def test_columns_are_resampled_together() -> None:
+    values = scores(1)
+    sums = resampled_sums(np.column_stack([values, values, np.ones_like(values)]), resamples=100)
+    assert sums[:, 0] == pytest.approx(sums[:, 1])
+    assert set(sums[:, 2].tolist()) == {106.0}
+
+
+def test_the_same_values_give_the_same_interval() -> None:
+    assert mean_interval(scores(1)) == mean_interval(scores(1).copy())
+    assert mean_interval(scores(1)) != mean_interval(scores(1), seed=8)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([0.5], None), ([0.5, 0.5], Interval(0.5, 0.5)), ([0.0, 1.0], Interval(0.0, 1.0))],
+)
+def test_intervals_of_next_to_nothing(values: list[float], expected: Interval | None) -> None:
+    assert mean_interval(np.array(values)) == expected
+
+
+def test_a_ratio_to_nothing_is_nothing() -> None:
+    assert ratios(np.array([0.0, 2.0]), np.array([0.0, 4.0])).tolist() == [0.0, 0.5]
+
+
+@given(st.integers(2, 40), st.integers(0, 1000))
+def test_the_paired_t_test_is_that_of_scipy(size: int, seed: int) -> None:
+    a, b = scores(seed, size), scores(seed + 1, size)
+    expected = scipy.stats.ttest_rel(b, a)
+    mine = paired_t_test(a, b)
+    assert (mine.t, mine.p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+def test_a_paired_t_test_by_hand() -> None:
+    """Differences 1, 2, 3: mean 2, deviation 1, t = 2 / (1 / sqrt 3); with 2 degrees, p = 1 - t / sqrt(2 + t²)."""
+    test = paired_t_test(np.array([1.0, 1.0, 1.0]), np.array([2.0, 3.0, 4.0]))
+    assert test.t == pytest.approx(2 * 3**0.5)
+    assert test.p == pytest.approx(1 - 12**0.5 / 14**0.5)
+
+
+def test_the_paired_bootstrap_agrees_with_the_t_test_where_that_is_exact() -> None:
+    rng = np.random.default_rng(5)
+    a = rng.normal(0.5, 0.2, 400)
+    b = a + rng.normal(0.012, 0.1, 400)
+    result = paired(a, b)
+    assert result.mean == pytest.approx(np.mean(b - a))
+    assert result.interval is not None
+    assert result.interval.low < result.mean < result.interval.high
+    assert result.t_test == paired_t_test(a, b)
+    assert result.bootstrap_p == pytest.approx(result.t_test.p, abs=0.01)
+    assert 0.001 < (result.bootstrap_p or 0) < 0.2
+
+
+def test_without_an_effect_the_bootstrap_rejects_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(6)
+    rejected = 0
+    for trial in range(300):
+        p = paired(rng.normal(size=80), rng.normal(size=80), resamples=999, seed=trial).bootstrap_p
+        rejected += p is not None and p < 0.05
+    assert 0.02 <= rejected / 300 <= 0.09
+
+
+def test_a_bootstrap_p_is_never_nothing() -> None:
+    result = paired(np.zeros(50), np.linspace(0.5, 1.0, 50), resamples=999)
+    assert result.bootstrap_p == 1 / 1000
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "test", "bootstrap_p", "interval"),
+    [
+        ([], [], NOT_KNOWN, None, None),
+        ([0.2], [0.7], NOT_KNOWN, None, None),
+        ([0.2, 0.4, 1 / 3], [0.2, 0.4, 1 / 3], NO_DIFFERENCE, 1.0, Interval(0, 0)),
+        ([0.3, 0.5], [0.1 + 0.2, 0.5], NO_DIFFERENCE, 1.0, Interval(0, 0)),
+        ([0.0, 0.5, 0.25], [0.25, 0.75, 0.5], NOT_KNOWN, None, Interval(0.25, 0.25)),
+    ],
+    ids=["no report", "one report", "the same", "the same but for rounding", "the same difference everywhere"],
+)
+def test_degenerate_pairs(
+    a: list[float], b: list[float], test: TTest, bootstrap_p: float | None, interval: Interval | None
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = paired(np.array(a), np.array(b))
+    assert (result.t_test, result.bootstrap_p, result.interval) == (test, bootstrap_p, interval)
+    assert paired_t_test(np.array(a), np.array(b)) == test
+
+
+def test_the_sign_is_that_of_the_second() -> None:
+    a, b = scores(1), np.minimum(1, scores(2) + 0.3)
+    forward, back = paired_t_test(a, b), paired_t_test(b, a)
+    assert forward.t is not None
+    assert back.t is not None
+    assert forward.t > 0 > back.t
+    assert forward.p == pytest.approx(back.p)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([None, 0.02]) == [None, 0.02]
+    assert holm([]) == []
+
+
+def test_every_sample_counts_alike_in_a_mean_of_means() -> None:
+    small, large = np.tile([0.4, 0.0], (10, 1)), np.tile([0.0, -0.2], (1000, 1))
+    mrr, map_ = mean_of_means([small, large])
+    assert (mrr.mean, mrr.interval.low, mrr.interval.high, mrr.p) == (*[pytest.approx(0.2)] * 3, 0.0)
+    assert (map_.mean, map_.interval.low, map_.interval.high, map_.p) == (*[pytest.approx(-0.1)] * 3, 0.0)
+
+
+def test_noise_has_a_mean_of_nothing() -> None:
+    noise = np.random.default_rng(3).normal(0.0, 1.0, (400, 2))
+    for one in mean_of_means([noise - noise.mean(axis=0)]):
+        assert one.interval.low < 0 < one.interval.high
+        assert one.p > 0.5

@@ -1,0 +1,163 @@
+"""RankingCut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosloc.errors import RunError
+from tosloc.evaluate import Evaluation, Judgement, ReportScores
+from tosloc.evaluate.curves import (
+    any_curve,
+    coverage_curve,
+    first_hits,
+    interpolated_precision,
+    largest_rank,
+    precision_at_recall,
+)
+from tosloc.evaluate.measures import AP, Outcome
+from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE_RANKING, RankingCut, invariants, truncation
+from tosloc.plots.truncation import overestimate
+
+
+def scored(
+    report: str, ranks: tuple[int, ...], unranked: int = 0, missing: int = 0, searched: int | None = 15
+) -> ReportScores:
+    """A report whose fixed files have these ranks, with more that are not ranked or not in the version."""
+    fixed = tuple([f"F{place}.java" for place in range(len(ranks) + unranked)])
+    listed = (*fixed, *[f"New{place}.java" for place in range(missing)])
+    judgement = Judgement(report, fixed, listed, searched)
+    return ReportScores(judgement, Outcome(ranks, len(fixed), searched, searched))
+
+
+def evaluation(*reports: ReportScores) -> Evaluation:
+    return Evaluation(reports)
+
+
+def test_the_papers_example_at_ten() -> None:
+    row = truncation(evaluation(scored("1", (1, 2, 5, 12, 15)))).at("cleaned", FIRST_TEN)
+    assert (round(row.textbook, 2), round(row.seen, 3)) == (0.52, 0.867)
+
+
+def test_the_papers_tools_at_ten() -> None:
+    a = truncation(evaluation(scored("1", (1, 4)))).at("cleaned", FIRST_TEN)
+    b = truncation(evaluation(scored("1", (1, 12)))).at("cleaned", FIRST_TEN)
+    assert (a.textbook, a.seen, b.textbook, b.seen) == (0.75, 0.75, 0.5, 1.0)
+    assert (a.over, b.over) == (0.0, 100.0)
+
+
+def test_three_reports_by_hand() -> None:
+    result = truncation(evaluation(scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2)))
+    cleaned, bloated = result.at("cleaned", FIRST_TEN), result.at("bloated", FIRST_TEN)
+    assert cleaned.textbook == pytest.approx(0.5 / 3)
+    assert cleaned.textbook_dropped == pytest.approx(0.5 / 2)  # report 3 has no file to divide by
+    assert cleaned.seen == pytest.approx(1 / 3)
+    assert cleaned.seen_dropped == 1  # only report 1 shows a file
+    assert (cleaned.empty, cleaned.unseen, cleaned.files) == (1, 2, 10)
+    assert (cleaned.over, cleaned.over_dropped) == (pytest.approx(100), pytest.approx(500))
+    assert (bloated.empty, bloated.textbook, bloated.textbook_dropped) == (0, *[pytest.approx(0.5 / 3)] * 2)
+    whole, bloated = result.at("cleaned", WHOLE_RANKING), result.at("bloated", WHOLE_RANKING)
+    ap = [(1 + 2 / 12) / 2, 1 / 11, 0]
+    assert whole.textbook == whole.seen == result.baseline["cleaned"] == pytest.approx(sum(ap) / 3)
+    assert bloated.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
+    assert bloated.seen == whole.seen
+
+
+def test_a_fraction_is_of_the_files_searched_rounded_up() -> None:
+    one = evaluation(scored("1", (2,), searched=11))
+    assert [truncation(one).at("cleaned", cut).files for cut in FRACTIONS] == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert truncation(one).at("cleaned", FRACTIONS[0]).textbook == 0.5
+    assert RankingCut(7, "tenths").length(10) == 7  # 0.7 * 10 is a little more than 7
+
+
+def test_seen_relevant_may_fall_in_spite_of_equation_16() -> None:
+    result = truncation(evaluation(scored("1", (10, 11), searched=11), scored("2", (1,), searched=11)))
+    assert result.falling == 1
+    last = invariants(result)[-1]
+    assert not last.holds
+    assert not last.law
+
+
+def test_what_is_not_known_is_told_or_an_error() -> None:
+    ranked_only = scored("1", (2,), searched=20)
+    outcome = Outcome((2,), 1, 20, None)
+    assert truncation(evaluation(ReportScores(ranked_only.judgement, outcome))).assumed == 1
+    with pytest.raises(RunError, match="report 1: neither its ranking's length nor the number of files searched"):
+        truncation(evaluation(ReportScores(ranked_only.judgement, Outcome((2,), 1, None, None))))
+    with pytest.raises(RunError, match="report 1: a fixed file has the rank 30 of only 20 files searched"):
+        truncation(evaluation(ReportScores(ranked_only.judgement, Outcome((30,), 1, None, 20))))
+
+
+def test_known_ranks_suffice() -> None:
+    full, known = scored("1", (3, 7)), Outcome((3, 7), 2, None, 15)
+    assert truncation(evaluation(ReportScores(full.judgement, known))) == truncation(evaluation(full))
+
+
+def test_the_sentence_stands_beside_the_paper() -> None:
+    text = overestimate(truncation(evaluation(scored("1", (1, 12)))))
+    assert text.startswith("cleaned, seen-relevant against textbook: +0.00 % at 1.0 (paper +0.05 %)")
+    assert "+100.00 % at k = 10 (paper +18.53 %)" in text
+    assert "undefined at k = 10" in overestimate(truncation(evaluation(scored("1", (12,)))))
+
+
+@st.composite
+def evaluations(draw: st.DrawFn) -> Evaluation:
+    reports = []
+    for number in range(draw(st.integers(1, 6))):
+        searched = draw(st.integers(1, 40))
+        ranks = draw(st.sets(st.integers(1, searched), max_size=6))
+        extra = [draw(st.integers(0, min(2, searched - len(ranks)))), draw(st.integers(0, 3))]
+        reports.append(scored(str(number), tuple(sorted(ranks)), *extra, searched=searched))
+    return Evaluation(tuple(reports))
+
+
+@given(evaluations())
+def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
+    result = truncation(drawn)
+    assert all(one.holds for one in invariants(result) if one.law)
+    for truth in TRUTHS:
+        rows = result.fractions(truth)
+        assert all(row.seen >= row.textbook for row in rows)
+        assert [row.textbook for row in rows] == sorted(row.textbook for row in rows)
+        assert all(row.seen_dropped >= row.seen for row in rows)
+    assert result.at("cleaned", WHOLE_RANKING).textbook == result.baseline["cleaned"] == drawn.map
+
+
+@given(evaluations())
+def test_area_under_the_uninterpolated_curve_is_map(drawn: Evaluation) -> None:
+    recall, precision = precision_at_recall(drawn)
+    assert recall[0] == 0
+    assert recall[-1] == 1
+    assert math.isclose(float(np.diff(recall) @ precision), drawn.mean(AP), abs_tol=1e-12)
+
+
+@given(evaluations())
+def test_interpolated_precision_never_rises_and_is_never_below(drawn: Evaluation) -> None:
+    interpolated = interpolated_precision(drawn)
+    assert (np.diff(interpolated) <= 1e-12).all()
+    recall, precision = precision_at_recall(drawn)
+    at = np.searchsorted(recall, np.linspace(0, 1, 11)[1:] - 1e-9) - 1
+    assert (interpolated[1:] >= precision[at] - 1e-12).all()
+
+
+def test_curves_by_hand() -> None:
+    two = evaluation(scored("1", (1, 4)), scored("2", (2,), unranked=1), scored("3", (), missing=1))
+    recall, precision = precision_at_recall(two)
+    assert recall.tolist() == [0, 0.5, 1]
+    assert precision == pytest.approx([(1 + 0.5) / 3, 0.5 / 3])
+    assert interpolated_precision(two) == pytest.approx([0.5] * 6 + [0.5 / 3] * 5)
+    rises = evaluation(scored("1", (2, 3)))
+    assert interpolated_precision(rises) == pytest.approx([2 / 3] * 11)
+    assert coverage_curve(two, [1, 2, 4]) == pytest.approx([1 / 4, 2 / 4, 3 / 4])
+    assert any_curve(two, [1, 2, 4]) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+    assert first_hits(two).tolist() == [1, 1, 0, 0, 0, 0, 0, 1]
+    assert largest_rank(two) == 4
+    assert largest_rank(evaluation(scored("3", ()))) == 1
+
+
+def test_first_hits_fill_every_bin() -> None:
+    ranks = (1, 2, 5, 6, 10, 11, 50, 51, 100, 101, 300, 301)
+    drawn = evaluation(*[scored(str(rank), (rank,), searched=999) for rank in ranks], scored("none", (), unranked=1))
+    assert first_hits(drawn).tolist() == [1, 2, 2, 2, 2, 2, 1, 1]

@@ -1,0 +1,502 @@
+"""Repository against git's own answers, on repositories with every oddity that real ones have."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.git import process as git_process
+from tosloc.git import trees as git_trees
+from tosloc.git.repository import Repository, decode
+
+JAVA = frozenset({".java"})
+ODD = {
+    "src/a b.java": "blank",
+    "src/né.java": "accent",
+    "src/UPPER.JAVA": "upper case",
+    "src/new\nline.java": "line feed",
+    "src-x/a.java": "'-' sorts before '/'",
+    "src.java": "'.' too, and it is a file",
+    "run.java": ("100755", "executable"),
+    "link.java": ("120000", "src.java"),
+    "module.java": ("160000", "1" * 40),
+    "notes.txt": "not source",
+    b"src/\xe9.java": "Latin-1 name",
+}
+
+
+def listed(repository, revision, suffix=".java"):
+    """(path, blob) of regular files as ``git ls-tree`` gives them, in its order."""
+    rows = [row for row in repository.git("ls-tree", "-rz", revision).split("\0") if row.startswith("100")]
+    pairs = [(row.split("\t", 1)[1], row.split()[2]) for row in rows]
+    return [(path, blob) for path, blob in pairs if path.lower().endswith(suffix)]
+
+
+def text_of(opened, blob):
+    [(_, data)] = opened.texts([blob])
+    return None if data is None else decode(data)
+
+
+def files(snapshot):
+    return list(zip(snapshot.paths, snapshot.blobs, strict=True))
+
+
+def test_snapshot_has_the_regular_source_files_in_path_order(repository):
+    commit = repository.commit(ODD, when=1234567890)
+    with Repository(repository.path) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert snapshot.paths == (
+            "run.java",
+            "src-x/a.java",
+            "src.java",
+            "src/UPPER.JAVA",
+            "src/a b.java",
+            "src/new\nline.java",
+            "src/né.java",
+            "src/\udce9.java",
+        )
+        assert files(snapshot) == listed(repository, commit)
+        assert (snapshot.commit, snapshot.committed_at) == (commit, 1234567890)
+        assert snapshot.path_names is opened.path_names
+        assert snapshot.path_ids.dtype == snapshot.blob_ids.dtype == np.int32
+        assert text_of(opened, snapshot.blobs[-1]) == "Latin-1 name"
+        assert opened.snapshot(commit, {".txt"}).paths == ("notes.txt",)
+        assert opened.snapshot(commit, {".py"}).paths == ()
+        assert opened.missing == set()
+
+
+def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatch):
+    monkeypatch.setattr(git_trees, "MEMORY_LIMIT", 6000)
+    rng = np.random.default_rng(3)
+    everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
+    everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
+    commits, present = [], set()
+    for turn in range(25):
+        chosen = rng.choice(everything, 4, replace=False).tolist()
+        change = {path: None if path in present and rng.random() < 0.4 else f"{path} {turn}" for path in chosen}
+        present = (present | {path for path in change if change[path]}) - {path for path in change if not change[path]}
+        commits.append(repository.commit(change))
+    with Repository(repository.path) as opened:
+        for commit in [*commits, *rng.permutation(commits).tolist()]:
+            assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
+        assert len(opened.path_names) <= len(everything)
+
+
+def test_one_tree_at_two_places_is_two_directories(repository):
+    repository.commit({"a/x.java": "same", "b/x.java": "same", "c/a/x.java": "same"})
+    with Repository(repository.path) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert snapshot.paths == ("a/x.java", "b/x.java", "c/a/x.java")
+        assert len(opened.blob_names) == 1
+
+
+def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypatch):
+    first = repository.commit({f"{top}/{name}/A.java": f"{top} {name}" for top in "abcd" for name in "pqr"})
+    second = repository.commit({"b/q/A.java": "changed"})
+    third = repository.commit({"d/B.java": "new"})
+    asked, real = [], git_process.ObjectReader.read
+
+    def spy(reader, names):
+        asked.extend(names := list(names))
+        return real(reader, names)
+
+    monkeypatch.setattr(git_process.ObjectReader, "read", spy)
+    with Repository(repository.path) as opened:
+        opened.snapshot(first, JAVA)
+        for commit, changed in ((second, ("", "b", "b/q")), (third, ("", "d"))):
+            asked.clear()
+            assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
+            assert asked == [f"{commit}^{{commit}}", *(repository.git("rev-parse", f"{commit}:{p}") for p in changed)]
+
+
+@pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home"])
+def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
+    repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
+    commit = repository.commit({"A.java": "class A {}"})
+    path = repository.path
+    if kind == "no config":
+        path = tmp_path / "bare" / "repo"
+        shutil.copytree(repository.path / ".git", path)
+        for name in ("config", "index", "logs", "hooks", "info", "description"):
+            entry = path / name
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    elif kind == "git file":
+        path = tmp_path / "linked"
+        repository.git("worktree", "add", "-q", "--detach", str(path), commit)
+    elif kind == "home":
+        monkeypatch.setenv("HOME", str(tmp_path))
+        path = "~/project"
+    with Repository(path) as opened:
+        assert opened.resolve("HEAD") == commit
+        assert opened.snapshot("HEAD", JAVA).paths == ("A.java",)
+        assert opened.name == {"no config": "bare", "git file": "linked"}.get(kind, "project")
+        assert opened.path.is_absolute()
+
+
+def test_sha256_repository(tmp_path, make_repository):
+    path = tmp_path / "long"
+    try:
+        subprocess.run(["git", "init", "-q", "--object-format=sha256", str(path)], check=True, capture_output=True)
+    except subprocess.CalledProcessError:
+        pytest.skip("this git makes no sha256 repositories")
+    repository = make_repository("short")
+    repository.path = path
+    commit = repository.commit({"d/A.java": "text"})
+    with Repository(path) as opened:
+        assert len(opened.resolve(commit)) == 64
+        assert [text_of(opened, blob) for blob in opened.snapshot(commit, JAVA).blobs] == ["text"]
+
+
+def test_not_a_repository(tmp_path):
+    with pytest.raises(RepositoryError, match=r"nowhere: no such folder; give the path of a git repository$"):
+        Repository(tmp_path / "nowhere")
+    with pytest.raises(RepositoryError, match=r": not a git repository; give the folder that has \.git in it"):
+        Repository(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RepositoryError, match="file: not a git repository"):
+        Repository(tmp_path / "file")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_repository_of_another_account(repository):
+    commit = repository.commit({"A.java": "x"})
+    for place in [repository.path, *repository.path.rglob("*")]:
+        os.chown(place, 12345, 12345)
+    plain = subprocess.run(["git", "-C", repository.path, "log"], capture_output=True, env=repository.environment)
+    assert b"dubious ownership" in plain.stderr
+    with Repository(repository.path) as opened:
+        assert opened.resolve("HEAD") == commit
+        assert opened.snapshot("main", JAVA).paths == ("A.java",)
+
+
+def test_resolve(repository):
+    first = repository.commit({"A.java": "1"})
+    second = repository.commit({"A.java": "2"})
+    repository.git("tag", "-a", "-m", "release", "v1", first)
+    tag = repository.git("rev-parse", "v1")
+    with Repository(repository.path) as opened:
+        assert opened.resolve("main~1") == opened.resolve("v1") == opened.resolve(tag) == first
+        assert opened.resolve(second[:9].upper()) == second
+        assert opened.snapshot("v1", JAVA).commit == opened.snapshot(tag, JAVA).commit == first
+        for wrong in (
+            "nothing",
+            "",
+            " ",
+            "main\nmain",
+            "--all",
+            "0" * 40,
+            "a" * 64,
+            "main:A.java",
+            repository.git("write-tree"),
+        ):
+            with pytest.raises(UnknownCommit, match=r"repo: no commit '.*'; check its spelling, or run: git fetch"):
+                opened.resolve(wrong)
+        asked = [second[:8], "main", "0000000", first, "v1", second[:8], tag]
+        expected = {second[:8]: second, "main": second, "0000000": None, first: first, "v1": first, tag: first}
+        assert opened.resolve_many(asked) == expected
+        with pytest.raises(UnknownCommit):
+            opened.snapshot("0" * 40, JAVA)
+
+
+def test_shortened_ids(repository):
+    # 65536 beginnings of four digits: some of 700 commits share theirs, and some of 2,000 blobs share a commit's
+    stream = "".join(
+        f"commit refs/heads/main\ncommitter A <a@b> {number} +0000\ndata 0\nM 644 inline f\ndata 4\n{number:04}\n"
+        for number in range(700)
+    )
+    stream += "".join(f"blob\ndata 5\n{number:05}\n" for number in range(2000))
+    repository.git("fast-import", "--quiet", stdin=stream.encode())
+    commits = repository.git("rev-list", "main").split()
+    others = set(repository.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()) - {*commits}
+    short = [commit[:4] for commit in commits]
+    twice = sorted({name for name in short if short.count(name) > 1})
+    shared = sorted({name for name in short if short.count(name) == 1} & {name[:4] for name in others})
+    assert twice
+    assert shared
+    with Repository(repository.path) as opened:
+        found = opened.resolve_many(short)
+        assert found == {c[:4]: None if c[:4] in twice else c for c in commits}
+        assert opened.resolve(shared[0]) == found[shared[0]]
+        several = sorted(commit for commit in commits if commit[:4] == twice[0])
+        assert opened.candidates(twice[0]) == several
+        assert opened.candidates(shared[0]) == [found[shared[0]]]
+        assert opened.candidates("zz") == []
+        with pytest.raises(UnknownCommit, match=f"begins {len(several)} commit ids; give more digits"):
+            opened.resolve(twice[0])
+
+
+def test_commits(repository):
+    root = repository.commit({"A.java": "1"}, "grüße\n\nbody\n", when=5)
+    side = repository.commit({"B.java": "1"}, "caf\xe9".encode("latin-1"), encoding="ISO-8859-1")
+    merge = repository.commit({}, b"broken \xff", parents=(root, side))
+    with Repository(repository.path) as opened:
+        first, second, third = opened.commits([root, side, merge])
+        assert (first.message, first.parents, first.committed_at) == ("grüße\n\nbody\n", (), 5)
+        assert first.tree == repository.git("rev-parse", f"{root}^{{tree}}")
+        assert (second.message, second.parents) == ("café", (root,))
+        assert (third.message, third.parents) == ("broken \ufffd", (root, side))
+        assert opened.commit(merge) == third
+        with pytest.raises(UnknownCommit):
+            opened.commit("0" * 40)
+        with pytest.raises(UnknownCommit):
+            opened.commit(first.tree)
+
+
+def test_texts_stream_in_order_and_survive_being_left(repository):
+    contents = {f"{number}.java": f"text {number}\n" * (number % 7) for number in range(300)}
+    contents["big.java"] = "x" * 3_000_000
+    repository.commit(contents)
+    with Repository(repository.path) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        asked = [*snapshot.blobs, "0" * 40, snapshot.blobs[0]]
+        answers = list(opened.texts(iter(asked)))
+        assert [blob for blob, _ in answers] == asked
+        assert [data for _, data in answers[: len(snapshot)]] == [contents[path].encode() for path in snapshot.paths]
+        assert answers[-2][1] is None
+        assert answers[-1] == answers[0]
+        assert opened.missing == {"0" * 40}
+        left = opened.texts(asked)
+        assert next(left) == answers[0]
+        for (blob, data), (_, expected) in zip(opened.texts(asked[:100]), answers, strict=False):
+            assert data == expected
+            assert text_of(opened, blob) == expected.decode()
+        assert next(left) == answers[1]
+
+
+def test_missing_and_damaged_objects_are_skipped_and_noted(repository):
+    commit = repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
+    tree, gone, damaged = (repository.git("rev-parse", f"{commit}:{path}") for path in ("a", "b/B.java", "b/C.java"))
+    for identity in (tree, gone, damaged):
+        path = repository.objects / identity[:2] / identity[2:]
+        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+        if identity == damaged:
+            path.write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
+        else:
+            path.unlink()
+    with Repository(repository.path) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert snapshot.paths == ("b/B.java", "b/C.java", "d/D.java")
+        assert opened.missing == {tree}
+        assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None, b"d"]
+        assert opened.missing == {tree, gone, damaged}
+        assert opened.snapshot("HEAD", JAVA).paths == snapshot.paths
+
+
+@pytest.mark.parametrize("how", ["kill -9 $$", "exit 137", "exit 3"])
+def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, how):
+    commits = [repository.commit({"A.java": f"class A{number} {{ }}"}) for number in range(2)]
+    git, wrapper = shutil.which("git"), tmp_path / "bin/git"
+    wrapper.parent.mkdir()
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
+
+    def killed(command: str, times: int) -> Repository:
+        (tmp_path / "deaths").write_bytes(b"")
+        wrapper.write_text(
+            f'#!/bin/sh\ncase " $* " in *" {command} "*)\n'
+            f"if [ $(wc -c <{tmp_path}/deaths) -lt {times} ]; then printf x >>{tmp_path}/deaths; {how}; fi;;\n"
+            f'esac\nexec {git} "$@"\n'
+        )
+        wrapper.chmod(0o755)
+        return Repository(repository.path)
+
+    with killed("cat-file", 1) as opened:
+        assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A1 { }"]
+        assert opened.resolve(commits[0]) == commits[0]
+    with killed("cat-file", 9) as opened:
+        for ask in (
+            opened.resolve,
+            opened.commit,
+            lambda name: text_of(opened, name),
+            lambda name: opened.snapshot(name, JAVA),
+        ):
+            with pytest.raises(RepositoryError, match="git cat-file was killed; see what kills it"):
+                ask(commits[0])
+    if how != "exit 3":
+        with killed("rev-parse", 9) as opened, pytest.raises(RepositoryError, match="git rev-parse was killed"):
+            opened.resolve("HEAD")
+
+
+def test_shallow_clone(repository, tmp_path):
+    commits = [repository.commit({"A.java": str(number)}) for number in range(4)]
+    clone = tmp_path / "shallow"
+    repository.git("clone", "-q", "--depth", "2", f"file://{repository.path}", str(clone))
+    with Repository(clone) as opened:
+        assert opened.shallow == {commits[2]}
+        assert opened.commit(commits[3]).parents == (commits[2],)
+        assert opened.commit(commits[2]).parents == ()
+        assert opened.snapshot("HEAD~1", JAVA).commit == commits[2]
+        with pytest.raises(UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"):
+            opened.resolve("HEAD~2")
+
+
+def test_partial_clone_is_read_without_fetching(repository, tmp_path):
+    repository.commit({"A.java": "old"})
+    repository.commit({"A.java": "new"})
+    repository.git("config", "uploadpack.allowFilter", "true")
+    clone, trace = tmp_path / "partial", tmp_path / "fetched"
+    repository.git("clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{repository.path}", str(clone))
+    spy = tmp_path / "spy"
+    spy.write_text(f'#!/bin/sh\ntouch "{trace}"\nexec git-upload-pack "$@"\n')
+    spy.chmod(0o755)
+    with (clone / ".git/config").open("a") as config:
+        config.write(f'[remote "origin"]\n\tuploadpack = {spy}\n')
+    with Repository(clone) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert snapshot.paths == ("A.java",)
+        assert list(opened.texts(snapshot.blobs)) == [(snapshot.blobs[0], None)]
+        with pytest.raises(UnknownCommit):
+            opened.resolve("0123456789" * 4)
+        with pytest.raises(UnknownCommit):
+            opened.resolve("0123456")
+        assert not trace.exists()
+        plain = ["git", "-C", str(clone), "cat-file", "-p", snapshot.blobs[0]]
+        subprocess.run(plain, env=repository.environment, check=True, capture_output=True)
+    assert trace.exists()  # the trap works: git left to itself fetches
+
+
+def state(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Everything that a reader could have disturbed."""
+    return {
+        str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns, b"" if path.is_dir() else path.read_bytes())
+        for path in folder.rglob("*")
+    }
+
+
+def test_the_work_tree_is_untouched_and_nothing_of_the_repository_is_run(repository, tmp_path, monkeypatch):
+    commit = repository.commit({"A.java": "1", "B.java": "2", ".gitattributes": "*.java diff=spy filter=spy"})
+    repository.commit({"A.java": "3"})
+    (repository.path / "A.java").write_text("being edited")
+    (repository.path / "B.java").unlink()
+    (repository.path / "new.java").write_text("new")
+    trace, spy = tmp_path / "ran", tmp_path / "spy"
+    spy.write_text(f'#!/bin/sh\ntouch "{trace}"\n')
+    spy.chmod(0o755)
+    hooks = repository.path / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman", "pre-commit"):
+        shutil.copy(spy, hooks / name)
+    with (repository.path / ".git/config").open("a") as config:
+        config.write(
+            f"[core]\nfsmonitor = {spy}\npager = {spy}\nhooksPath = {hooks}\nsshCommand = {spy}\neditor = {spy}\n"
+            f'[diff]\nexternal = {spy}\n[diff "spy"]\ntextconv = {spy}\ncommand = {spy}\n'
+            f'[filter "spy"]\nsmudge = {spy}\nclean = {spy}\nprocess = {spy}\n'
+            f"[log]\nshowSignature = true\n[gpg]\nprogram = {spy}\n[alias]\nlog = !{spy}\n"
+        )
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(spy))
+    monkeypatch.setenv("GIT_PAGER", str(spy))
+    before = state(repository.path)
+    with Repository(repository.path) as opened:
+        assert opened.commit(opened.resolve("HEAD")).parents == (commit,)
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert [data for _, data in opened.texts(snapshot.blobs)] == [b"3", b"2"]
+        with opened.stream(["log", "--raw", "-p", opened.resolve("HEAD")]) as output:
+            assert output.read().count(b"commit ") == 2
+    assert state(repository.path) == before
+    assert not trace.exists()
+
+
+def test_replacements_are_not_followed(repository):
+    first = repository.commit({"A.java": "1"})
+    second = repository.commit({"A.java": "2"})
+    repository.git("replace", second, first)
+    with Repository(repository.path) as opened:
+        assert opened.resolve("HEAD") == second
+        assert [text_of(opened, blob) for blob in opened.snapshot(second, JAVA).blobs] == ["2"]
+
+
+def test_copies_for_other_processes_and_closing(repository):
+    commit = repository.commit({"A.java": "1"})
+    opened = Repository(repository.path)
+    assert opened.snapshot("HEAD", JAVA).paths == ("A.java",)
+    copy = pickle.loads(pickle.dumps(opened))
+    assert copy.path == opened.path
+    assert copy.resolve(commit) == commit
+    copy.close()
+    opened.close()
+    opened.close()
+    assert opened.resolve(commit) == commit  # a closed repository starts again
+    opened.close()
+
+
+def test_a_failing_git_command_says_what_to_do(repository):
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(RepositoryError, match=r"git log failed \(fatal: .*\); run 'git fsck' there"),
+        opened.stream(["log", "0" * 40]) as output,
+    ):
+        assert output.read() == b""
+
+
+def test_an_empty_repository(repository):
+    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
+        opened.snapshot("HEAD", JAVA)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", ""),
+        ("naïve ☃".encode(), "naïve ☃"),
+        (b"\xef\xbb\xbfmarked", "marked"),
+        (b"caf\xe9", "café"),
+        (b"\xef\xbb\xbfcaf\xe9", "café"),
+        ("wide".encode("utf-16"), "wide"),
+        (b"\xff\xfe\x00", "\ufffd"),
+        (bytes(range(256)), bytes(range(256)).decode("latin-1")),
+    ],
+)
+def test_decode_never_fails(data, text):
+    assert decode(data) == text
+
+
+@pytest.mark.slow
+def test_workers_leave_nothing_behind(repository, tmp_path):
+    repository.commit({f"{number}.java": f"text {number}" for number in range(4)})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    script = (
+        "import sys, joblib\n"
+        "from tosloc.git.repository import Repository\n"
+        "opened = Repository(sys.argv[1])\n"
+        "blobs = opened.snapshot('HEAD', {'.java'}).blobs\n"
+        "print(len({*joblib.Parallel(n_jobs=2)(joblib.delayed(opened.resolve)('HEAD') for blob in blobs)}))\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", script, str(repository.path)]
+    done = subprocess.run(
+        command, env=os.environ | {"TMPDIR": str(scratch)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr == ""
+    assert [path.name for path in scratch.iterdir() if path.name.startswith("tosloc")] == []
+
+
+@pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own
+def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
+    repository.commit({"a.py": "a = 1\n"})
+    used = tmp_path / "used"
+    wrapper = tmp_path / "my-git"
+    wrapper.write_text(f'#!/bin/sh\necho >> "{used}"\nexec "{shutil.which("git")}" "$@"\n')
+    wrapper.chmod(0o755)
+    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1]).resolve('HEAD')"
+
+    def run(named):
+        environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(named)}
+        return subprocess.run(
+            [sys.executable, "-c", code, str(repository.path)], env=environment, capture_output=True, text=True
+        )
+
+    assert run(wrapper).returncode == 0
+    assert used.exists()
+    assert "RepositoryError" in (missing := run(tmp_path / "no-git")).stderr
+    assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in missing.stderr

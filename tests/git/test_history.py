@@ -1,0 +1,302 @@
+"""Histories against git's own answers; ancestors against an obvious slow walk; messages by example."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.git import history as module
+from tosloc.git.fixes import bug_ids, fix_commits, says_fix
+from tosloc.git.history import History, read_history
+from tosloc.git.repository import Repository
+from tosloc.records import Names
+
+JAVA = frozenset({".java"})
+
+
+def touched(history, commit):
+    return [history.path_names.names[number] for number in history.files(history.index[commit])]
+
+
+def parents(history, number):
+    bounds = history.parent_starts
+    return history.parents[bounds[number] : bounds[number + 1]].tolist()
+
+
+def test_files_that_each_commit_touches(repository):
+    odd = ":odd\n.java"
+    root = repository.commit({"A.java": "1", "né b.java": "1", b"\xe9.java": "1", "x.txt": "1"}, when=100)
+    changed = repository.commit({"A.java": "2", "x.txt": "2"}, "  two\n\nlines\n\n", when=50)
+    moved = repository.commit({"A.java": None, "d/A.java": "2", odd: "1", "U.JAVA": ("100755", "1")}, when=300)
+    special = repository.commit({"link.java": ("120000", "U.JAVA"), "sub.java": ("160000", "2" * 40), "y.txt": ""})
+    mode = repository.commit({"U.JAVA": "1"}, "caf\xe9".encode("latin-1"), encoding="ISO-8859-1")
+    empty = repository.commit({}, b"")
+    broken = repository.commit({"A.java": "back"}, b"bro\xffken\n:100644 100644 1 2 M\nA.java")
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+        assert history.ids == (root, changed, moved, special, mode, empty, broken)
+        assert touched(history, root) == ["A.java", "né b.java", "\udce9.java"]
+        assert touched(history, changed) == ["A.java"]
+        assert touched(history, moved) == [odd, "A.java", "U.JAVA", "d/A.java"]
+        assert touched(history, special) == []
+        assert touched(history, mode) == ["U.JAVA"]
+        assert touched(history, empty) == []
+        assert touched(history, broken) == ["A.java"]
+        assert history.messages[:2] == ("a change", "  two\n\nlines")
+        assert history.messages[4:] == ("café", "", "bro\ufffdken\n:100644 100644 1 2 M\nA.java")
+        assert history.times[:3].tolist() == [100, 50, 300]
+        assert [parents(history, number) for number in range(4)] == [[], [0], [1], [2]]
+        assert history.touched.dtype == np.int32
+        assert history.path_names is opened.path_names
+        assert history.index[moved] == history.number(moved) == 2
+        assert len(history) == 7
+
+
+def test_merges_touch_nothing_and_tips_limit_the_history(repository):
+    root = repository.commit({"A.java": "1"}, "fix one")
+    left = repository.commit({"B.java": "1"}, "fix two")
+    right = repository.commit({"C.java": "1"}, "fix three", parents=(root,))
+    merge = repository.commit({"B.java": "1"}, "fix four", parents=(right, left))
+    other = repository.commit({"D.java": "1"}, "alone", parents=())
+    with Repository(repository.path) as opened:
+        history = read_history(opened, merge, JAVA)
+        assert history.ids == (root, left, right, merge)
+        assert touched(history, merge) == []
+        assert parents(history, 3) == [2, 1]
+        assert fix_commits(history).tolist() == [0, 1, 2]
+        assert fix_commits(history).dtype == np.int32
+        assert history.ancestors(left).tolist() == [True, True, False, False]
+        assert history.ancestors(merge).tolist() == [True, True, True, True]
+        with pytest.raises(UnknownCommit, match=r"no commit .* in this history; read the history again from a tip"):
+            history.ancestors(other)
+        both = read_history(opened, [merge, other, merge, left], JAVA)
+        assert both.ids == (root, left, right, merge, other)
+        assert read_history(opened, [other, left, merge], JAVA).ids == both.ids
+        assert len(read_history(opened, [], JAVA)) == 0
+        assert read_history(opened, [], JAVA).touched_starts.tolist() == [0]
+        with pytest.raises(UnknownCommit):
+            read_history(opened, "nothing", JAVA)
+
+
+def test_a_nul_byte_in_a_message_forges_nothing(repository):
+    first = repository.commit({"A.java": "1"})
+    tree = repository.git("rev-parse", f"{first}^{{tree}}")
+    people = "author A <a@b> 7 +0000\ncommitter A <a@b> 7 +0000\n"
+    text = f"tree {tree}\nparent {first}\n{people}\nx\0:100644 100644 a b M\0B.java"
+    forged = repository.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text.encode())
+    with Repository(repository.path) as opened:
+        history = read_history(opened, forged, JAVA)
+        assert history.ids == (first, forged)
+        assert touched(history, forged) == []
+        assert history.messages[1] == "x"
+
+
+def test_progress_is_told(repository):
+    repository.commit({"A.java": "1"})
+    told = []
+    with Repository(repository.path) as opened:
+        read_history(opened, "HEAD", JAVA, lambda what, done, total: told.append((what, done, total)))
+    assert told == [("reading history", 1, 1)]
+
+
+def test_a_shallow_clones_first_commit_touches_nothing(repository, tmp_path):
+    commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
+    clone = tmp_path / "shallow"
+    repository.git("clone", "-q", "--depth", "2", f"file://{repository.path}", str(clone))
+    with Repository(clone) as opened:
+        history = read_history(opened, "HEAD", JAVA)
+        assert history.ids == tuple(commits[2:])
+        assert touched(history, commits[2]) == []
+        assert touched(history, commits[3]) == ["A.java"]
+        assert history.ancestors(commits[3]).tolist() == [True, True]
+
+
+def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
+    first = repository.commit({"d/A.java": "some text to move about\n" * 9})
+    second = repository.commit({"d/A.java": None, "d/B.java": "some text to move about\n" * 9})
+    gone = repository.git("rev-parse", f"{first}:d/A.java")
+    (repository.objects / gone[:2] / gone[2:]).unlink()
+    with Repository(repository.path) as opened:
+        assert touched(read_history(opened, "HEAD", JAVA), second) == ["d/A.java", "d/B.java"]
+        tree = repository.git("rev-parse", f"{first}:d")
+        (repository.objects / tree[:2] / tree[2:]).unlink()
+        with pytest.raises(RepositoryError, match=r"git log failed \(fatal: .*\); run 'git fsck' there"):
+            read_history(opened, "HEAD", JAVA)
+
+
+@pytest.mark.slow
+def test_history_equals_git_over_random_graphs(make_repository):
+    rng = np.random.default_rng(11)
+    for trial in range(3):
+        repository = make_repository(f"random{trial}", bare=True)
+        for number in range(25):
+            count = min(len(repository.made), int(rng.choice([0, 1, 1, 1, 1, 2, 3])))
+            chosen = rng.choice(repository.made, count, replace=False).tolist() if count else []
+            time = 10**9 + int(rng.integers(5)) * 1000
+            repository.commit({f"{rng.integers(9)}.java": str(number)}, when=time, parents=chosen)
+        tips = repository.made[-6:]
+        with Repository(repository.path) as opened:
+            history = read_history(opened, tips, JAVA)
+            assert set(history.ids) == set(repository.git("rev-list", *tips).split())
+            for number, commit in enumerate(history.ids):
+                assert all(parent < number for parent in parents(history, number))
+                reached = {history.ids[place] for place in np.flatnonzero(history.ancestors(commit))}
+                assert reached == set(repository.git("rev-list", commit).split())
+                if len(parents(history, number)) < 2:
+                    shown = repository.git("diff-tree", "--root", "-r", "--no-commit-id", "--name-only", commit)
+                    assert touched(history, commit) == shown.split()
+
+
+def history_of(graph):
+    """History of commits "0", "1", ... with the given lists of earlier parents."""
+    starts = np.cumsum([0, *(len(row) for row in graph)])
+    flat = np.array([parent for row in graph for parent in row], dtype=np.int32)
+    names = tuple(str(number) for number in range(len(graph)))
+    nothing = np.zeros(len(graph) + 1, dtype=np.int64)
+    times = np.arange(len(graph), dtype=np.int64)
+    return History(names, times, names, starts, flat, nothing, np.empty(0, dtype=np.int32), Names())
+
+
+def slow_ancestors(graph, start):
+    reached, waiting = set(), [start]
+    while waiting:
+        place = waiting.pop()
+        if place not in reached:
+            reached.add(place)
+            waiting.extend(graph[place])
+    return reached
+
+
+@st.composite
+def graphs(draw):
+    size = draw(st.integers(1, 30))
+    return [
+        draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)) if number else [] for number in range(size)
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), graph=graphs(), recent=st.integers(0, 4))
+def test_ancestors_are_exact_in_whatever_order_they_are_asked(data, graph, recent):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "RECENT", recent)
+        history = history_of(graph)
+        for start in data.draw(st.lists(st.integers(0, len(graph) - 1), max_size=20)):
+            answer = history.ancestors(str(start))
+            assert set(np.flatnonzero(answer).tolist()) == slow_ancestors(graph, start)
+            assert not answer.flags.writeable
+            assert len(history._recent) <= recent
+
+
+def test_ancestors_in_a_long_line():
+    graph = [[number - 1] if number else [] for number in range(5000)]
+    history = history_of(graph)
+    assert [int(history.ancestors(str(number)).sum()) for number in (4999, 0, 2500, 2501, 77)] == [
+        5000,
+        1,
+        2501,
+        2502,
+        78,
+    ]
+
+
+FIXES = [
+    "Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=56663\nImprove available",
+    "https://issues.apache.org/bugzilla/show_bug.cgi?id=47774\nEnsure the class loader is set",
+    "Fixed NPE in getBounds()",
+    "fixes a race when a session expires",
+    "Bugfix: wrong offset in the last column",
+    "Bug 558339 - [win32] ConcurrentModificationException",
+    "Bug339655 - Program#execute(String) broken for file:/ arguments",
+    "BugÊ312365 - Carbon: DnD fails",
+    "267466 - [SWT_AWT] Browser.print(GC) should not clip",
+    "[42341]",
+    "34445",
+    "PR14656 - close the IME explicitly",
+    "Fix for PR#44809",
+    "- Should fix 39699.",
+    "Null check before use\n\nCloses #12",
+    "Guard against null (resolves GH-7)",
+    "Do not lose the tail\n\nFixes: eclipse-jdt/eclipse.jdt.ui#2704",
+    "Do not lose the tail\n\nFixes https://github.com/eclipse-jdt/eclipse.jdt.ui/issues/1489",
+    "KAFKA-123 fix offset",
+    "Resolves KAFKA-123: offset",
+    "Defect 4711: wrong sum",
+    "Add another test case for 6.9\nFix a bug where end of stream was never sent",
+    "- Summary:\nfailed to create a design\n\n- Bugzilla Bug (s) Resolved:\n 151662\n",
+    "- Summary: fix 189107 [Accessibility] There is no short cut",
+    "Merge fix for lost sessions from the branch",
+    "Fix NPE in the comment parser",
+]
+NOT_FIXES = [
+    "",
+    "prefix and suffix are kept",
+    "Add a fixture",
+    "Fixed-width columns",
+    "Support fixed size pools",
+    "Add quick fix for missing import",
+    "Fix typo",
+    "Fixed Javadoc warnings",
+    "Fix a few deprecation warnings when compiling with Java 11",
+    "fix comment typo",
+    "Fix remaining Eclipse warnings in unit tests",
+    "Fix indentation",
+    "Fixed compile error",
+    "Fix failing test",
+    'Revert "Bug 543747 - [win32] JVM crash"\n\nThis reverts commit d4322185.',
+    "reverted Bug 311212: performance problem",
+    "Merge pull request #391 from someone/fix-npe",
+    "Merge branch 'fixes'",
+    "Happy New Year 2024",
+    "v3430 for I20080222",
+    "Edge: test for opening a new window\n\nSee #1771",
+    "Improve performance by 20000 per cent",
+    "Update to SHA-256\n\ngit-svn-id: https://svn/fix@1 Bug 12345\nChange-Id: Fix",
+    "Debug 12345 objects",
+    "Cleanup",
+]
+
+
+@pytest.mark.parametrize("message", FIXES)
+def test_a_message_that_says_fix(message):
+    assert says_fix(message)
+
+
+@pytest.mark.parametrize("message", NOT_FIXES)
+def test_a_message_that_does_not(message):
+    assert not says_fix(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=56663\nBZ56663: more", ("56663",)),
+        ("Bug 558339 - [win32] gives 4096 bytes", ("558339",)),
+        ("bugs 123, 456 and 789; see issue #12", ("123", "456", "789", "12")),
+        ("Fix 114421 and 113200", ("114421", "113200")),
+        ("Bug339655 - x", ("339655",)),
+        ("BugÊ312365 - x", ("312365",)),
+        ("Fix Bugzilla \x96 Bug 286356 Predefined", ("286356",)),
+        ("fix for BZ 42648\nhttp://issues.apache.org/bugzilla/show_bug.cgi?id=42648", ("42648",)),
+        ("34445", ("34445",)),
+        ("[3616]", ("3616",)),
+        ("267466 - Browser", ("267466",)),
+        ("PR14656 - close", ("14656",)),
+        ("- Bugzilla Bug (s) Resolved:\n 151662", ("151662",)),
+        ("Fixes: eclipse-jdt/ui#2704", ("2704",)),
+        ("Fix GC#12 and C#8 syntax", ()),
+        ("Editor formats record [#1953] (#2137)", ("1953",)),
+        ("Merge pull request #391 from x/y", ()),
+        ("see https://github.com/x/y/issues/1824", ("1824",)),
+        ("PROJ-12: use UTF-8 and SHA-256, not ISO-8859", ("PROJ-12",)),
+        ("2024 copyright, tests 46/145", ()),
+        ("v3430 for I20080222", ()),
+        ("Cleanup\n\ngit-svn-id: https://svn/trunk@1730000 13f79535-47bb", ()),
+        ("", ()),
+    ],
+)
+def test_bug_numbers(message, expected):
+    assert bug_ids(message) == expected

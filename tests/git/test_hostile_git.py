@@ -1,0 +1,324 @@
+"""Repositories made to break a reader: an answer or one error of the input, within bounds of time and memory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import random
+import subprocess
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
+from tosloc.errors import RepositoryError
+from tosloc.git import history
+from tosloc.git import process as git_process
+from tosloc.git import trees as git_trees
+from tosloc.git.history import read_history
+from tosloc.git.repository import LONGEST_MESSAGE, Repository
+
+JAVA = frozenset({".java"})
+PERSON = b"Ada <ada@example.org>"
+TEXT = "class Cookie {\n  int size;\n}\n"
+
+
+# ---- objects as bytes
+
+
+def raw(repository, kind, content):
+    """Id of an object with this content, written loose whatever is wrong with it."""
+    data = b"%s %d\0%s" % (kind.encode(), len(content), content)
+    identity = hashlib.sha1(data).hexdigest()
+    place = repository.objects / identity[:2] / identity[2:]
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(zlib.compress(data, 1))
+    return identity
+
+
+def raw_tree(repository, *entries):
+    """Id of a tree of these (mode, name, id), in this order."""
+    return raw(repository, "tree", b"".join(b"%s %s\0%s" % (m, name, bytes.fromhex(i)) for m, name, i in entries))
+
+
+def raw_commit(repository, *, tree=None, parents=None, committer=None, extra=b"", body=b"\nFix bug 77: the cookie\n"):
+    """Id of a commit of these lines: by default the last commit's tree, with the last commit as its parent."""
+    last = repository.made[-1]
+    named = repository.git("rev-parse", f"{last}^{{tree}}").encode() if tree is None else tree
+    lines = b"tree %s\n" % named if named else b""
+    lines += b"".join(b"parent %s\n" % parent for parent in ([last.encode()] if parents is None else parents))
+    lines += b"author %s %d +0000\n" % (PERSON, FIRST_TIME)
+    lines += b"committer %s %d +0000\n" % (PERSON, FIRST_TIME + 9 * HOUR) if committer is None else committer
+    return point(repository, raw(repository, "commit", lines + extra + body))
+
+
+def point(repository, commit):
+    """The commit, of which the branch's file says that it is its tip, without git's opinion."""
+    (repository.path / "refs/heads/main").write_text(f"{commit}\n")
+    return commit
+
+
+def with_tree(repository, tree):
+    return raw_commit(repository, tree=tree.encode())
+
+
+def sound_in(folder: Path) -> GitRepository:
+    """A small sound repository, bare, every object loose: two commits, two source files."""
+    folder.mkdir()
+    repository = GitRepository(folder, True, git_environment(folder.parent))
+    repository.git("init", "-q", "-b", "main", "--bare", "--template=")
+    repository.git("config", "fastimport.unpackLimit", "1000")
+    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": TEXT}, "First version")
+    repository.commit({"src/app/Cookie.java": TEXT + "//\n"}, "Fix bug 12: cookie")
+    return repository
+
+
+@pytest.fixture
+def sound(tmp_path):
+    return sound_in(tmp_path / "hostile.git")
+
+
+def look_at(path):
+    """Everything that the commands read of a repository; its source files."""
+    with Repository(path) as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert len(set(snapshot.paths)) == len(snapshot)
+        assert len(list(opened.texts(snapshot.blobs))) == len(snapshot)
+        opened.commits(read_history(opened, snapshot.commit, JAVA).ids)
+        opened.resolve_many(["main", "v1", "1234567"])
+        return snapshot.paths
+
+
+def outcome(path):
+    """The source files, or the sentence of the error."""
+    try:
+        return look_at(path)
+    except RepositoryError as error:
+        return str(error)
+
+
+# ---- commits
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        (b"committer %s 1234567890 +0000\n" % PERSON, 1234567890),
+        (b"committer %s -5 +0000\n" % PERSON, -5),
+        (b"committer %s 253402300800 +0000\n" % PERSON, 0),
+        (b"committer %s -99999999999999999999999 +0000\n" % PERSON, 0),
+        (b"committer %s %s +0000\n" % (PERSON, b"9" * 5000), 0),
+        (b"committer %s yesterday\n" % PERSON, 0),
+        (b"committer Ada <ada@example.org 1000000000 +0000\n", 0),
+        (b"committer >%s1\n" % (b" " * 100_000), 0),
+        (b"committer %s\n" % (b"> 1" * 100_000), 1),
+        (b"", 0),
+    ],
+)
+def test_times_of_commits(sound, line, seconds):
+    commit = raw_commit(sound, committer=line)
+    raw_commit(sound, parents=[commit.encode()])
+    with Repository(sound.path) as opened:
+        assert opened.commit(commit).committed_at == seconds
+        assert opened.snapshot(commit, JAVA).committed_at == seconds
+        read = read_history(opened, "HEAD", JAVA)
+        assert read.times[read.number(commit)] in (seconds, 0)  # git shows none for those that it cannot parse
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        (b"ISO-8859-1", "café"),
+        *((name, "caf\ufffd") for name in (b"idna", b"punycode", b"base64", b"\0", b"", b"\xff", b"x" * 100_000)),
+    ],
+)
+def test_encodings_of_messages(sound, encoding, message):
+    commit = raw_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
+    with Repository(sound.path) as opened:
+        assert opened.commit(commit).message == message
+
+
+def test_long_messages_are_cut(sound):
+    commit = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
+    with Repository(sound.path) as opened:
+        assert len(opened.commit(commit).message) == LONGEST_MESSAGE
+        assert read_history(opened, "HEAD", JAVA).messages[-1] == opened.commit(commit).message
+
+
+@pytest.mark.parametrize("lines", [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}])
+def test_commits_that_name_nothing(sound, lines):
+    commit = raw_commit(sound, **lines)
+    with Repository(sound.path) as opened:
+        with pytest.raises(RepositoryError, match=f"{commit} is damaged: it names no tree"):
+            opened.commit(commit)
+        for ask in (opened.resolve, lambda name: opened.snapshot(name, JAVA), lambda _: opened.resolve("HEAD")):
+            with pytest.raises(RepositoryError, match="no commit"):  # git does not take it for one
+                ask(commit)
+        assert opened.snapshot(sound.made[-1], JAVA).paths  # it goes on working
+
+
+# ---- trees
+
+
+def entries_of(sound):
+    """Name of a case -> the root's entries, and the source files that are read of them."""
+    one, two = raw(sound, "blob", b"one"), raw(sound, "blob", b"two")
+    inner = raw_tree(sound, (b"100644", b"In.java", one))
+    file, other = b"100644", b"\xff\n.java"
+    return {
+        "names twice": (
+            [(file, b"A.java", one), (file, b"A.java", two), (b"40000", b"d", inner), (b"40000", b"d", inner)],
+            ("A.java", "d/In.java"),
+        ),
+        "a folder that is a file": ([(file, b"F.java", inner), (b"40000", b"f.java", one)], ("F.java",)),
+        "missing": ([(file, b"Gone.java", "3" * 40), (b"40000", b"gone", "4" * 40)], ("Gone.java",)),
+        "odd modes": (
+            [(b"7" * 5000, b"A.java", one), (b"0100600", b"C.java", one)],
+            ("C.java",),
+        ),
+        "no path at all": (
+            [(file, b"../../A.java", one), (file, other, two)],
+            ("../../A.java", "\udcff\n.java"),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["names twice", "a folder that is a file", "missing", "odd modes", "no path at all"])
+def test_damaged_trees(sound, name):
+    entries, paths = entries_of(sound)[name]
+    commit = with_tree(sound, raw_tree(sound, *entries))
+    with Repository(sound.path) as opened:
+        assert opened.snapshot(commit, JAVA).paths == paths
+
+
+def test_what_is_read_of_a_tree_ends_where_it_is_damaged(sound):
+    blob = raw(sound, "blob", b"x")
+    good = b"100644 A.java\0" + bytes.fromhex(blob)
+    for content, paths in ((good + b"100644 B.java\0short", ("A.java",)), (b"7" * 5_000_000, ()), (b"\0" * 99, ())):
+        commit = with_tree(sound, tree := raw(sound, "tree", content))
+        with Repository(sound.path) as opened:
+            start = time.process_time()
+            assert opened.snapshot(commit, JAVA).paths == paths
+            assert opened.missing == {tree}
+            assert time.process_time() - start < 5  # no square of its length
+
+
+def test_a_tree_bomb_is_refused(sound, monkeypatch):
+    """Four trees that stand for ten thousand files: each level holds the next one ten times."""
+    monkeypatch.setattr(git_trees, "LARGEST_VERSION", 2000)
+    monkeypatch.setattr(history, "LARGEST_CHANGE", 2000)
+    tree = raw_tree(sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10)))
+    for _ in range(3):
+        tree = raw_tree(sound, *((b"40000", b"d%d" % place, tree) for place in range(10)))
+    with_tree(sound, tree)
+    with Repository(sound.path) as opened:
+        with pytest.raises(RepositoryError, match="has more than 2,000 files"):
+            opened.snapshot("HEAD", JAVA)
+        with pytest.raises(RepositoryError, match="touches more files than any known"):
+            read_history(opened, "HEAD", JAVA)
+        assert len(opened.snapshot(sound.made[-1], JAVA)) == 2
+
+
+def test_paths_that_no_system_could_check_out_are_left_out(sound):
+    tree = raw_tree(sound, (b"100644", b"Deep.java", raw(sound, "blob", b"x")))
+    for _ in range(30):
+        tree = raw_tree(sound, (b"40000", b"n" * 200, tree))
+    with_tree(sound, tree)
+    assert look_at(sound.path) == ()
+
+
+# ---- what is too large, and what is borrowed
+
+
+def test_objects_that_are_too_large(sound, monkeypatch):
+    monkeypatch.setattr(git_process, "LARGEST", 1000)
+    large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
+    commit = raw_commit(sound, body=b"\n" + b"x" * 1000)
+    with Repository(sound.path) as opened:
+        asked = [small, large, large, small, "0" * 40, small, large]
+        lengths = [None if data is None else len(data) for _, data in opened.texts(asked)]
+        assert lengths == [1000, None, None, 1000, None, 1000, None]
+        assert opened.missing == {large, "0" * 40}
+        with pytest.raises(RepositoryError, match=f"commit {commit} has more than"):
+            opened.commit(commit)
+        assert opened.commit(sound.made[-1]).message.startswith("Fix bug 12")
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_parts_of_a_stream(size):
+    class Blocks(io.BytesIO):
+        def read(self, _=None):
+            return super().read(size)
+
+    assert list(git_process.parts(Blocks(b"\0a\0\0bc\0" + b"d" * 50 + b"\0e"))) == [b"a", b"bc", b"d" * 50, b"e"]
+
+
+def test_borrowed_objects(sound, tmp_path):
+    clone = tmp_path / "borrower.git"
+    subprocess.run(["git", "clone", "-q", "--bare", "--shared", str(sound.path), str(clone)], check=True)
+    assert len(look_at(clone)) == 2
+    (sound.objects / "info").mkdir(exist_ok=True)
+    (sound.objects / "info/alternates").write_text(f"{clone}/objects\n.\n")
+    assert len(look_at(clone)) == 2  # in a circle
+
+
+# ---- damaged files
+
+
+FILES = ("HEAD", "config", "shallow", "commondir", "packed-refs", "refs/heads/main", "objects/info/alternates")
+
+
+@pytest.mark.parametrize("place", FILES)
+@pytest.mark.parametrize("content", [b"", b"\xff\xe9\n", b"[core", b"ref: refs/heads/main\n", b"9" * 5000, None])
+def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place, content):
+    file = sound.path / place
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    found = outcome(sound.path)
+    assert len(found) == 2 or (str(sound.path) in found and "\n" not in found)
+
+
+def test_a_configuration_that_git_cannot_read_is_named(sound):
+    (sound.path / "config").write_bytes(b"[core")
+    with Repository(sound.path) as opened:
+        with pytest.raises(RepositoryError, match=r"fatal: bad config line 2 in file .*/config"):
+            opened.resolve("HEAD")
+        assert len(opened.snapshot(sound.made[-1], JAVA)) == 2  # a full id needs no configuration
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A repository that is spoiled again and again: half of it packed, with an index of its commits."""
+    made = sound_in(tmp_path_factory.mktemp("kept") / "kept.git")
+    made.git("repack", "-q", "-a", "-d", "--write-bitmap-index")
+    made.git("commit-graph", "write", "--reachable")
+    made.commit({"src/app/Cookie.java": TEXT * 2}, "Fix more")
+    return made
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_files_of_a_git_directory_damaged_at_random(kept, seed):
+    chosen = random.Random(seed)
+    files = sorted(file for file in kept.path.rglob("*") if file.is_file() and "hooks" not in file.parts)
+    file = chosen.choice(files)
+    before = file.read_bytes()
+    mode = file.stat().st_mode
+    data = bytearray(before or b"\0")
+    for _ in range(chosen.choice([1, 1, 8])):
+        data[chosen.randrange(len(data))] ^= chosen.randrange(1, 256)
+    file.chmod(0o600)
+    file.write_bytes(data[: chosen.choice([len(data), len(data), len(data) // 2])])
+    found = outcome(kept.path)
+    file.write_bytes(before)
+    file.chmod(mode)
+    assert isinstance(found, tuple) or "\n" not in found

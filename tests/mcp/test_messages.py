@@ -1,0 +1,64 @@
+"""Lines that are no messages are answered, under their own id, in a time that grows with their length."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tosloc.mcp.messages import refusals
+
+CALL = (
+    '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"localize_bug","arguments":{"id":1,"report":%s}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "ids", "code"),
+    [
+        (CALL % ("2", '"\\ud800"'), [2], -32700),
+        ("\ufeff" + CALL % ('"six"', '"x"'), ["six"], -32700),
+        (CALL % ("7", "[" * 100_000 + "]" * 100_000), [7], -32700),
+        ('{"params":' + '{"id":1,"a":' * 1_000 + "1" + "}" * 1_000 + ',"id":8}', [8], -32700),
+        (CALL % ("8", "9" * 5_000), [8], -32700),
+        ((CALL % ("9", '"x"'))[:-3], [9], -32700),
+        (CALL % ("9" * 5_000, '"x"'), [None], -32700),
+        (CALL % ('"\\ud800"', '"x"'), [None], -32700),
+        ("hello", [None], -32700),
+        (CALL % ("3.5", '"x"'), [3.5], -32600),
+        (CALL % ("true", '"x"'), [None], -32600),
+        (CALL % ("null", '"x"'), [None], -32600),
+        (f"[{CALL % ('1', '[]')}, {CALL % ('2.5', '{}')}]", [1, 2.5], -32600),
+        ("[]", [None], -32600),
+        ('{"jsonrpc":"2.0","id":10}', [10], -32600),
+        ('{"jsonrpc":"2.0","id":11,"method":"tools/list","params":[1]}', [11], -32600),
+        ('{"jsonrpc":"2.0","method":3}', [None], -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(line: str, ids: list[object], code: int) -> None:
+    errors = refusals(line + "\n")
+    assert [error.id for error in errors] == ids
+    assert {error.error.code for error in errors} == {code}
+    assert [error.model_dump_json(by_alias=True, exclude_unset=True) for error in errors]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        CALL % ("1", '"x"'),
+        CALL % ('"\\u0031"', '"\\ud83d\\ude00"'),
+        '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        '{"jsonrpc":"2.0","id":1,"result":{}}',
+        "\n",
+    ],
+)
+def test_a_message_is_let_through(line: str) -> None:
+    assert refusals(line) == []
+
+
+@pytest.mark.parametrize("piece", ['\\"', '"id":', '"id":"', "[", '{"id":1', '"id": ', "\\", '"'])
+def test_no_line_takes_long(piece: str) -> None:
+    began = time.process_time()
+    refusals('{"a":"' + piece * 200_000)
+    refusals("{" + piece * 200_000)
+    assert time.process_time() - began < 5

@@ -1,0 +1,211 @@
+"""Which repositories a client may ask of: those under its folders, whatever links say."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository, RepositoryFactory
+from tosloc.cli import main
+from tosloc.errors import RepositoryError
+from tosloc.mcp import repositories
+from tosloc.mcp.repositories import repository_in
+
+SOURCE = {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}
+
+
+@pytest.fixture
+def inside(make_repository: RepositoryFactory) -> GitRepository:
+    made = make_repository("roots/inside")
+    made.commit(SOURCE, "Begin")
+    return made
+
+
+@pytest.fixture
+def outside(make_repository: RepositoryFactory) -> GitRepository:
+    made = make_repository("outside")
+    made.commit(SOURCE, "Begin")
+    return made
+
+
+def test_a_root_that_is_a_repository_needs_no_name(inside: GitRepository) -> None:
+    assert repository_in([inside.path]) == inside.path.resolve()
+    assert repository_in([inside.path], str(inside.path / "src")) == inside.path.resolve()
+    assert repository_in([inside.path.parent], "inside") == inside.path.resolve()
+    assert repository_in([inside.path.parent], "inside/src/Door.java") == inside.path.resolve()
+
+
+def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(
+    inside: GitRepository, outside: GitRepository
+) -> None:
+    said = []
+    for named in (str(outside.path), "../../outside", "../../nowhere", "~nobody/x", "a\0b", str(outside.path / "none")):
+        with pytest.raises(RepositoryError, match="where this server may look") as raised:
+            repository_in([inside.path], named)
+        said.append(str(raised.value).removeprefix(named))
+    assert len(set(said)) == 1
+
+
+def test_links_are_followed_before_they_are_judged(inside: GitRepository, outside: GitRepository) -> None:
+    (inside.path.parent / "link").symlink_to(outside.path)
+    with pytest.raises(RepositoryError, match="not a folder in"):
+        repository_in([inside.path.parent], "link")
+    (outside.path.parent / "to-roots").symlink_to(inside.path.parent)
+    assert repository_in([outside.path.parent / "to-roots"], "inside") == inside.path.resolve()
+
+
+def test_a_git_directory_outside_is_refused(inside: GitRepository, outside: GitRepository) -> None:
+    borrowed = inside.path.parent / "borrowed"
+    borrowed.mkdir()
+    (borrowed / ".git").write_text(f"gitdir: {outside.path / '.git'}\n")
+    with pytest.raises(RepositoryError, match=r"git would read .*outside/\.git, which lies outside"):
+        repository_in([inside.path.parent], "borrowed")
+    (borrowed / ".git").unlink()
+    (borrowed / ".git").symlink_to(outside.path / ".git")
+    with pytest.raises(RepositoryError, match="lies outside"):
+        repository_in([inside.path.parent], "borrowed")
+
+
+def test_a_linked_work_tree_is_its_owners(inside: GitRepository, outside: GitRepository) -> None:
+    linked = inside.path.parent / "linked"
+    outside.git("worktree", "add", str(linked))
+    assert repository_in([linked]) == linked.resolve()
+
+
+def test_a_root_inside_a_repository_does_not_open_the_whole(inside: GitRepository) -> None:
+    with pytest.raises(RepositoryError, match="lies outside"):
+        repository_in([inside.path / "src"])
+
+
+def test_several_repositories_or_none_have_to_be_named(
+    inside: GitRepository, outside: GitRepository, tmp_path: Path
+) -> None:
+    with pytest.raises(RepositoryError, match="several repositories; name one"):
+        repository_in([inside.path, outside.path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RepositoryError, match="no git repository at"):
+        repository_in([tmp_path / "empty"])
+
+
+def other_folder(bare: Path, private: Path) -> None:
+    (bare / "commondir").write_text(f"{private}\n")
+    (bare / "gitdir").write_text(f"{bare / '.git'}\n")  # as a linked work tree has it
+
+
+def borrowed_by_way_of_another(bare: Path, private: Path) -> None:
+    between = bare.parent / "between"
+    (between / "info").mkdir(parents=True)
+    (between / "info/alternates").write_text(f'"{private}/objects"\n')
+    (bare / "objects/info/alternates").write_text("../../between\n")
+
+
+def borrowed_by_a_link_and_back(bare: Path, private: Path) -> None:
+    (bare / "a/b/c/d/e/f").mkdir(parents=True)
+    (bare / "objects/l").symlink_to("../a/b/c/d/e/f")
+    (bare / "objects/info/alternates").write_text("l/../../../../../outside/.git/objects\n")
+
+
+def linked(name: str, to: str | None = None) -> Callable[[Path, Path], None]:
+    def link(bare: Path, private: Path) -> None:
+        place = bare / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(private / (to or name))
+
+    return link
+
+
+def linked_twice(bare: Path, private: Path) -> None:
+    (bare / "objects").rename(bare.parent / "store")
+    (bare / "objects").symlink_to("../store")
+    linked("store/pack", "objects/pack")(bare.parent, private)
+
+
+def included(bare: Path, private: Path) -> None:
+    (bare.parent / "first").write_text(f'[includeIf "gitdir:/"] Path = {private}/config\n')
+    with (bare / "config").open("a") as config:
+        config.write("[include] path = ../first\n")
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        other_folder,
+        borrowed_by_way_of_another,
+        borrowed_by_a_link_and_back,
+        linked_twice,
+        included,
+        linked("objects"),
+        linked("objects/pack"),
+        linked("objects/pack/pack-1.pack", "objects/pack/1.pack"),
+        linked("objects/info"),
+        linked("objects/info/alternates", "config"),
+        linked("objects/ab"),
+        linked("objects/ab/" + "c" * 38),
+        *map(linked, ("refs", "refs/heads", "refs/heads/main", "packed-refs", "config", "shallow", "logs")),
+        linked("refs/heads/hooks", "refs/heads"),
+    ],
+)
+def test_all_that_git_reads_has_to_lie_under_the_roots(
+    inside: GitRepository,
+    outside: GitRepository,
+    lead: Callable[[Path, Path], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A project can hold a bare repository, and in it whatever git lets a folder hold."""
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    assert repository_in([inside.path], "held") == bare.resolve()
+    private = outside.path / ".git"
+    private.joinpath("shallow").touch()
+    lead(bare, private.resolve())
+    with pytest.raises(RepositoryError, match=r"git would read .*, which lies outside"):
+        repository_in([inside.path], "held")
+    assert main(["serve", "--repo", str(bare), "--port", "0"]) == 2
+    assert "lies outside" in capsys.readouterr().err
+    assert repository_in([inside.path, outside.path], "held") == bare.resolve()
+
+
+def test_what_only_git_can_read_is_refused(inside: GitRepository, outside: GitRepository) -> None:
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    (bare / "objects/info/alternates").write_text(f'"{outside.path}/.git/objects"/../../../../../../held/objects\n')
+    with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
+        repository_in([inside.path], "held")
+    (bare / "objects/info/alternates").unlink()
+    with (bare / "config").open("a") as config:
+        config.write(f'[include] path = "{outside.path}"/../../x\n')
+    with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
+        repository_in([inside.path], "held")
+    linked("HEAD", "config")(bare, outside.path / ".git")
+    with pytest.raises(RepositoryError, match="not a git repository"):  # nor is it one to git
+        repository_in([inside.path], str(bare))
+
+
+def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepository, outside: GitRepository) -> None:
+    bare = inside.path / "held"
+    inside.git("init", "-q", "--bare", str(bare))
+    linked("hooks")(bare, outside.path)
+    linked("objects/pack")(bare, inside.path / ".git")
+    (bare / "loop").symlink_to("objects")
+    assert repository_in([inside.path], "held") == bare.resolve()
+    (bare / "loop").unlink()
+    (bare / "loop").symlink_to("loop")
+    with pytest.raises(RepositoryError, match="loop, which lies outside"):
+        repository_in([inside.path], "held")
+
+
+def test_few_repositories_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr("tosloc.localizer.Localizer.open", lambda path, *_, **__: opened.append(path) or object())
+    repositories._opened.cache_clear()
+    asked = [Path(name) for name in "abacdeab"]
+    for path in asked:
+        repositories._opened(path, None)
+    repositories._opened.cache_clear()
+    assert opened == [Path(name) for name in "abcdeb"]

@@ -1,0 +1,236 @@
+"""The server, asked by the SDK's own client: in memory, in the manner of old and of new clients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp_types import CallToolResult, ListRootsResult, Root
+
+import tosloc.answer
+from conftest import repository as shop_at
+from tests import stuck
+from tests.conftest import GitRepository
+from tosloc.mcp.server import Settings, server
+
+REPORT = "Cart.add forgets an item that is equal to another one"
+MODES = ["legacy", "auto"]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("agents")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOSLOC_CACHE", str(folder / "cache"))
+        yield shop_at(folder / "shop")
+
+
+def asked(
+    work: Callable[[Client], Awaitable[Any]],
+    *,
+    roots: list[Path] | None = None,
+    mode: str = "auto",
+    allowed: Sequence[Path] = (),
+    **settings: Any,
+) -> Any:
+    """What ``work`` returns with a client that names roots, or cannot."""
+
+    async def named(_: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=path.as_uri()) for path in roots or ()])
+
+    async def run() -> Any:
+        callback = None if roots is None else named
+        with anyio.fail_after(120):
+            async with Client(
+                server(Settings(tuple(allowed), **settings)), mode=mode, list_roots_callback=callback
+            ) as client:
+                return await work(client)
+
+    return anyio.run(run)
+
+
+def call(name: str, arguments: dict[str, Any], **more: Any) -> CallToolResult:
+    async def work(client: Client) -> CallToolResult:
+        return await client.call_tool(name, arguments)
+
+    return asked(work, **more)
+
+
+def text_of(result: CallToolResult) -> str:
+    [block] = result.content
+    assert block.type == "text"
+    return block.text
+
+
+def test_two_tools_that_change_nothing() -> None:
+    async def work(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = asked(work)
+    assert [tool.name for tool in tools] == ["localize_bug", "explain_file"]
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    assert list(tools[0].input_schema["properties"]) == [
+        *("report", "repository", "commit", "paths", "top", "functions"),
+    ]
+    assert sum(len(tool.model_dump_json(exclude_none=True, by_alias=True)) for tool in tools) < 2_600
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode: str) -> None:
+    result = call("localize_bug", {"report": REPORT}, roots=[shop], mode=mode)
+    assert not result.is_error
+    assert text_of(result).splitlines()[1].startswith("1. shop/cart.py (")
+    assert "Cart.add:7-9" in text_of(result)
+    Draft202012Validator(tosloc.answer.schema()).validate(result.structured_content)
+    assert result.structured_content["hits"][0]["path"] == "shop/cart.py"
+
+
+def test_the_person_may_leave_out_structured_content_and_set_a_budget(shop: Path) -> None:
+    result = call("localize_bug", {"report": REPORT}, roots=[shop], structured=False, characters=200)
+    assert result.structured_content is None
+    assert len(text_of(result)) <= 200
+
+
+def test_a_file_is_explained_at_its_place(shop: Path) -> None:
+    result = call("explain_file", {"report": REPORT, "path": str(shop / "shop/bill.py")}, roots=[shop])
+    assert text_of(result).startswith("shop/bill.py: place 2 of 2 (")
+    assert [hit["rank"] for hit in result.structured_content["hits"]] == [2]
+    test = call("explain_file", {"report": REPORT, "path": "tests/test_cart.py"}, roots=[shop])
+    assert " of 3 (" in text_of(test)
+    wrong = call("explain_file", {"report": REPORT, "path": "cart.py"}, roots=[shop])
+    assert wrong.is_error
+    assert "cart.py is no source file of version" in text_of(wrong)
+    assert "shop/cart.py" in text_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "localize_bug: report: field required"),
+        ({"report": 3}, "localize_bug: report: input should be a valid string"),
+        ({"report": "x", "top": 0}, "localize_bug: top: input should be greater than or equal to 1"),
+        ({"report": "x", "repo": "/"}, "localize_bug has no argument 'repo'; it takes report, repository, commit"),
+        ({"report": REPORT, "commit": "nowhere"}, "nowhere"),
+        ({"report": REPORT, "commit": "--output=x"}, "--output=x"),
+        ({"report": REPORT, "paths": ["*.rs"]}, "`paths` '*.rs' matches none of the 3 source files"),
+        ({"report": ""}, "report"),
+        ({"report": "x" * 2_000_001}, "report: string should have at most 2000000 characters"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(shop: Path, arguments: dict[str, Any], said: str) -> None:
+    result = call("localize_bug", arguments, roots=[shop])
+    assert result.is_error
+    assert said in text_of(result)
+    assert "\n" not in text_of(result)
+    assert len(text_of(result)) < 400
+    assert "pydantic" not in text_of(result)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_repository_outside_the_roots_is_refused(shop: Path, repository: GitRepository, mode: str) -> None:
+    arguments = {"report": REPORT, "repository": str(repository.path)}
+    for result in (
+        call("localize_bug", arguments, mode=mode, roots=[shop]),
+        call("localize_bug", arguments, mode=mode, roots=[repository.path], allowed=[shop]),
+    ):
+        assert result.is_error
+        assert "not a folder in" in text_of(result)
+
+
+def test_without_roots_it_is_the_repository_around_the_folder(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop / "shop")
+    assert not call("localize_bug", {"report": REPORT}).is_error
+    monkeypatch.chdir(tmp_path)
+    result = call("localize_bug", {"report": REPORT})
+    assert result.is_error
+    assert "start it with --root" in text_of(result)
+
+
+def test_two_questions_at_once_are_answered(shop: Path) -> None:
+    async def work(client: Client) -> list[str]:
+        answers: list[str] = []
+
+        async def one(words: str) -> None:
+            result = await client.call_tool("localize_bug", {"report": words})
+            answers.append(result.structured_content["report"]["summary"])
+
+        async with anyio.create_task_group() as tasks:
+            for words in (REPORT, "total is wrong"):
+                tasks.start_soon(one, words)
+        return answers
+
+    assert sorted(asked(work, roots=[shop])) == [REPORT, "total is wrong"]
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that tells that a question of ``tests.stuck`` has begun."""
+    monkeypatch.setattr("tosloc.mcp.repositories.answer", stuck.agents_answer)
+    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
+    return tmp_path / "begun"
+
+
+@pytest.mark.parametrize(("mode", "how"), [("legacy", "seized"), ("auto", "asleep")])
+def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop: Path, begun: Path, mode: str, how: str) -> None:
+    async def work(client: Client) -> CallToolResult:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "localize_bug", {"report": how})
+            while not begun.exists():
+                await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+        return await client.call_tool("localize_bug", {"report": REPORT})
+
+    assert not asked(work, roots=[shop], mode=mode).is_error
+    assert stuck.workers() == []
+
+
+def test_a_question_that_kills_its_process_is_a_sentence(shop: Path, begun: Path) -> None:
+    async def work(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool("localize_bug", {"report": words}) for words in ("dies", REPORT)]
+
+    died, answered = asked(work, roots=[shop])
+    assert text_of(died).startswith("a process died of this")
+    assert (died.is_error, answered.is_error) == (True, False)
+
+
+def test_a_long_work_says_how_far_it_is(shop: Path, begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tosloc.mcp.server._TOLD_EVERY", 0.0)
+    told: list[str | None] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def work(client: Client) -> None:
+        await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard)
+
+    asked(work, roots=[shop], mode="legacy")
+    assert "facts: 3 of 7" in told
+
+
+def test_a_mistake_of_ours_tells_nothing_of_the_machine(shop: Path, begun: Path) -> None:
+    result = call("localize_bug", {"report": "a mistake"}, roots=[shop])
+    assert result.is_error
+    assert "/secret" not in json.dumps(text_of(result))
+
+
+def test_a_path_that_is_no_text_does_not_silence_the_answer(repository: GitRepository) -> None:
+    repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
+    result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
+    assert "caf\\xe9.py" in text_of(result)
+    assert json.loads(result.model_dump_json())["structured_content"]["hits"][0]["path"] == "caf?.py"
+
+
+@pytest.mark.slow
+def test_a_report_of_two_megabytes_is_answered(shop: Path) -> None:
+    words = (REPORT + "\n" + "at shop.cart.Cart.add(cart.py:7)\n" * 60_000)[:1_999_999]
+    result = call("localize_bug", {"report": words}, roots=[shop])
+    assert not result.is_error
+    assert len(text_of(result)) <= 1_200

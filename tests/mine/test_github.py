@@ -1,0 +1,247 @@
+"""Mining GitHub itself, against a server of our own that answers as GitHub does."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.cli import main
+from tosloc.errors import ToslocError
+from tosloc.mine.github import fetch, read_token
+
+pytest.importorskip("githubkit", reason="needs tosloc[github]", exc_type=ImportError)
+
+Answer = tuple[int, dict[str, Any], dict[str, str]]
+
+
+class Stub:
+    """A server on loopback; ``answers`` is asked for each question what to say."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.tokens: list[str | None] = []
+        self.answers: Callable[[dict[str, Any]], Answer] = pages(3)
+
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                stub.asked.append(question["variables"])
+                stub.tokens.append(self.headers["Authorization"])
+                code, value, headers = stub.answers(question["variables"])
+                body = json.dumps(value).encode()
+                self.send_response(code)
+                for name, text in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, text)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+
+def issue(number: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "title": f"Crash number {number}",
+        "body": "On save",
+        "createdAt": "2001-09-09T01:00:00Z",
+        "closedAt": "2001-09-10T01:00:00Z",
+        "state": "CLOSED",
+        "stateReason": "COMPLETED",
+        "url": f"https://github.com/ann/one/issues/{number}",
+        "labels": {"nodes": []},
+        "timelineItems": {"nodes": [{"closer": None}]},
+        "closedByPullRequestsReferences": {"nodes": []},
+    }
+
+
+def pages(number: int, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Callable[[dict[str, Any]], Answer]:
+    """So many pages of one issue each."""
+
+    def answer(variables: dict[str, Any]) -> Answer:
+        page = int(variables.get("after") or 0)
+        info = {"hasNextPage": page + 1 < number, "endCursor": str(page + 1)}
+        found = {"totalCount": number, "pageInfo": info, "nodes": [change(issue(page + 1))]}
+        return 200, {"data": {"repository": {"issues": found}}}, {}
+
+    return answer
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    made = Stub()
+    monkeypatch.setenv("GITHUB_API_URL", made.address)
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    monkeypatch.setattr("githubkit.core.time.sleep", lambda seconds: None)
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def failing_at(page: str, answer: Answer, times: int = 1_000) -> Callable[[dict[str, Any]], Answer]:
+    left = [times]
+
+    def choose(variables: dict[str, Any]) -> Answer:
+        if str(variables.get("after")) == page and left[0]:
+            left[0] -= 1
+            return answer
+        return pages(3)(variables)
+
+    return choose
+
+
+def says(tmp_path: Path) -> str:
+    with pytest.raises(ToslocError) as error:
+        fetch("ann/one", tmp_path / "pages", "secret")
+    return str(error.value)
+
+
+def test_all_pages_are_read_once_and_kept(stub: Stub, tmp_path: Path) -> None:
+    found = fetch("ann/one", tmp_path / "pages", "secret")
+    assert [one["number"] for one in found] == [1, 2, 3]
+    assert [one.get("after") for one in stub.asked] == [None, "1", "2"]
+    assert set(stub.tokens) == {"token secret"}
+    assert fetch("ann/one", tmp_path / "pages", "secret") == found
+    assert len(stub.asked) == 3
+    old = time.time() - 25 * 3600
+    for file in (tmp_path / "pages").iterdir():
+        os.utime(file, (old, old))
+        assert "secret" not in file.read_text()
+    assert fetch("ann/one", tmp_path / "pages", "secret") == found
+    assert len(stub.asked) == 6
+
+
+LIMITED = (200, {"data": None, "errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((*LIMITED, {"x-ratelimit-reset": "4000000000"}), "GitHub's rate limit is reached until 2096-10-02 07:06"),
+        ((403, {"message": "secondary rate limit"}, {"retry-after": "3000"}), "GitHub's rate limit is reached until"),
+        ((502, {}, {}), "GitHub answers 502"),
+    ],
+)
+def test_an_interruption_keeps_what_it_has_and_resumes(stub: Stub, tmp_path: Path, answer: Answer, sentence) -> None:
+    stub.answers = failing_at("2", answer)
+    said = says(tmp_path)
+    assert said.startswith(sentence)
+    assert "2 issues are kept: run the same command again" in said
+    stub.asked.clear()
+    stub.answers = pages(3)
+    assert len(fetch("ann/one", tmp_path / "pages", "secret")) == 3
+    assert [one.get("after") for one in stub.asked] == ["2"]
+
+
+def test_a_damaged_page_and_those_after_it_are_asked_for_again(stub: Stub, tmp_path: Path) -> None:
+    fetch("ann/one", tmp_path / "pages", "secret")
+    (tmp_path / "pages/00002.json").write_text("{")
+    stub.asked.clear()
+    assert len(fetch("ann/one", tmp_path / "pages", "secret")) == 3
+    assert [one.get("after") for one in stub.asked] == ["1", "2"]
+
+
+def test_a_server_that_fails_for_a_while_is_waited_for(stub: Stub, tmp_path: Path) -> None:
+    stub.answers = failing_at("1", (503, {}, {}), times=3)
+    assert len(fetch("ann/one", tmp_path / "a", "secret")) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((401, {"message": "Bad credentials"}, {}), "GitHub refuses the token (401); is it whole, and not expired?"),
+        (
+            (
+                200,
+                {"data": {"repository": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]},
+                {},
+            ),
+            "--github ann/one: no such repository, or one that the token may not read",
+        ),
+        (
+            (403, {"message": "Resource not accessible"}, {}),
+            "--github ann/one: no such repository, or one that the token",
+        ),
+        (
+            (200, {"data": None, "errors": [{"type": "X", "message": "Something went wrong"}]}, {}),
+            "--github ann/one: GitHub refuses the question (Something went wrong)",
+        ),
+        ((200, {"wrong": [1]}, {}), "GitHub's answer cannot be read (ValidationError)"),
+        ((200, {"data": {"repository": {"issues": {}}}}, {}), "GitHub's answer cannot be read (KeyError)"),
+    ],
+)
+def test_what_github_refuses_is_one_sentence(stub: Stub, tmp_path: Path, answer: Answer, sentence: str) -> None:
+    stub.answers = lambda _: answer
+    assert says(tmp_path).startswith(sentence)
+    assert not (tmp_path / "pages").exists()
+
+
+def test_nobody_answers(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
+    assert says(tmp_path).startswith("GitHub does not answer (")
+    monkeypatch.setenv("GITHUB_API_URL", "http://github.example.org/api/v3")
+    assert "the token would be sent for all to read" in says(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["flask", "a/b/c", "../x", "a/b?c"])
+def test_a_name_that_is_none(stub: Stub, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ToslocError, match="is no OWNER/NAME"):
+        fetch(name, tmp_path / "pages", "secret")
+
+
+def test_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("abc\n")
+    assert read_token(file, {}) == "abc"
+    assert read_token(None, {"GITHUB_TOKEN": " ", "GH_TOKEN": "def"}) == "def"
+    with pytest.raises(ToslocError, match="needs a token that may read the repository; put it into GITHUB_TOKEN"):
+        read_token(None, {})
+    with pytest.raises(ToslocError, match="cannot be read"):
+        read_token(tmp_path / "nowhere", {})
+    file.write_text("a b\nc")
+    with pytest.raises(ToslocError, match="holds no token; a token is one word"):
+        read_token(file, {})
+
+
+def test_the_command(stub: Stub, repository: GitRepository, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit({"a.py": "1\n"}, "Begin")
+    merged = repository.commit({"a.py": "2\n"}, "Better (#9)")
+    repository.commit({"a.py": "3\n"}, "Fixes ann/one#2")
+    third = repository.commit({"a.py": "4\n"}, "Best")
+
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        reference = {"nodes": [{"number": 9, "mergeCommit": {"oid": merged}}]}
+        more = {
+            1: {"closedByPullRequestsReferences": reference},
+            3: {"timelineItems": {"nodes": [{"closer": {"oid": third}}]}},
+        }
+        return one | more.get(one["number"], {})
+
+    stub.answers = pages(3, change)
+    assert main(["mine", "--github", "Ann/One", "--repo", str(repository.path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["linked"] == {"closing pull request": 1, "closing commit": 1, "closing keyword": 1}
+    monkeypatch.delenv("GITHUB_TOKEN")
+    monkeypatch.delenv("GH_TOKEN", raising=False)
+    assert main(["mine", "--github", "Ann/One", "--repo", str(repository.path)]) == 2
+    assert "put it into GITHUB_TOKEN" in capsys.readouterr().err

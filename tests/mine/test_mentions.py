@@ -1,0 +1,99 @@
+"""How messages name issues."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tosloc.errors import ConfigError
+from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions, of_pattern
+
+KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("Fix crash\n\nFixes #12", {"12": CLOSES}),
+        ("fix: crash, closes #12, #34 and #567", {"12": CLOSES, "34": CLOSES, "567": CLOSES}),
+        ("Resolves: GH-12", {"12": CLOSES}),
+        ("Crash\n\nCloses https://github.com/Ann/One/issues/12.", {"12": CLOSES}),
+        ("Crash\n\nCloses https://gitlab.example.org/ann/one/-/issues/12", {"12": CLOSES}),
+        ("Crash\n\nFixes ann/one#12", {"12": CLOSES}),
+        ("Crash\n\nFixes bob/two#12 and https://github.com/bob/two/issues/34", {}),
+        ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=58522", {"58522": CLOSES}),
+        ("Fix bug 58522 and LANG-9", {"58522": CLOSES, "LANG-9": CLOSES}),
+        ("Fixed 58522 at last", {"58522": CLOSES}),
+        ("Fixes 12 of the 34 failures", {}),
+        ("Issue #12: mind the gap", {"12": NAMES}),
+        ("#12 mind the gap", {"12": NAMES}),
+        ("LANG-9 Mind the gap", {"LANG-9": NAMES}),
+        ("[LANG-9] Mind the gap; UTF-1", {"LANG-9": NAMES}),
+        ("Bug 58522 - Mind the gap", {"58522": NAMES}),
+        ("Mind the gap\n\nbug: 12", {"12": NAMES}),
+        ("Mind the gap (#12)", {"12": NUMBER}),
+        ("Mind the gap\n\nIt was wide: #12.", {"12": BODY}),
+        ("Mind the gap (see #12)", {}),
+        ("Follow-up to #12, as in issue #34, refs #567", {}),
+        ("Mind the gap in #12", {}),
+        ("Merged in ann/gap (pull request #12)", {}),
+        ("Mind the gap, PR #12", {}),
+        ("Closes https://github.com/ann/one/pull/12", {}),
+        ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
+        ("Refs #34\n\nFixes #34", {"34": CLOSES}),
+        ("See #1, #12 and #34. Fixes #567", {"567": CLOSES}),
+        ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
+        ("Mind the gap\n\nTried as in\nhttps://github.com/ann/one/issues/12#issuecomment-9 says", {}),
+        ("Fix the gap\n\nFixes https://github.com/ann/one/issues/12#issuecomment-9", {"12": CLOSES}),
+        ("Update\n\n- Mind it ([#12](https://github.com/bob/two/pull/12))", {}),
+        ("Update\n\n- fixes [#12](https://github.com/ann/one/issues/12)", {"12": CLOSES}),
+        ("Lock\n\nframe #12: f() at a.c\n  #34  0x00005 in g ()", {}),
+        ("Add a failing test for #12", {}),
+        ("Mind the gap\n\nWith a test for #12", {"12": BODY}),
+        ("Update\n\nMay apply to #12; helps issue #34", {}),
+        ("Fixes pull #12 by Ann", {}),
+        ("Mind it\n\nNoticed while investigating #12, motivated by #34 (e.g. #567)", {}),
+        ("Mind it\n\nSee the [list of gaps](https://github.com/ann/one/issues/12)", {}),
+        ("Mind it\n\nFixes [the gap](https://github.com/ann/one/issues/12)", {"12": CLOSES}),
+        ("Merge bob/two#34: mind the gap\n\nFixes #12 and ann/one#567", {"567": CLOSES}),
+        ("Merge ann/one#99: mind the gap\n\nFixes #12", {"12": CLOSES}),
+        ("Squashed 'lib/' changes from 1..2\n\n1 Fixes #12", {}),
+        ("Squash\n\nFixes #12\n\ngit-subtree-dir: lib\ngit-subtree-split: 1", {}),
+        ("", {}),
+        ("#" * 3000, {}),
+    ],
+)
+def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
+    assert mentions(message, KNOWN, {"ann/one"}) == found
+
+
+def test_whose_pull_request_was_merged_says_nothing_where_no_project_is_known() -> None:
+    assert mentions("Merge bob/two#34: mind the gap\n\nFixes #12", KNOWN, ()) == {"12": CLOSES}
+
+
+def test_a_number_that_leads_is_a_bug_where_the_tracker_is_a_bugzilla() -> None:
+    assert mentions("58522: mind the gap", KNOWN, ()) == {}
+    assert mentions("58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
+    assert mentions("PR 58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
+    assert mentions("[58522] mind the gap\n58522", KNOWN, (), bare=True) == {"58522": NAMES}
+
+
+@pytest.mark.parametrize(
+    "text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "a/" * 9000, "#1," * 6000]
+)
+def test_long_texts_take_no_long_time(text: str) -> None:
+    began = time.process_time()
+    mentions(text, KNOWN, ())
+    assert time.process_time() - began < 0.5
+
+
+def test_a_pattern_of_the_projects_own() -> None:
+    own = compiled(r"Bug-Id: (\d+)")
+    texts = ["Change\n\nBug-Id: 12", "Bug-Id: 99", "T34 T34 T1", ""]
+    assert [of_pattern(own, text, KNOWN) for text in texts] == [["12"], [], [], []]
+    assert of_pattern(compiled(r"(T)(?P<id>\d+)"), texts[2], KNOWN) == ["34", "1"]
+    with pytest.raises(ConfigError, match="has no group; put what is the id in one"):
+        compiled(r"Bug-Id: \d+")
+    with pytest.raises(ConfigError, match="is no regular expression"):
+        compiled("(")

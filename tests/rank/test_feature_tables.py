@@ -1,0 +1,254 @@
+"""Feature tables: which rows are kept, what they stand for, blocks that resume and never serve another project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests import toy
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
+from tosloc.index.corpus import blobs_of, suffix_of
+from tosloc.lab.agreement.term_bounds import TermBounds
+from tosloc.rank import extract as module
+from tosloc.rank.extract import sampled_rows, tasks_of
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, ranking_lists, read_block, save_block
+from tosloc.records import Snapshot
+
+NAMES = ("code", "near_reports", "popularity")
+CONFIG = toy.config(0.5, 0.2)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> toy.Toy:
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=12, themes=12)
+
+
+@pytest.fixture(scope="module")
+def experiment(project) -> Iterator[ExperimentContext]:
+    with Repository(project.git.path) as repo:
+        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
+        yield made
+        made.indexed.close()
+
+
+def content(table: FeatureTable):
+    arrays = (table.rows, table.fixed, table.weights, table.path_ids)
+    return table.report, *(array.tolist() for array in arrays)
+
+
+# Which rows are kept
+
+
+def test_sample_by_hand():
+    """Files by the guess: 2, 4, 0, 1, 3, 5; fixed: 4 and 5. Of 4 wrong files 3: 2, 0 and one of 1, 3 for both."""
+    guess = np.array([0.3, 0.2, 0.9, 0.1, 0.5, 0.0])
+    fixed = np.array([False, False, False, False, True, True])
+    kept, weights = sampled_rows(guess, fixed, 3, np.random.default_rng(0))
+    assert len(kept) == 5
+    assert {0, 2, 4, 5} < set(kept.tolist())
+    drawn = set(kept.tolist()) - {0, 2, 4, 5}
+    assert drawn <= {1, 3}
+    assert kept.tolist() == sorted(kept.tolist())
+    assert dict(zip(kept.tolist(), weights.tolist(), strict=True)) == {0: 1, 2: 1, 4: 1, 5: 1, drawn.pop(): 2}
+
+
+@pytest.mark.parametrize("number", [1, 4, 40, 97])
+def test_kept_rows_stand_for_all_files(number):
+    rng = np.random.default_rng(1)
+    guess, fixed = rng.random(100), rng.random(100) < 0.03
+    fixed[7] = True
+    kept, weights = sampled_rows(guess, fixed, number, np.random.default_rng(2))
+    assert weights.sum() == pytest.approx(100)
+    assert set(np.flatnonzero(fixed)) <= set(kept.tolist())
+    assert (weights[fixed[kept]] == 1).all()
+    assert len(kept) == min(100, number + fixed.sum())
+    hard = [file for file in np.argsort(-guess) if not fixed[file]][: int(number * module.HARD_SHARE)]
+    assert set(hard) <= set(kept.tolist())
+    again, _ = sampled_rows(guess, fixed, number, np.random.default_rng(2))
+    assert again.tolist() == kept.tolist()
+
+
+def test_lists_leave_out_reports_without_a_fixed_file():
+    def table(name, rows, fixed):
+        size = len(rows)
+        ones = np.ones(size, dtype=np.float32)
+        return FeatureTable(
+            name, np.array(rows, dtype=np.float32), np.array(fixed), ones, np.arange(size, dtype=np.int32)
+        )
+
+    made = ranking_lists(
+        iter([table("a", [[1], [2]], [True, False]), table("b", [[3]], [False]), table("c", [[4]], [True])])
+    )
+    assert len(made) == 2
+    assert made.rows.ravel().tolist() == [1, 2, 4]
+    assert made.starts.tolist() == [0, 2, 3]
+
+
+# Which files are asked for
+
+
+def test_suffixes_and_blobs():
+    suffixes = frozenset({".java", ".d.ts", ".ts"})
+    assert [suffix_of(path, suffixes) for path in ("a/B.JAVA", "a/b.d.ts", "c.ts")] == [".java", ".d.ts", ".ts"]
+    one = Snapshot.of("v", 0, {"a.java": "1" * 40, "b.ts": "2" * 40, "c.java": "1" * 40})
+    two = Snapshot.of("w", 0, {"b.ts": "3" * 40, "x.ts": "2" * 40})
+    expected = {"1" * 40: ".java", "2" * 40: ".ts", "3" * 40: ".ts"}
+    assert blobs_of([one, two], suffixes) == expected
+
+
+# Blocks
+
+
+def test_blocks_round_trip(tmp_path):
+    rng = np.random.default_rng(0)
+    tables = [
+        FeatureTable(
+            name,
+            rng.random((size, 3)).astype(np.float32),
+            rng.random(size) < 0.5,
+            np.ones(size, dtype=np.float32),
+            np.arange(size, dtype=np.int32),
+        )
+        for name, size in (("ü 1", 4), ("none", 0), ("3", 2))
+    ]
+    save_block(tmp_path / "block.npz", tables)
+    assert [content(table) for table in read_block(tmp_path / "block.npz")] == [content(table) for table in tables]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_REPORTS", 5)
+
+
+def test_tables_of_all_files(experiment, tmp_path, small_blocks):
+    extraction = experiment.extraction(tmp_path, NAMES)
+    cases = experiment.dataset.cases
+    blocks = extraction.run(tasks_of(cases, experiment.history, 0), jobs=1)
+    assert len(blocks) == 3
+    tables = list(extraction.tables(blocks))
+    assert [table.report for table in tables] == [case.report.id for case in cases]
+    names = experiment.indexed.repo.path_names.names
+    for table, case in zip(tables, cases, strict=True):
+        paths = [names[number] for number in table.path_ids]
+        assert paths == list(experiment.indexed.snapshot(case.version).paths)
+        assert [path for path, hit in zip(paths, table.fixed, strict=True) if hit] == list(case.fixed)
+        assert (table.weights == 1).all()
+        assert table.rows.shape == (len(paths), len(NAMES))
+
+
+def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):
+    extraction = experiment.extraction(tmp_path, NAMES)
+    cases = experiment.dataset.cases
+    full = list(extraction.tables(extraction.run(tasks_of(cases, experiment.history, 0), jobs=1)))
+    some = list(extraction.tables(extraction.run(tasks_of(cases, experiment.history, 4), jobs=1)))
+    for whole, part in zip(full, some, strict=True):
+        assert len(part.rows) == 5
+        assert part.weights.sum() == pytest.approx(len(whole.rows))
+        place = {number: row for row, number in enumerate(whole.path_ids.tolist())}
+        rows = [place[number] for number in part.path_ids.tolist()]
+        assert part.rows.tolist() == whole.rows[rows].tolist()
+        assert part.fixed.sum() == whole.fixed.sum()
+
+
+def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
+    extraction = experiment.extraction(tmp_path, NAMES)
+    tasks = tasks_of(experiment.dataset.cases[-3:], experiment.history, 0)
+    whole = extraction.run(tasks, jobs=1)
+    extraction.term_bounds = TermBounds(least=10**6)
+    none = extraction.run(tasks, jobs=1)
+    assert set(none).isdisjoint(whole)
+    code = NAMES.index("code")
+    assert all(table.rows[:, code].any() for table in extraction.tables(whole))
+    assert not any(table.rows[:, code].any() for table in extraction.tables(none))
+    extraction.term_bounds = None
+    assert extraction.run(tasks, jobs=1) == whole
+
+
+def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, monkeypatch):
+    extraction = experiment.extraction(tmp_path, NAMES)
+    tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
+    real, made = module._write_block, []
+
+    def broken(path, block):
+        if len(made) == 2:
+            raise RuntimeError("killed")
+        real(path, block)
+        made.append(path)
+
+    monkeypatch.setattr(module, "_write_block", broken)
+    with pytest.raises(RuntimeError, match="killed"):
+        extraction.run(tasks, jobs=1)
+    assert sorted(tmp_path.glob("block-*")) == sorted(made)
+    first = {path: path.stat().st_mtime_ns for path in made}
+    made.clear()
+    monkeypatch.setattr(module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
+    steps = []
+    blocks = extraction.run(tasks, jobs=1, progress=lambda what, done, total: steps.append((done, total)))
+    assert made == blocks[2:]
+    assert {path: path.stat().st_mtime_ns for path in blocks[:2]} == first
+    assert steps == [(10, 12), (12, 12)]
+    whole = experiment.extraction(tmp_path / "whole", NAMES)
+    expected = [content(table) for table in whole.tables(whole.run(tasks, jobs=1))]
+    assert [content(table) for table in extraction.tables(blocks)] == expected
+
+
+def test_another_history_makes_other_blocks(experiment, project, tmp_path):
+    """A folder left by an interrupted run must not serve a run on other reports, nor with other settings of history."""
+    cases = experiment.dataset.cases[-3:]
+    tasks = tasks_of(cases, experiment.history, 0)
+    extraction = experiment.extraction(tmp_path / "same", NAMES)
+    before = [content(table) for table in extraction.tables(extraction.run(tasks, jobs=1))]
+    records = [record | {"summary": "ribbon button slow"} for record in project.records[:9]] + project.records[9:]
+    with Repository(project.git.path) as repo:
+        other = ExperimentContext.set_up(CONFIG, repo, project.reports("other.jsonl", records), project.store)
+        try:
+            again = other.extraction(tmp_path / "same", NAMES)
+            after = [content(table) for table in again.tables(again.run(tasks, jobs=1))]
+            fresh = other.extraction(tmp_path / "fresh", NAMES)
+            expected = [content(table) for table in fresh.tables(fresh.run(tasks, jobs=1))]
+        finally:
+            other.indexed.close()
+    assert after == expected
+    assert after != before
+
+
+# Blocks that are damaged
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("rows", lambda a: a[:-1]),
+        ("rows", lambda a: a.astype(np.float64)),
+        ("starts", lambda a: a[::-1].copy()),
+        ("starts", lambda a: a[:-1]),
+        ("weights", lambda a: a[:, None]),
+        ("reports", lambda a: a[:-1]),
+    ],
+)
+def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
+    table = FeatureTable(
+        "1", np.ones((3, 2), np.float32), np.ones(3, np.bool_), np.ones(3, np.float32), np.arange(3, dtype=np.int32)
+    )
+    path = tmp_path / "block.npz"
+    save_block(path, [table, table])
+    assert [content(one) for one in read_block(path)] == [content(table)] * 2
+    arrays = load_arrays(path)
+    save_arrays(path, arrays | {name: change(arrays[name])})
+    with pytest.raises(CheckpointError, match=r"block\.npz is damaged .* delete it and run the same command again"):
+        list(read_block(path))
+
+
+@pytest.mark.parametrize("blocks", [["../elsewhere.npz"], ["/etc/passwd"], [".."], [7], None])
+def test_a_listing_that_leads_elsewhere_is_one_sentence(tmp_path, blocks):
+    (tmp_path / ".tosloc-work").mkdir()
+    record = {"features": ["path"], "blocks": {"train": blocks, "validation": [], "test": []}}
+    (tmp_path / ".tosloc-work/blocks.json").write_text(json.dumps(record))
+    with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
+        StoredFeatureTables.read(tmp_path)

@@ -1,0 +1,193 @@
+"""Scores of functions: what each sign adds, and that the answer is a function of what it is given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import bm25s
+import numpy as np
+import pytest
+
+from tosloc.code.function_rows import FunctionFacts
+from tosloc.code.functions import functions_of
+from tosloc.code.text import terms
+from tosloc.rank.functions import FunctionWeights, function_bm25, score_functions
+from tosloc.records import BugReport
+
+NOTHING = FunctionWeights(**dict.fromkeys(FunctionWeights.__slots__, 0.0))
+SHAPES = '''\
+class Shape:
+    """Anything with an area."""
+
+    def draw(self, canvas):
+        canvas.line(self.colour)
+
+    def area(self):
+        return compute_area(self)
+
+
+def compute_area(shape):
+    """Area of a shape."""
+    return sum(corner.angle for corner in shape.corners)
+'''
+STORE = """\
+def load_shape(path):
+    return read(path)
+
+
+class Store:
+    def open(self, path):
+        return load_shape(path)
+"""
+PATHS = ("pkg/shapes.py", "pkg/store.py")
+FACTS = [functions_of(SHAPES, ".py"), functions_of(STORE, ".py")]
+
+
+def scored(context, *given):
+    return score_functions(context.query, context.version, *given)
+
+
+@pytest.fixture
+def ask(make_context):
+    """Function (summary, description, weights, scores, files) -> name -> score, of all functions."""
+
+    def of_report(summary, description="", weights=NOTHING, scores=(2.0, 1.0), files=(0, 1)):
+        texts = {
+            PATHS[0]: {"code": "shape draw canvas line colour area computearea comput corner angl sum"},
+            PATHS[1]: {"code": "load shape loadshape path read store open"},
+        }
+        context = make_context(texts, summary, description)
+        got = score_functions(
+            context.query, context.version, files, np.array(scores), [FACTS[file] for file in files], weights
+        )
+        return {function.name: function.score for functions in got for function in functions}
+
+    return of_report
+
+
+def test_every_function_of_every_file_comes_best_first(make_context):
+    context = make_context({PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}, "colour of a line")
+    first, second = scored(context, (0, 1), np.array([2.0, 1.0]), FACTS)
+    assert [function.name for function in second].count("load_shape") == 1
+    assert (len(first), len(second)) == (4, 3)
+    assert [function.score for function in first] == sorted((function.score for function in first), reverse=True)
+    assert first[0].name == "Shape.draw"
+    assert (first[0].start, first[0].end) == (4, 5)
+
+
+def test_words_of_the_text_count_by_rarity_over_the_highest(ask):
+    got = ask("colour of a line", weights=replace(NOTHING, text=1.0))
+    assert got["Shape.draw"] == 1.0
+    assert got["Shape.area"] == 0.0
+
+
+def test_words_of_its_own_name_count(ask):
+    got = ask("the area is wrong", weights=replace(NOTHING, own=1.0))
+    assert got["compute_area"] == got["Shape.area"] == 1.0
+    assert got["Shape.draw"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("description", "named"),
+    [
+        ("compute_area is wrong", {"compute_area"}),
+        ("it is in `draw` I think", {"Shape.draw"}),
+        ("calling draw() fails", {"Shape.draw"}),
+        ("Shape.draw fails", {"Shape.draw", "Shape"}),
+        ("draw fails, and open too", set()),  # words of English
+    ],
+)
+def test_names_written_as_code_count(ask, description, named):
+    got = ask("s", description, replace(NOTHING, named=1.0))
+    assert {name for name, score in got.items() if score} == named
+
+
+def test_a_name_that_many_functions_have_counts_less(make_context):
+    facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
+    context = make_context({"a.py": {}, "b.py": {}}, "get() and put() fail")
+    got = scored(context, (0, 1), np.array([2.0, 1.0]), facts, replace(NOTHING, named=1.0))
+    scores = {function.name: function.score for function in got[1]}
+    assert scores["put"] == 1.0
+    assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "description", ["Shape.draw() fails", "pkg.shapes.Shape.draw", "Shape::draw", "Shape#draw is wrong"]
+)
+def test_a_method_written_after_its_class_counts(ask, description):
+    got = ask("s", description, replace(NOTHING, qualified=1.0))
+    assert {name for name, score in got.items() if score} == {"Shape.draw"}
+
+
+def test_methods_of_a_named_class_count(ask):
+    got = ask("Store loses files", weights=replace(NOTHING, of_class=1.0))
+    assert {name for name, score in got.items() if score} == {"Store.open"}
+
+
+def test_frames_count_by_file_and_method_and_by_line_where_there_is_no_method(ask):
+    trace = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'
+    got = ask("s", trace, replace(NOTHING, frame=1.0))
+    assert {name for name, score in got.items() if score} == {"Store.open"}
+
+
+def test_linked_lines_and_frames_of_other_projects(ask):
+    shown = 'pkg/store.py\n\n  Line 7\n  in\n 5809c29\n File "/env/site-packages/other/pkg/shapes.py", line 5, in draw'
+    got = ask("s", shown, replace(NOTHING, frame=1.0))
+    assert {name for name, score in got.items() if score} == {"Store.open"}
+
+
+def test_lines_of_a_frame_without_a_name(make_context):
+    text = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
+    context = make_context(
+        {"a/Door.java": {}}, "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
+    )
+    [functions] = score_functions(
+        context.query,
+        context.version,
+        (0,),
+        np.array([1.0]),
+        [functions_of(text, ".java")],
+        replace(NOTHING, frame=1.0),
+    )
+    assert {function.name for function in functions if function.score} == {"Door.open", "Door.Door"}
+
+
+def test_the_file_counts_by_place_and_by_what_its_score_lacks(ask):
+    got = ask("s", weights=replace(NOTHING, place=1.0))
+    assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(-np.log(2), abs=1e-6))
+    got = ask("s", weights=replace(NOTHING, gap=1.0))
+    assert (got["Shape.draw"], got["Store.open"]) == (0.0, -2.0)  # a standard deviation of 2 and 1 is .5
+
+
+def test_long_functions_gain_and_classes_lose(ask):
+    got = ask("s", weights=replace(NOTHING, size=1.0))
+    assert got["compute_area"] > got["load_shape"]
+    assert {name for name, score in ask("s", weights=replace(NOTHING, is_class=-1.0)).items() if score} == {
+        "Shape",
+        "Store",
+    }
+
+
+def test_files_without_functions_and_no_files(make_context):
+    context = make_context({PATHS[0]: {}, PATHS[1]: {}}, "anything")
+    assert scored(context, (), np.array([1.0, 2.0]), []) == []
+    assert scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FunctionFacts()]) == [(), ()]
+    one = scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FACTS[0]])
+    assert [len(functions) for functions in one] == [0, 4]
+
+
+@pytest.mark.parametrize("words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"])
+def test_the_reference_ranks_as_bm25s_does(words):
+    draw = "def draw_line(canvas, colour):\n    canvas.line(colour)\n\ndef draw_circle(canvas):\n    canvas.circle()\n"
+    store = "def load(path):\n    return read(path)\n\ndef empty(): pass\n"
+    index = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+    index.index([terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False)
+    facts = [functions_of(draw, ".py"), functions_of(store, ".py"), FunctionFacts()]
+
+    def asked(summary):
+        return function_bm25(BugReport("r", summary, "", datetime(2020, 1, 1, tzinfo=UTC)), facts)
+
+    np.testing.assert_allclose(asked(words), index.get_scores(terms(words)) * 2.5, rtol=1e-5)  # k1 + 1
+    assert asked("zebra the a of").tolist() == [0, 0, 0, 0]
+    assert function_bm25(BugReport("r", "load", "", datetime(2020, 1, 1, tzinfo=UTC)), []).tolist() == []

@@ -1,0 +1,196 @@
+"""The learned ranker of the head, its trees as arrays, and stage one's decision with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.checkpoint import shipped_stage_one
+from tosloc.rank import lambdamart
+from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows, reorder_head
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.stage_one import StageOne
+from tosloc.rank.trees import Trees
+from tosloc.records import Ranking
+
+
+def heads(reports: int = 40, seed: int = 1) -> RankingLists:
+    """Lists of 6 files and 2 features; the file with the larger second feature is the fixed one."""
+    rng = np.random.default_rng(seed)
+    rows, fixed = [], []
+    for _ in range(reports):
+        table = rng.random((6, 2)).astype(np.float32)
+        table = table[np.argsort(-table[:, 0])]
+        rows.append(head_rows(table, table[:, 0].astype(np.float64)))
+        fixed.append(table[:, 1] == table[:, 1].max())
+    return RankingLists.of(list(zip(rows, fixed, strict=True)))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"DEPTH": 6, "ROUNDS": 10, "MIN_LEAF": 2, "L2": 0.1, "FEATURE_FRACTION": 1.0}.items():
+        monkeypatch.setattr(lambdamart, name, value)
+
+
+@pytest.fixture
+def trees() -> Trees:
+    return fit_trees(heads(), 7)
+
+
+def test_rows_of_the_head() -> None:
+    rows = head_rows(np.array([[5.0], [6.0], [7.0]], dtype=np.float32), np.array([2.0, 1.5, 0.0]))
+    assert rows == pytest.approx(
+        np.array([[5, 0, math.log(2)], [6, -0.5, math.log(3)], [7, -2, math.log(4)]]), rel=1e-6
+    )
+    assert rows.dtype == np.float32
+    assert head_rows(np.zeros((0, 4), dtype=np.float32), np.zeros(0)).shape == (0, 6)
+
+
+def test_it_learns_what_the_linear_order_misses(trees: Trees) -> None:
+    test = heads(seed=2)
+    right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
+    assert right.mean() > 0.6  # the linear order is right one time in six
+
+
+def test_the_same_seed_gives_the_same_trees(trees: Trees) -> None:
+    again = fit_trees(heads(), 7)
+    assert all(np.array_equal(array, again.to_arrays()[name]) for name, array in trees.to_arrays().items())
+    assert len(fit_trees(heads(), 7, rounds=3).leaves) == 3
+
+
+@pytest.mark.parametrize("leaves", [2, 15, 16])
+def test_scores_are_lightgbms_own_to_the_last_bit(leaves: int) -> None:
+    """Also of rows on the thresholds, and of trees that split nothing."""
+    rng = np.random.default_rng(3)
+    rows = rng.choice(np.linspace(-1, 1, 9), (400, 5)).astype(np.float32)
+    rows[:, 4] = rng.random(400)
+    parameters = {"num_leaves": leaves, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
+    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, label=rows[:, 0] * rows[:, 4] + rows[:, 2]), 30)
+    trees = Trees.of_model(booster.dump_model())
+    tried = np.concatenate((rows, rng.normal(size=(300, 5)).astype(np.float32) * 2))
+    place = rng.integers(0, len(trees.feature), len(tried))
+    tried[np.arange(len(tried)), trees.feature[place, 0]] = trees.threshold[place, 0]
+    tried[np.abs(tried) < 1e-30] = 0.0  # LightGBM's own thresholds around 0
+    assert trees.scores(tried).tolist() == booster.predict(tried, num_threads=1).tolist()
+    assert trees.scores(tried[:1]).tolist() == booster.predict(tried[:1], num_threads=1).tolist()
+    assert trees.scores(tried[:0]).tolist() == []
+
+
+def test_trees_that_split_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lambdamart, "MIN_LEAF", 10_000)
+    assert np.unique(fit_trees(heads(), 7).scores(heads().rows)).tolist() == [0.0]
+
+
+def test_arrays_round_trip(trees: Trees, tmp_path: Path) -> None:
+    save_arrays(tmp_path / "ranker.npz", trees.to_arrays())
+    read = Trees.from_arrays(load_arrays(tmp_path / "ranker.npz"), 4)
+    assert read.scores(heads(seed=3).rows).tolist() == trees.scores(heads(seed=3).rows).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("feature", lambda a: a + 9),
+        ("feature", lambda a: a - 9),
+        ("feature", lambda a: a[:-1]),
+        ("feature", lambda a: a.astype(np.float64)),
+        ("threshold", lambda a: a * np.nan),
+        ("threshold", lambda a: a[:, :-1]),
+        ("left", lambda a: a.ravel()),
+        ("leaves", lambda a: a + np.inf),
+        ("leaves", lambda a: a + 1e10),
+        ("leaves", lambda a: a * np.nan),
+    ],
+)
+def test_arrays_that_are_no_trees(trees: Trees, name: str, change: Callable[[Any], Any]) -> None:
+    arrays = trees.to_arrays()
+    with pytest.raises(ValueError, match=r"."):
+        Trees.from_arrays(arrays | {name: change(arrays[name])}, 4)
+    with pytest.raises(KeyError):
+        Trees.from_arrays({other: array for other, array in arrays.items() if other != name}, 4)
+
+
+def test_any_bits_give_every_row_a_score(trees: Trees) -> None:
+    rng = np.random.default_rng(1)
+    left = rng.integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
+    odd = Trees.from_arrays(trees.to_arrays() | {"left": left}, 4)
+    assert np.isfinite(odd.scores(heads().rows)).all()
+
+
+def test_reordered_head_by_hand() -> None:
+    # head: files 3 and 1; points lift file 1, (6 + 4) / 2, over file 3, (8 + 0) / 2; both stay above file 2 (3)
+    new = reorder_head(np.array([0.0, 6.0, 3.0, 8.0]), np.array([3, 1]), np.array([0.0, 4.0]), 1.0)
+    assert new.tolist() == [0.0, 5.0, 3.0, 4.0]
+    # points that would push file 1 below file 2: the head as a whole is lifted
+    sunk = reorder_head(np.array([0.0, 4.0, 3.0, 5.0]), np.array([3, 1]), np.array([0.0, -9.0]), 1.0)
+    assert (sunk[0], sunk[2]) == (0.0, 3.0)
+    assert sunk[3] - sunk[1] == pytest.approx(5.0)  # (5 + 0) / 2 - (4 - 9) / 2
+    assert sunk[1] > 3.0
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-5, 5), min_size=1, max_size=12),
+    st.lists(st.floats(-50, 50), min_size=12, max_size=12),
+    st.integers(1, 12),
+    st.sampled_from([0.25, 1.0, 2.0]),
+)
+def test_the_tail_keeps_its_places(scores: list[float], points: list[float], depth: int, weight: float) -> None:
+    values = np.array(scores)
+    order = np.argsort(-values, kind="stable")
+    head = order[:depth]
+    new = reorder_head(values, head, np.array(points[: len(head)]), weight)
+    after = np.argsort(-new, kind="stable")
+    assert sorted(after[: len(head)].tolist()) == sorted(head.tolist())
+    assert after[len(head) :].tolist() == order[depth:].tolist()
+    assert new[order[depth:]].tolist() == values[order[depth:]].tolist()
+
+
+def test_linear_scores() -> None:
+    stage = StageOne(("a", "b"), np.array([2.0, -0.5]))
+    table = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, 0.0]])
+    assert stage.scores(table).tolist() == [2.0, 0.5, 0.0]
+    assert stage.scores(np.zeros((0, 2))).tolist() == []
+    with pytest.raises(ValueError, match="2 features but 1 weights"):
+        StageOne(("a", "b"), np.array([1.0]))
+
+
+def test_stage_one_with_a_ranker(trees: Trees) -> None:
+    """The ranker reorders the first 6 of 30 files; the others stand as the linear sum has them."""
+    table = np.random.default_rng(4).random((30, 2)).astype(np.float32)
+    paths = [f"{number:02}" for number in range(30)]
+    plain = StageOne(("a", "b"), np.array([1.0, 0.0]))
+    whole = StageOne(plain.features, plain.weights, HeadRanker(("a", "b"), trees, 50.0))
+    linear, ranked = (Ranking.from_scores("r", paths, stage.scores(table)) for stage in (plain, whole))
+    assert set(ranked.paths[:6]) == set(linear.paths[:6])
+    assert ranked.paths[6:] == linear.paths[6:]
+    assert ranked.paths[:6] != linear.paths[:6]
+    assert ranked.scores[6:].tolist() == linear.scores[6:].tolist()
+    assert ranked.paths[0] == max(linear.paths[:6], key=lambda path: table[int(path), 1])
+    # files alike in everything stand in path order
+    alike = whole.scores(np.full((30, 2), 0.5, dtype=np.float32))
+    assert np.argsort(-alike, kind="stable").tolist() == list(range(30))
+
+
+@pytest.mark.parametrize("where", [0, 17, 50])
+def test_a_feature_that_the_weights_do_not_know_changes_no_bit(where: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lambdamart, "DEPTH", 150)
+    stage = shipped_stage_one()
+    table = np.random.default_rng(1).random((400, len(stage.features))).astype(np.float32)
+    names = (*stage.features[:where], *(f"new {number}" for number in range(20)), *stage.features[where:])
+    wider = np.insert(table, [where] * 20, 7.0, axis=1)
+    other = stage.aligned(names)
+    assert other is not None
+    assert other.features == names
+    assert other.scores(wider).tolist() == stage.scores(table).tolist()
+    assert stage.aligned(names[::-1]) is not None
+    assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there

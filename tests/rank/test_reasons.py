@@ -1,0 +1,230 @@
+"""Reasons: what is said for a file, in which order, and that it is true."""
+
+from __future__ import annotations
+
+import pytest
+
+from tosloc.code.functions import functions_of
+from tosloc.rank import features
+from tosloc.rank.explainer import SHOWN, Explainer
+from tosloc.rank.reasons import Sources
+from tosloc.records import Reason
+
+PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
+EVERYTHING = dict.fromkeys(features.ALL, 1.0)
+
+
+@pytest.fixture
+def make(make_context):
+    """Function (summary, description, commits, reports) -> context of 33 files."""
+
+    def made(summary="Growing Tree", description="", commits=(), reports=()):
+        files = {
+            PATHS[0]: {"code": "leaf file", "comment": "grow"},
+            PATHS[1]: {"code": "tree grow grow treehous file", "method": "grow", "type": "tree"},
+            PATHS[2]: {"code": "tree file"},
+            **{path: {"code": "file"} for path in PATHS[3:]},
+        }
+        return make_context(files, summary, description, commits, reports)
+
+    return made
+
+
+def why(context, weights, file, **more) -> tuple[Reason, ...]:
+    columns = features.columns(context, features.ALL)
+    order = sorted(range(context.files), key=lambda one: -float(columns["bm25f"][one]))
+    [reasons] = Explainer(context, columns, weights, lambda: order).why([file], **more)
+    return reasons
+
+
+FRAMES = "The tree grows. at src.Tree.grow(Tree.java:3)"
+PAST = {
+    "commits": [(9, "tree grow", PATHS[1:3]), (3, "leaf", PATHS[:1])],
+    "reports": [(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
+}
+
+
+def test_the_report_itself_comes_first_then_the_past_then_words(make):
+    reasons = why(make("Growing Tree", FRAMES, **PAST), EVERYTHING, 1)
+    assert [reason.kind for reason in reasons] == ["frame", "fix", "words"]
+    assert reasons[0] == Reason("frame", "stack frame Tree.grow, line 3 in the report's version", lines=(3, 3))
+    assert reasons[1] == Reason("fix", "earlier fix c0 of bug d0, 1972-08-18; it says Growing, Tree", "c0", "d0")
+    assert reasons[2] == Reason("words", "words Growing, Tree")
+    assert len(reasons) <= SHOWN
+
+
+def test_what_was_learned_from_a_commit_is_called_a_commit(make):
+    """Mined from git alone, a report has no number: it is called by the beginning of its commit's id."""
+    context = make("Growing Tree", **PAST)
+    documents = context.history.reports.documents
+    object.__setattr__(documents, "ids", ("75f5122996ea",) * 2)
+    object.__setattr__(documents, "commit_ids", ("75f5122996ea" + "0" * 28,) * 2)
+    reason = next(reason for reason in why(context, EVERYTHING, 1) if reason.kind == "fix")
+    assert reason.text.startswith("earlier fix 75f5122996, 1972-08-18; it says")
+    assert reason.issue is None
+
+
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        ("Growing fails in Tree", "the report says Tree, the file's name"),
+        ("Growing fails in src/Tree.java", "the report names src/Tree.java"),
+        ("Tree.java:12 is wrong", "the report names Tree.java"),
+        ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
+        ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
+    ],
+)
+def test_names_are_told_as_they_are_written(make, summary, text):
+    assert [reason.text for reason in why(make(summary), EVERYTHING, 1) if reason.kind == "name"] == [text]
+
+
+@pytest.mark.parametrize("summary", ["Trees grow", "mytree.java", "a tree", "src/Tree.javac", "not.Tree.here"])
+def test_what_only_looks_like_a_name_is_none(make, summary):
+    assert [reason for reason in why(make(summary), {"bm25f": 1.0}, 1) if reason.kind == "name"] in (
+        [],
+        [Reason("name", "the report says Tree, the file's name")] if "Tree." in f"{summary}." else [],
+    )
+
+
+def test_a_name_of_many_files_says_nothing(make_context):
+    files = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {"src/load_all.py": {"code": "load"}}
+    context = make_context(files, "load_all and __init__ fail")
+    assert [reason.kind for reason in why(context, EVERYTHING, 0) if reason.kind == "name"] == []
+    assert why(context, EVERYTHING, 7)[0] == Reason("name", "the report names load_all")
+
+
+def test_a_definition_that_the_report_names_is_told(make_context):
+    defined = {"code": "parseargs", "method": "parseargs"}
+    files = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
+    context = make_context(files, "It fails", "in parse_args of my program")
+    assert why(context, EVERYTHING, 0)[0] == Reason("name", "it defines parse_args, which the report names")
+    assert all(reason.kind != "name" for reason in why(context, EVERYTHING, 1))
+    # weights that do not know of definitions do not tell of them
+    known = {name: 1.0 for name in features.NAMES if name != "defined_names"}
+    assert all(reason.kind != "name" for reason in why(context, known, 0))
+    twice = make_context({**files, "src/c.py": defined}, "It fails", "in parse_args of my program")
+    told = "it defines parse_args, which the report names (one of 2 files that do)"
+    assert why(twice, EVERYTHING, 2)[0] == Reason("name", told)
+
+
+def test_a_frame_that_fits_several_files_says_so(make_context):
+    context = make_context({"a/Pool.java": {}, "b/Pool.java": {}}, "x", "at Pool.get(Pool.java:7)")
+    assert why(context, EVERYTHING, 1)[0].text == (
+        "stack frame Pool.get, line 7 in the report's version (one of 2 files so called)"
+    )
+
+
+def test_a_commit_is_told_by_what_it_says_of_itself(make):
+    sources = Sources(
+        lambda commits: {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"},
+        lambda commit: f"https://host/{commit}",
+    )
+    reasons = why(make(**PAST), EVERYTHING, 1, sources=sources)
+    [fix] = [reason for reason in reasons if reason.kind == "fix"]
+    assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
+    assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
+    reasons = why(make(commits=PAST["commits"]), EVERYTHING, 1, sources=sources)
+    [commit] = [reason for reason in reasons if reason.commit]
+    assert (commit.kind, commit.issue) == ("commit", "52974")
+
+
+def test_subjects_are_asked_for_once_and_only_for_what_is_shown(make):
+    asked = []
+    context = make(**PAST)
+    columns = features.columns(context, features.ALL)
+    explainer = Explainer(context, columns, EVERYTHING, lambda: list(range(context.files)))
+    explainer.why([0, 1, 2], Sources(lambda commits: asked.append(tuple(commits)) or {}))
+    assert len(asked) == 1
+    assert set(asked[0]) <= {"c0", "c1"}
+
+
+def test_changes_that_share_nothing_with_the_report_are_not_told(make):
+    past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
+    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "test"]
+
+
+def test_words_that_most_files_hold_are_told_only_where_there_is_nothing_else(make):
+    assert why(make("file"), {"bm25f": 1.0}, 5) == (Reason("words", "words file"),)
+    [words] = why(make("file tree"), {"bm25f": 1.0}, 1)
+    assert words.text == "words tree"
+
+
+def test_words_are_those_of_the_file_not_their_neighbours_in_the_report(make):
+    """TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"."""
+    assert why(make("TreeHouse"), {"bm25f": 1.0}, 2) == (Reason("words", "words Tree"),)
+
+
+def test_words_are_told_with_the_function_that_holds_them(make):
+    lines = ["class Tree {", "  int leaf;", "  void grow() { tree.up(); }", "  void fall() { tree.down(); }", "}"]
+    facts = functions_of("\n".join(lines), ".java")
+    for summary, functions, text in (
+        ("growing tree", facts, "words growing, tree in Tree.grow"),
+        ("growing tree leaf", facts, "words growing, tree in Tree.grow"),
+        ("a tree", facts, "words tree in Tree.grow"),
+        ("growing tree", functions_of("class Tree { void other() { } }", ".java"), "words growing, tree"),
+    ):
+        [told] = why(make(summary), {"bm25f": 1.0}, 1, functions={1: functions})
+        assert told == Reason("words", text, lines=(3, 3) if "in Tree" in text else None)
+    facts = functions_of("class Tree { void grow() { }\n void tree() { } }", ".java")
+    [told] = why(make("growing tree"), {"bm25f": 1.0}, 1, functions={1: facts})
+    assert told == Reason("words", "words growing in Tree.grow; also tree", lines=(1, 1))
+
+
+def test_without_anything_to_point_to_that_is_said(make):
+    weights = {"recency": 1.0, "length": 1.0, "co_change": 1.0, "near_package": 1.0, "complexity": 1.0}
+    context = make("Growing Tree", commits=[(1, "tree", PATHS[5:6])])
+    assert why(context, weights, 5) == (
+        Reason("activity", "no word in common; ranked by how often and how lately it changed"),
+    )
+
+
+def test_a_test_and_what_it_tests(make):
+    got = why(make("Growing"), {"twin": 1.0}, 2)
+    assert got == (Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files"),)
+
+
+def test_what_a_reranker_says_comes_after_what_can_be_checked(make):
+    said = Reason("terms", "read again")
+    context = make("Growing Tree", **PAST)
+    assert [reason.kind for reason in why(context, EVERYTHING, 1, terms={1: said})] == ["name", "fix", "words"]
+    assert why(context, {"recency": 1.0}, 5, terms={5: said}) == (said,)
+
+
+def test_only_what_lifts_is_told(make):
+    context = make("Growing", FRAMES)
+    assert [reason.kind for reason in why(context, {"test": -1.0, "popularity": -1.0, "code": -1.0}, 1)] == ["activity"]
+
+
+def test_age_size_folder_and_company_never_speak():
+    silent = {name for name, feature in features.FEATURES.items() if feature.reason is None}
+    assert silent == {
+        *("popularity", "test", "history", "complexity", "length", "recency", "activity", "year"),
+        *("near_package", "folder_reports", "folder_share", "name_documents", "co_change"),
+        *("example", "vendored", "setup", "namesake"),
+        *("files", "known_reports", "known_commits", "report_terms", "language_share"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "description", "told"),
+    [
+        (
+            "shop/door.py",
+            'File "run.py", line 1, in main\n  File "/env/site-packages/shop/door.py", line 14, in open',
+            ["stack frame open, line 14 in the report's version"],
+        ),
+        (
+            "shop/door.go",
+            "main.open(0x0)\n\t/go/shop/door.go:14 +0x1b\nmain.main()\n\t/go/run.go:3",
+            ["stack frame, line 14 in the report's version"],
+        ),
+        (
+            "shop/door.py",
+            'File "run.py", line 1, in main\n  File "/env/site-packages/other/door.py", line 14, in open',
+            [],
+        ),
+    ],
+)
+def test_only_frames_of_the_projects_own_files_are_told(make_context, path, description, told):
+    context = make_context({path: {"code": "x"}, "shop/key.py": {"code": "y"}}, "It fails", description)
+    assert [reason.text for reason in why(context, EVERYTHING, 0) if reason.kind == "frame"] == told

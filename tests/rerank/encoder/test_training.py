@@ -1,0 +1,156 @@
+"""The training loop: it learns what can be learned, and what was interrupted ends the same."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.rerank.encoder.epochs import Epochs
+from tests.rerank.made import candidates, report
+from tosloc.config import StageTwoSettings
+from tosloc.errors import ToslocError
+from tosloc.records import Float16Array, Progress, silent
+from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.rerank.encoder.scoring import Question, RerankingModel
+from tosloc.rerank.encoder.training import PATIENCE, STATE, Trainer
+
+WIDTH, FILES = 16, 12
+
+
+def world(reports: int = 60, seed: int = 1) -> tuple[dict[str, Float16Array], list[Question]]:
+    """Files whose vectors a hidden rotation turns into those of the reports that mean them."""
+    rng = np.random.default_rng(seed)
+    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(FILES)}
+    turn = np.linalg.qr(np.random.default_rng(99).normal(size=(WIDTH, WIDTH)))[0]
+    lists = []
+    for number in range(reports):
+        blobs = tuple(f"f{n}" for n in rng.permutation(FILES)[:6])
+        right = int(rng.integers(6))
+        asked = files[blobs[right]].mean(0).astype(np.float64) @ turn + rng.normal(size=WIDTH) * 0.05
+        fixed = "".join("1" if n == right else "0" for n in range(6))
+        one = candidates(" ".join(blobs), fixed, of=report(str(number), 1000))
+        lists.append(Question(one, asked[None].astype(np.float16)))
+    return files, lists
+
+
+@pytest.fixture
+def make(encoder_folder: Path, tmp_path: Path) -> Any:
+    def trainer(folder: str = "work", until: float = 0, key: str = "k", **training: Any) -> Trainer:
+        given = {"epochs": 30, "pairs": 24, "learning_rate": 0.02, **training}
+        encoder = Encoder.load(str(encoder_folder), "mean")
+        model = RerankingModel(StageTwoSettings.model_validate({"training": given}), encoder, encoder, seed=5)
+        return Trainer(model, world()[0], tmp_path / folder, 3, key, until)
+
+    return trainer
+
+
+def fit(trainer: Trainer, progress: Progress = silent) -> list[float]:
+    """The losses of its epochs."""
+    lists = world()[1]
+    return [entry["loss"] for entry in trainer.fit(lists[:45], lists[45:], progress).curve]
+
+
+def learned(trainer: Trainer) -> dict[str, np.ndarray]:
+    return {name: value.detach().numpy().copy() for name, value in trainer.model.learned.items()}
+
+
+def test_it_learns(make: Any) -> None:
+    trainer, lists = make(), world()[1]
+    before = trainer.validate(lists[45:])
+    frozen = trainer.model.code.fingerprint_now()
+    losses = fit(trainer)
+    assert losses[-1] < 0.2 < losses[0]
+    assert trainer.validate(lists[45:])[0] > max(0.8, before[0] + 0.2)
+    assert trainer.model.code.fingerprint_now() == frozen
+
+
+def test_a_curve_has_the_loss_of_every_step(make: Any) -> None:
+    lists = world()[1]
+    state = make(epochs=2, pairs=60).fit(lists[:45], lists[45:])
+    sizes = [10, 10, 10, 10, 5]  # reports of six candidates
+    for entry in state.curve:
+        assert np.average(entry["losses"], weights=sizes) == pytest.approx(entry["loss"])
+    assert state.curve[1]["losses"] != state.curve[0]["losses"]
+
+
+def test_validation_keeps_stage_ones_order_of_a_report_opened_before_what_was_learned(make: Any) -> None:
+    early = [
+        replace(one, candidates=replace(one.candidates, report=report("r", 99 if number % 2 else 100)))
+        for number, one in enumerate(world()[1][45:])
+    ]
+    trainer = make()
+    fit(trainer)
+    found = []
+    for until in (99, 100, 101):
+        trainer.trained_until = until
+        found.append(trainer.validate(early)[0])
+    by_stage_one = np.mean([1 / (1 + int(one.candidates.fixed.argmax())) for one in early])
+    assert found[2] == pytest.approx(by_stage_one)
+    assert found[0] > found[1] > found[2]
+
+
+def test_without_gain_the_first_parameters_stay(make: Any) -> None:
+    lists = world()[1]
+    upside_down = [replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed)) for one in lists[45:]]
+    trainer = make()
+    first = learned(trainer)
+    state = trainer.fit(lists[:45], upside_down)
+    assert state.epoch == state.best_epoch + PATIENCE
+    if state.best_epoch == 0:
+        assert all(np.array_equal(value, first[name]) for name, value in learned(trainer).items())
+
+
+def test_an_interrupted_training_ends_the_same(make: Any) -> None:
+    whole, again, cut, rest = make("whole", epochs=6), make("cut", epochs=6), Epochs(interrupted=3), Epochs()
+    with pytest.raises(KeyboardInterrupt):
+        fit(make("cut", epochs=6), cut)
+    assert fit(again, rest) == fit(whole)
+    assert (cut.begun, rest.begun) == ([0, 1, 2, 3], [3, 4, 5])
+    assert all(np.array_equal(value, learned(again)[name]) for name, value in learned(whole).items())
+
+
+def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: Path, tmp_path: Path) -> None:
+    chunks = {name: [[2, 5 + place, 3], [2, 9, 3]] for place, name in enumerate("abcd")}
+    asked = [
+        Question(candidates("a b c d", "0" * (place % 4) + "1", of=report(str(place))), [[2, 8 - place % 4, 3]])
+        for place in range(8)
+    ]
+    ends = []
+    for folder, cut in (("whole", None), ("cut", Epochs(interrupted=2)), ("cut", None)):
+        training = {
+            "learns": "both",
+            "learning_rate": 0.01,
+            "epochs": 4,
+            "pairs": 8,
+            "chunks_at_once": 3,
+            "precision": "bfloat16",
+        }
+        settings = StageTwoSettings.model_validate({"training": training})
+        encoder = Encoder.load(str(encoder_folder), "mean")
+        before = encoder.fingerprint
+        trainer = Trainer(RerankingModel(settings, encoder, encoder, seed=5), chunks, tmp_path / folder, 3)
+        if cut is not None:
+            with pytest.raises(KeyboardInterrupt):
+                trainer.fit(asked, asked, cut)
+            continue
+        ends.append((trainer.fit(asked, asked).best, encoder.fingerprint_now()))
+        assert encoder.fingerprint_now() != before
+    assert ends[0] == ends[1]
+
+
+def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: Any, tmp_path: Path) -> None:
+    first = fit(make(key="one", epochs=2))
+    assert fit(make(key="two", epochs=2)) == first  # begun anew: two epochs, the same numbers
+    state = tmp_path / "work" / STATE
+    state.write_bytes(state.read_bytes()[:100])
+    assert fit(make(key="two", epochs=2)) == first
+
+
+def test_nothing_to_learn_is_one_sentence(make: Any) -> None:
+    lists = world()[1]
+    whole = [replace(one, candidates=replace(one.candidates, fixed=np.ones(6, np.bool_))) for one in lists]
+    for train in ([], whole):
+        with pytest.raises(ToslocError, match="nothing to learn"):
+            make().fit(train, lists)

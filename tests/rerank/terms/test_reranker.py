@@ -1,0 +1,123 @@
+"""When both stages are taken, and what the term reranker has learned, on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.rerank.made import candidates, report
+from tosloc.errors import CheckpointError
+from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
+from tosloc.rerank.terms.reranker import TermReranker
+from tosloc.rerank.terms.vocabulary import Vocabulary
+
+
+@pytest.fixture
+def reranker() -> TermReranker:
+    rng = np.random.default_rng(0)
+    tables = {side: rng.standard_normal((2, 3)).astype(np.float16) for side in SIDES}
+    made = TermReranker()
+    made._model = (
+        Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
+        DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5)),
+    )
+    made.weight, made.trained_until, made.validation_ = 0.3, 1234, {"stage one": (0.5, 0.25)}
+    return made
+
+
+class Fixed(TermReranker):
+    """Says what is known beforehand."""
+
+    def __init__(self, *said: float) -> None:
+        super().__init__()
+        self._given = np.array(said)
+
+    def _reranked(self, one, context):
+        assert not one.fixed.any()
+        return self._given, lambda position: ()
+
+
+def chosen(one: Candidates, *said: float, until: int = 0) -> float:
+    """The weight by one report of validation."""
+    made = Fixed(*said)
+    made.trained_until = until
+    made._choose([one], RerankingContext())
+    return made.weight
+
+
+def test_the_weight_is_taken_that_gains_most_on_validation():
+    one = candidates("a b c", "010", of=report(opened=5), missed_ranks=(9,))
+    assert chosen(one, 0, 0, 0) == 0  # as stage one
+    assert chosen(one, 0, 9, 0) == 0.2  # the fixed file rises at any weight: the least
+    assert chosen(one, 0, 1.5, 0) == 0.8
+    assert chosen(one, 3, 1, 2) == 0  # it falls
+    assert chosen(one, 0, 9, 0, until=6) == 0  # opened before what was learned
+    made = Fixed(0, 9, 0)
+    made._choose([one], RerankingContext())
+    assert made.validation_["stage one"] == pytest.approx((1 / 2, (1 / 2 + 2 / 9) / 2))
+    assert made.validation_["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
+
+
+def test_a_gain_in_one_measure_alone_is_not_taken():
+    # the first fixed file rises, two others fall
+    one = candidates("a b c d e f g", "0111000", of=report(opened=5))
+    assert chosen(one, 0, 90, 0, 0, 80, 70, 60) == 0
+
+
+def test_nothing_to_choose_by_is_a_no():
+    made = Fixed()
+    made._choose([], RerankingContext())
+    assert made.weight == 0
+
+
+def test_what_is_kept_comes_back(reranker, tmp_path):
+    reranker.save(tmp_path)
+    reranker.save(tmp_path)
+    back = TermReranker.load(tmp_path)
+    (words, encoder), (kept, wanted) = back._model, reranker._model
+    assert (words.terms, encoder.gains) == (kept.terms, wanted.gains)
+    assert np.array_equal(words.in_commits, kept.in_commits)
+    assert all(np.array_equal(encoder.tables[side], wanted.tables[side]) for side in SIDES)
+    assert (back.weight, back.trained_until, back.validation_) == (0.3, 1234, {"stage one": (0.5, 0.25)})
+
+
+def changed(folder: Path, changes: Mapping[str, Any]) -> None:
+    path = folder / "terms.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"terms": ["a"]}, {"terms": ["a", "a"]}, {"gains": {}}, {"weight": None}, {"validation": {"x": 1}}, {"terms": 5}],
+)
+def test_a_damaged_record_is_one_sentence(reranker, tmp_path, changes):
+    reranker.save(tmp_path)
+    changed(tmp_path, changes)
+    with pytest.raises(CheckpointError, match="incomplete or damaged") as caught:
+        TermReranker.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_files_are_one_sentence(reranker, tmp_path):
+    reranker.save(tmp_path)
+    vectors, record = tmp_path / "vectors.safetensors", tmp_path / "terms.json"
+    whole = vectors.read_bytes()
+    for path, content in (
+        (vectors, b""),
+        (vectors, whole[: len(whole) // 2]),
+        (vectors, b"x" * len(whole)),
+        (record, b"[]"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="incomplete or damaged"):
+            TermReranker.load(tmp_path)
+        reranker.save(tmp_path)
+    vectors.unlink()
+    with pytest.raises(CheckpointError, match="incomplete or damaged"):
+        TermReranker.load(tmp_path)

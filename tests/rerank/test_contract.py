@@ -1,0 +1,227 @@
+"""What every reranker keeps to: what is saved scores the same, an answer for each report, and None where it may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import rankers
+from tests.rankers import HEAD, World
+from tests.rerank.made import report
+from tosloc.candidates import LabelledCandidates
+from tosloc.errors import ToslocError
+from tosloc.records import Float16Array
+from tosloc.rerank import RERANKERS, reranker_class
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
+
+LATER = 4_000_000_000
+"""When a report was opened that nobody learned from."""
+
+
+@pytest.fixture(scope="module")
+def training_set(world: World) -> LabelledCandidates:
+    return rankers.training_set_of(world)
+
+
+@pytest.fixture(scope="module")
+def context(world: World) -> RerankingContext:
+    return world.experiment.for_reranking()
+
+
+@pytest.fixture(scope="module")
+def asked(training_set: LabelledCandidates) -> list[Candidates]:
+    """The candidates of the validation reports, as if all were opened later."""
+    found = list(training_set.candidates("validation", HEAD))
+    return [replace(one, report=replace(one.report, opened=report(opened=LATER).opened)) for one in found]
+
+
+@pytest.fixture(scope="module", params=RERANKERS)
+def reranker(request: pytest.FixtureRequest, world: World) -> Reranker:
+    """Each reranker, as it was learned."""
+    return reranker_class(request.param).load(world.learned / request.param)
+
+
+def scores(reranker: Reranker, candidates: Sequence[Candidates], context: RerankingContext) -> list[list[float] | None]:
+    answers = reranker.rerank(candidates, context)
+    return [None if one is None else one.scores.tolist() for one in answers]
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_what_was_learned_is_learned_again_and_survives_the_disk(
+    name: str,
+    world: World,
+    training_set: LabelledCandidates,
+    context: RerankingContext,
+    asked: list[Candidates],
+    tmp_path: Path,
+) -> None:
+    # what `learn` of the world saved was fitted by another object
+    fitted = rankers.fitted(replace(world, learned=tmp_path), name, training_set)
+    fitted.save(tmp_path / "saved")
+    loaded, first = (reranker_class(name).load(folder / name) for folder in (_moved(tmp_path, name), world.learned))
+    expected = scores(fitted, asked, context)
+    assert all(one is not None for one in expected)
+    assert scores(loaded, asked, context) == expected
+    assert scores(first, asked, context) == expected
+    for one in (loaded, first):
+        assert (one.weight, one.depth, one.trained_until) == (fitted.weight, fitted.depth, fitted.trained_until)
+        assert one.validation_ == fitted.validation_
+
+
+def _moved(folder: Path, name: str) -> Path:
+    """The saved reranker under its name: a checkpoint may be moved."""
+    (folder / "elsewhere").mkdir()
+    (folder / "saved").rename(folder / "elsewhere" / name)
+    return folder / "elsewhere"
+
+
+def test_it_knows_when_the_last_report_that_it_learned_from_was_fixed(reranker: Reranker, world: World) -> None:
+    assert reranker.trained_until == max(int(case.fixed_at) for case in world.experiment.part("train"))
+
+
+def test_one_answer_for_each_report_in_their_order(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+) -> None:
+    together = scores(reranker, asked, context)
+    assert [len(one) for one in together] == [len(one) for one in asked]
+    assert len({tuple(one) for one in together}) == len(asked)
+    # the order of asking, and what else is asked, do not matter
+    assert scores(reranker, asked[::-1], context) == together[::-1]
+    assert [scores(reranker, [one], context)[0] for one in asked] == together
+    assert scores(reranker, [*asked, *asked], context) == [*together, *together]
+    assert scores(reranker, [], context) == []
+    [alone] = reranker.rerank(iter(asked[:1]), context)
+    assert alone.scores.tolist() == together[0]
+
+
+def test_it_says_something_of_its_own(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+    for one, found in zip(asked, scores(reranker, asked, context), strict=True):
+        assert np.isfinite(found).all()
+        assert not np.allclose(found, one.scores)
+
+
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+) -> None:
+    until = reranker.trained_until
+    times = [until, until - 1, LATER, 0]
+    dated = [replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened)) for time in times]
+    found = scores(reranker, dated, context)
+    assert [one is None for one in found] == [False, True, False, True]
+    assert [reranker.trained_before(time) for time in times] == [True, False, True, False]
+
+
+def test_a_report_that_is_left_to_stage_one_is_not_read(world: World, asked: list[Candidates]) -> None:
+    for name in RERANKERS:
+        reranker = reranker_class(name).load(world.learned / name)
+        early = report(opened=reranker.trained_until - 1)
+        # a context without anything: whoever reads a file or the history from it fails
+        assert list(reranker.rerank([replace(asked[0], report=early)], RerankingContext())) == [None]
+        assert not reranker.may_score(early.opened_seconds)
+        assert reranker.may_score(LATER)
+        reranker.weight = 0.0
+        assert not reranker.may_score(LATER)
+
+
+def test_without_weight_nothing_is_said_and_nothing_read(world: World, asked: list[Candidates]) -> None:
+    for name in RERANKERS:
+        reranker = reranker_class(name).load(world.learned / name)
+        reranker.weight = 0.0
+        assert list(reranker.rerank(asked, RerankingContext())) == [None] * len(asked)
+
+
+@pytest.mark.parametrize("number", [0, 1, HEAD - 1])
+def test_however_few_candidates_there_are(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext, number: int
+) -> None:
+    answers = list(reranker.rerank([asked[0].head(number), asked[1]], context))
+    assert len(answers) == 2
+    few = np.zeros(0) if answers[0] is None else answers[0].scores
+    assert few.shape == (number,)
+    assert np.isfinite(few).all()
+    assert scores(reranker, asked[1:2], context)[0] == answers[1].scores.tolist()
+
+
+def test_blobs_that_nobody_knows(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+    unknown = [replace(one, blobs=tuple(f"{n:040}" for n in range(len(one)))) for one in asked]
+    found = scores(reranker, unknown, context)
+    assert all(np.isfinite(one).all() for one in found)
+    assert found != scores(reranker, asked, context)
+
+
+def test_odd_reports(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+    for summary, description in (("", ""), (" \n", "\t"), ("\udce9 \x00 😀", "x" * 9999), ("", "at a.B.c(B.java:1)")):
+        odd = replace(asked[0], report=report("odd", LATER, summary, description))
+        [found] = scores(reranker, [odd], context)
+        assert np.isfinite(found).all()
+
+
+def test_what_is_known_of_the_fix_changes_nothing(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+) -> None:
+    other = [replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked]
+    assert scores(reranker, other, context) == scores(reranker, asked, context)
+
+
+def test_files_are_told_apart_by_what_they_hold(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+) -> None:
+    """The candidates turned round have their scores turned round, but for stage one's, which follow their ranks."""
+    one = replace(asked[0], scores=np.zeros(len(asked[0])))
+    turned = one.take(np.arange(len(one))[::-1].copy())
+    [found], [back] = scores(reranker, [one], context), scores(reranker, [turned], context)
+    assert found[::-1] == pytest.approx(back, abs=1e-5)
+
+
+def test_reasons_name_terms_of_the_candidates(
+    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+) -> None:
+    [answer] = reranker.rerank(asked[:1], context)
+    pairs = [pair for position in range(len(asked[0])) for pair in answer.matches(position)]
+    assert all(len(pair) == 2 and all(pair) for pair in pairs)
+    assert bool(pairs) == (reranker.name == "terms")
+    assert list(Reranked(np.zeros(3)).matches(1)) == []
+
+
+def test_what_is_carried_along_scores_without_the_repository(
+    world: World, asked: list[Candidates], context: RerankingContext, tmp_path: Path
+) -> None:
+    alone = replace(context, texts=None, vectors=None)
+    for name in RERANKERS:
+        reranker = reranker_class(name).load(world.learned / name)
+        assert reranker.can_score(context)
+        assert reranker.can_score(alone) == (name == "terms")  # its words are those of the facts
+        reranker.carry(context, sorted({blob for one in asked for blob in one.blobs}))
+        reranker.save(tmp_path / name)
+        carried = reranker_class(name).load(tmp_path / name)
+        assert carried.can_score(alone)
+        assert scores(carried, asked, alone) == scores(reranker, asked, context)
+
+
+def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingContext, tmp_path: Path) -> None:
+    class Nothing:
+        def candidates(
+            self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+        ) -> Iterator[Candidates]:
+            return iter(())
+
+    for name in RERANKERS:
+        reranker = reranker_class(name).configured(world.experiment.config)
+        with pytest.raises(ToslocError) as caught:
+            reranker.fit(Nothing(), context, tmp_path / name, seed=1)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_weight_that_is_infinite_leaves_the_order_to_the_encoder(
+    world: World, asked: list[Candidates], context: RerankingContext
+) -> None:
+    reranker = reranker_class("encoder").load(world.learned / "encoder")
+    reranker.weight = math.inf
+    own: list[Float16Array] = list(reranker.encoder_scores(asked, context))
+    for one, found in zip(own, scores(reranker, asked, context), strict=True):
+        assert np.argsort(one).tolist() == np.argsort(found).tolist()

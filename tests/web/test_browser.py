@@ -1,0 +1,161 @@
+"""The served page in a real browser, without a head: as a person uses it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tests.conftest import GitRepository
+from tosloc.web.server import _settings, application, listening
+from tosloc.web.session import Session
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+
+CODE = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parser.py", line 3, in parse_header\n'
+
+
+@pytest.fixture
+def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
+    """Where a real server answers."""
+    repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
+    with listening(0) as place:
+        session = Session(repository.path, store=tmp_path / "f.sqlite")
+        server = uvicorn.Server(_settings(application(session, "s3-cret_")))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        yield f"http://127.0.0.1:{place.getsockname()[1]}/s3-cret_/"
+        server.should_exit = True
+        thread.join()
+        session.close()
+
+
+@pytest.fixture
+def page(address: str) -> Iterator[Any]:
+    """A page of the browser at that address; what it asks of any other address, and its complaints, fail the test."""
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        asked: list[str] = []
+        said: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(address)
+        yield page
+        assert all(url.startswith(address) for url in asked), asked
+        assert [line for line in said if "server responded with a status of 4" not in line] == []
+        browser.close()
+
+
+def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.fill("#text", REPORT)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("article[data-state=done]")
+    assert page.inner_text(".hit >> nth=0 >> .path") == "src/parser.py"
+    assert page.locator(".hit >> nth=0 >> .framed .no").inner_text().startswith("3")
+    # by keys alone
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.className") == "hit"
+    assert page.locator("details.source").first.get_attribute("open") is not None
+    page.keyboard.press("Enter")
+    assert page.locator("details.source").first.get_attribute("open") is None
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("[...document.querySelectorAll('.hit')].indexOf(document.activeElement)") == 1
+    # a second one, from a file
+    (tmp_path / "issue.json").write_text('{"number": 12, "title": "header <img src=x onerror=alert(1)>", "body": "x"}')
+    page.set_input_files("#file", tmp_path / "issue.json")
+    page.wait_for_function("() => document.getElementById('text').value.includes('title')")
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector("#question-2[data-state=done]")
+    assert page.locator("article").count() == 2
+    assert page.locator("img").count() == 0
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.closest('.answer').id") == "question-1"
+    # and one is taken away
+    page.click("#question-2 .removal button")
+    page.wait_for_function("() => document.querySelectorAll('article').length === 1")
+
+
+def test_without_scripts_it_reloads_until_there_is_an_answer(address: str) -> None:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(java_script_enabled=False).new_page()
+        page.goto(address)
+        page.fill("#text", REPORT)
+        page.click("button:has-text('Which files?')")
+        page.wait_for_selector("article[data-state=done]")
+        assert page.inner_text(".hit >> nth=0 >> .path") == "src/parser.py"
+        browser.close()
+
+
+def test_another_sites_name_and_form_are_not_let_in(address: str) -> None:
+    with playwright.sync_playwright() as driver:
+        rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
+        page = browser.new_page()
+        reply = page.goto(address.replace("127.0.0.1", "evil.example"))
+        assert (reply.status, "by no other name" in page.inner_text("body")) == (403, True)
+        form = f'<form method=post action="{address}questions"><input name=text value=x><button>go</button></form>'
+        page.route("http://other.example/", lambda route: route.fulfill(body=form, content_type="text/html"))
+        page.goto("http://other.example/")
+        page.click("button")
+        page.wait_for_url(f"{address}questions")
+        assert "this comes from another page" in page.inner_text("body")
+        assert "<article" not in page.goto(address).text()
+        browser.close()
+
+
+def test_what_is_no_report_is_said_and_stays(page: Any) -> None:
+    page.fill("#text", "https://github.com/a/b/issues/7")
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector("[role=alert]")
+    assert "nothing is asked of the web" in page.inner_text("[role=alert]")
+    assert page.input_value("#text") == "https://github.com/a/b/issues/7"
+
+
+def test_a_file_that_is_too_large_is_not_sent(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("x" * 2_000_001)
+    page.set_input_files("#file", tmp_path / "log.txt")
+    page.wait_for_function("() => document.getElementById('text').validationMessage.includes('larger than 2 MB')")
+    assert page.input_value("#text") == ""
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_narrow_and_wide_and_can_be_read(page: Any, width: int, scheme: str) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    page.fill("#text", REPORT)
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector("article[data-state=done]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for what in ("body", ".soft", "a", ".code", "mark", ".no"):
+        assert page.evaluate(CONTRAST, what) >= 4.5, what
+
+
+# ratio of WCAG 2, between an element's text and what lies below it
+CONTRAST = """(what) => {
+  const one = document.querySelector(what);
+  if (!one) return 21;
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  let ground = one;
+  while (ground && (parts(getComputedStyle(ground).backgroundColor)[3] === 0)) ground = ground.parentElement;
+  const a = light(parts(getComputedStyle(one).color));
+  const b = light(parts(getComputedStyle(ground || document.documentElement).backgroundColor));
+  return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+}"""

@@ -1,0 +1,67 @@
+"""Which lines of a file are shown, and what in them is marked."""
+
+from __future__ import annotations
+
+from tosloc.records import Function
+from tosloc.web.excerpts import LINES, LONGEST_LINE, Piece, marked, stretches
+
+FILLER = "\n".join(f"x{number} = {number}" for number in range(40))
+TERMS = {"cooki": 2.0, "header": 1.0}
+
+
+def numbers(text: str, *rest: object) -> list[tuple[int, int]]:
+    """First and last line of each stretch."""
+    return [(one.lines[0].number, one.lines[-1].number) for one in stretches(text, TERMS, *rest)]  # type: ignore[arg-type]
+
+
+def test_words_are_marked_whole_where_one_of_their_terms_is_the_reports() -> None:
+    assert marked("read_cookies(Header)!", TERMS) == (
+        Piece("read_cookies", "word"),
+        Piece("("),
+        Piece("Header", "word"),
+        Piece(")!"),
+    )
+    assert marked("", TERMS) == ()
+
+
+def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not() -> None:
+    text = f"{FILLER}\nheader\n{FILLER}\ncookie\nheader\n{FILLER}\n"
+    [first, last] = numbers(text)[-1]
+    assert first <= 82 <= last
+    assert last - first < LINES
+    assert numbers(FILLER) == []
+
+
+def test_lines_within_named_functions_come_first() -> None:
+    text = f"cookie\n{FILLER}\ncookie\n{FILLER}\ncookie\n{FILLER}\ncookie\n"
+    function = Function("f", 124, 124, 1.0)
+    assert numbers(text, [function])[-1][-1] == 124
+    assert [one.function for one in stretches(text, TERMS, [function])][-1] in ("", "f")
+    told = numbers(text, [], [], [(124, 124)])
+    assert told[-1][-1] == 124
+
+
+def test_a_line_of_a_frame_is_shown_with_what_stands_around_it() -> None:
+    [one] = stretches(FILLER, TERMS, [], [10])
+    assert [line.number for line in one.lines] == [7, 8, 9, 10, 11, 12, 13]
+    assert [line.number for line in one.lines if line.framed] == [10]
+
+
+def test_a_line_that_the_file_does_not_have_is_not_shown() -> None:
+    assert stretches(FILLER, TERMS, [], [4_000, 0]) == ()
+
+
+def test_without_any_word_the_first_function_is_shown() -> None:
+    assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]
+
+
+def test_overlong_lines_are_cut_and_blank_ends_left_out() -> None:
+    [one] = stretches("\n\ncookie " + "x" * 10_000 + "\n\n\n", TERMS)
+    [line] = one.lines
+    assert sum(len(piece.text) for piece in line.pieces) == LONGEST_LINE + 1
+
+
+def test_an_empty_file_and_one_with_line_ends_of_windows() -> None:
+    assert stretches("", TERMS) == ()
+    [one] = stretches("cookie\r\nheader\r\n", TERMS)
+    assert [line.pieces for line in one.lines] == [(Piece("cookie", "word"),), (Piece("header", "word"),)]

@@ -1,0 +1,206 @@
+"""``localize --html``: one page that needs nothing else, and in which text is never HTML."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.answer import Answer, Searched
+from tosloc.cli import main
+from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.web.render import page
+from tosloc.web.view import View
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"
+ALLOWED = {"http-equiv", "content", "name", "charset", "class", "id", "href", "rel", "tabindex", "open", "role", "lang"}
+ALLOWED |= {"aria-label", "aria-labelledby", "aria-live", "aria-hidden", "hidden", "data-state"}
+ALLOWED |= {"viewbox", "preserveaspectratio", "width", "height"}
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes; the texts of its scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: dict[str, list[str]] = {"script": [], "style": []}
+        self.text = ""
+        self._in = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._in = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._in in self.inline:
+            self.inline[self._in].append(data)
+        else:
+            self.text += data
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [
+            given
+            for name, given in self.found
+            if name == tag and all(given.get(key.rstrip("_")) == value for key, value in attributes.items())
+        ]
+
+
+@pytest.fixture
+def written(repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Function (report, *arguments) -> the text of the page that ``localize --html`` writes."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+
+    def run(report: str, *arguments: str) -> str:
+        (tmp_path / "bug.md").write_text(report, encoding="utf-8")
+        html = tmp_path / "page.html"
+        assert (
+            main(
+                ["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path), *arguments, "--html", str(html)]
+            )
+            == 0
+        )
+        return html.read_text(encoding="utf-8")
+
+    return run
+
+
+def check_harmless(text: str) -> Elements:
+    """A page that holds one style and one script, ours by their digests, and nothing that loads or runs."""
+    found = Elements(text)
+    [policy] = [one["content"] or "" for one in found.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("script", "style"):
+        [inside] = found.inline[tag]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    names = {name for _, given in found.found for name in given}
+    assert names <= ALLOWED, names - ALLOWED
+    tags = {tag for tag, _ in found.found}
+    assert not tags & {"img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"}
+    for tag, given in found.found:
+        if href := given.get("href"):
+            assert re.match(r"https://|#", href), (tag, href)
+    return found
+
+
+def test_a_page_of_a_real_repository(repository: GitRepository, written: Callable[..., str]) -> None:
+    code = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+    repository.commit({"src/parser.py": code, "src/other.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"}, "Begin")
+    repository.commit({"src/parser.py": code + "\n"}, "Fix #7: the header lost its colon")
+    repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
+    report = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parser.py", line 3, in parse_header\n'
+    text = written(report)
+    found = check_harmless(text)
+    commit = repository.made[-1]
+    links = {one["href"] for one in found.all("a")}
+    assert f"https://github.com/ada/toy/commit/{commit}" in links
+    assert f"https://github.com/ada/toy/blob/{commit}/src/parser.py" in links
+    assert f"https://github.com/ada/toy/blob/{commit}/src/parser.py#L2-L3" in links
+    assert '<mark class="word">parse_header</mark>(self, line)' in text
+    assert '<mark class="frame">src/parser.py</mark>' in text
+    assert len(found.all("div", class_="line framed")) == 1
+    said = " ".join(found.text.split())
+    assert "2 files of ada/toy at" in said
+    assert "1 test file hidden" in said
+    assert f"earlier fix {commit[:10]}" in said
+    assert written(report) == text
+
+
+def test_what_a_report_a_path_a_commit_and_a_file_say_is_never_html(
+    repository: GitRepository, written: Callable[..., str]
+) -> None:
+    path = "src/<img src=x onerror=alert(3)>&\"'{{ 1 }}.py"
+    repository.commit({path: f"def parser():\n    # parser {HOSTILE}\n    pass\n", "b.py": "z = 1\n"}, "Begin")
+    repository.commit({path: f"def parser():\n    # parser {HOSTILE}\n    pass\n\n"}, f"Fix #1: parser alert {HOSTILE}")
+    repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
+    found = check_harmless(written(f"The parser alert {HOSTILE}\n\n{HOSTILE}\n{path}\n"))
+    assert "\u202e" not in found.text
+    assert "alert(1)" in found.text
+    assert "onerror=alert(3)" in found.text
+    assert "{{ 7*7 }}" in found.text
+
+
+def test_every_field_of_an_answer_is_escaped() -> None:
+    when = datetime(2020, 1, 1, tzinfo=UTC)
+    why = (Reason(HOSTILE, f"{HOSTILE} {'a' * 10}", "a" * 40, HOSTILE, (1, 2), "https://github.com/a"),)
+    hit = Hit(1, HOSTILE, 1.0, 0.5, (Function(HOSTILE, 1, 2, 1.0),), why)
+    report = BugReport(HOSTILE, HOSTILE, HOSTILE, when)
+    answer = Answer(f"/srv/{HOSTILE}", "c" * 40, when, report, Searched(1, 2), (hit,), (HOSTILE,))
+    text = page([View.of(answer), View.of(answer)])
+    found = check_harmless(text)
+    assert found.text.count("alert(1)") > 10
+    assert text.count("<script>") == 1
+
+
+def test_many_reports_stand_beside_each_other(
+    repository: GitRepository, tmp_path: Path, written: Callable[..., str]
+) -> None:
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    found = check_harmless(written("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3))))
+    assert [one["id"] for one in found.all("article")] == ["question-1", "question-2", "question-3"]
+    assert [one["href"] for one in found.all("a")][:3] == ["#question-1", "#question-2", "#question-3"]
+
+
+def test_where_the_repository_lies_is_not_told(
+    repository: GitRepository, tmp_path: Path, written: Callable[..., str]
+) -> None:
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    assert str(tmp_path) not in written("parser\n")
+
+
+@pytest.mark.parametrize(
+    ("reports", "target", "sentence"),
+    [
+        (1, "", "is a folder; name a file"),
+        (101, "page.html", "a page holds 100 answers, and there are 101 reports; use --jsonl"),
+    ],
+)
+def test_what_cannot_become_a_page_is_said_before_anything_is_made(
+    repository: GitRepository,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    reports: int,
+    target: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    given = tmp_path / "reports.jsonl"
+    given.write_text("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(reports)))
+    arguments: list[Any] = ["localize", given, "--repo", repository.path, "--html", tmp_path / target]
+    assert main([str(one) for one in arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "cache").exists()
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_who_reads_only_the_beginning_has_the_page_all_the_same(
+    repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pipe, as ``| head``: the reader may be gone before the last line."""
+
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tosloc.cli.answers.print_answer", closed)
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    (tmp_path / "bug.md").write_text("the parser fails\n\nalways\n")
+    html = tmp_path / "page.html"
+    main(["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path), "--html", str(html)])
+    assert "parser.py" in html.read_text()

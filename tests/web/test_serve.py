@@ -1,0 +1,414 @@
+"""The served page: asked as a browser asks, and as what should not be let in does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+from starlette.types import Message
+
+from tests import stuck
+from tests.conftest import GitRepository, git_environment
+from tosloc.cli import main
+from tosloc.web.server import MOST_BYTES, _settings, application, listening
+from tosloc.web.session import KEPT, Session
+
+HERE = "http://127.0.0.1:8765"
+OWN = {"Origin": HERE}
+SECRET = "s3-cret_"
+REPORT = "Parser drops the header\n\nparse_header loses everything after the second colon."
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    project = GitRepository(folder, False, git_environment(folder))
+    project.git("init", "-q", "-b", "main")
+    code = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+    project.commit({"src/parser.py": code, "src/pool.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"}, "Begin")
+    project.commit({"src/parser.py": code + "\n"}, "Fix #7: the header lost its colon")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "facts.sqlite"
+
+
+@pytest.fixture
+def session(toy: Path, store: Path) -> Iterator[Session]:
+    opened = Session(toy, store=store)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def client(session: Session) -> TestClient:
+    return TestClient(application(session, SECRET, project="toy"), base_url=f"{HERE}/{SECRET}", follow_redirects=False)
+
+
+def answer(client: TestClient, number: int) -> str:
+    """The article of a question, once it is not waiting any more."""
+    for _ in range(3000):
+        text = client.get(f"/questions/{number}").text
+        if 'data-state="waiting"' not in text:
+            return text
+        time.sleep(0.02)
+    raise AssertionError("no answer")
+
+
+def test_a_report_is_asked_and_answered(client: TestClient) -> None:
+    assert '<textarea id="text"' in client.get("/").text
+    asked = client.post("/questions", data={"text": REPORT, "commit": "HEAD"}, headers=OWN)
+    assert (asked.status_code, asked.headers["location"]) == (303, "./#question-1")
+    text = answer(client, 1)
+    assert "src/parser.py" in text
+    assert "1 test file hidden" in text
+    assert '<mark class="word">parse_header</mark>' in text
+    assert text in client.get("/").text
+
+
+def test_answers_stand_beside_each_other_until_they_are_taken_away(client: TestClient) -> None:
+    for number in (1, 2):
+        client.post("/questions", data={"text": f"parser {number}", "tests": "yes"}, headers=OWN)
+        assert "tests/test_parser.py" in answer(client, number)
+    assert re.findall(r'<article class="answer" id="question-(\d)"', client.get("/").text) == ["2", "1"]
+    gone = client.post("/questions/1/forget", headers=OWN)
+    assert (gone.status_code, gone.headers["location"]) == (303, "../../")
+    assert re.findall(r'<article class="answer" id="question-(\d)"', client.get("/").text) == ["2"]
+    assert client.get("/questions/1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"text": ""}, "the report: the report is empty"),
+        ({"text": " \n "}, "the report: the report is empty"),
+        ({"text": "a\0b"}, "is binary"),
+        ({"text": '{"title": 3'}, "the report: "),
+        ({"text": '[{"title": "a"}, {"title": "b"}]'}, "holds 2 reports; give one"),
+        ({"text": "https://github.com/a/b/issues/7"}, "this is an address, and nothing is asked of the web"),
+    ],
+)
+def test_what_is_no_report_is_said_and_stays_in_the_form(
+    client: TestClient, fields: dict[str, str], sentence: str
+) -> None:
+    said = client.post("/questions", data=fields, headers=OWN)
+    assert said.status_code == 422
+    assert sentence in said.text
+    assert 'role="alert"' in said.text
+
+
+def test_a_version_that_is_none_fails_that_question_alone(client: TestClient) -> None:
+    client.post("/questions", data={"text": REPORT, "commit": "--output=/tmp/x"}, headers=OWN)
+    client.post("/questions", data={"text": REPORT, "commit": "../../etc"}, headers=OWN)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    assert 'data-state="failed"' in answer(client, 1)
+    assert 'data-state="failed"' in answer(client, 2)
+    assert "src/parser.py" in answer(client, 3)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example:8765", "localhost@evil.example", "", "0.0.0.0", "10.0.0.1"]
+)
+@pytest.mark.parametrize("path", ["/", "/questions/1"])
+def test_another_host_is_not_let_in(client: TestClient, host: str, path: str) -> None:
+    refused = client.get(path, headers={"Host": host})
+    assert (refused.status_code, "<" in refused.text) == (403, False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:9000", "LOCALHOST", "[::1]:8765"])
+def test_this_machines_own_names_are(client: TestClient, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 200
+    asked = client.post("/questions", data={"text": "x"}, headers={"Host": host, "Origin": f"http://{host}"})
+    assert asked.status_code == 303
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://evil.example", "http://127.0.0.1:8766", "https://127.0.0.1:8765", f"{HERE}/"]
+)
+@pytest.mark.parametrize("path", ["/questions", "/questions/1/forget"])
+def test_what_comes_from_another_page_changes_nothing(client: TestClient, origin: str | None, path: str) -> None:
+    headers = {} if origin is None else {"Origin": origin}
+    assert client.post(path, data={"text": REPORT}, headers=headers).status_code == 403
+    assert "<article" not in client.get("/").text
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "", f"/{SECRET[:-1]}/", f"/{SECRET}x/", "/caf\u00e9/", "/questions/1", f"//{SECRET}/"]
+)
+def test_who_lacks_the_secret_sees_and_changes_nothing(session: Session, path: str) -> None:
+    stranger = TestClient(application(session, SECRET), base_url=HERE, follow_redirects=False)
+    refused = stranger.get(path)
+    assert (refused.status_code, "the secret of the page; open the whole address" in refused.text) == (403, True)
+    assert stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN).status_code == 403
+    assert not session.articles()
+
+
+@pytest.mark.parametrize("path", ["*", "", "?", SECRET[:-1]])
+def test_a_request_for_no_path_is_refused(session: Session, path: str) -> None:
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"127.0.0.1:8765")], "state": {}}
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(application(session, SECRET)(scope, receive, send))
+    assert sent[0]["status"] == 403
+    assert b"lacks the secret" in sent[1]["body"]
+
+
+def test_the_page_names_itself_from_where_it_stands_so_that_all_it_asks_has_the_secret(client: TestClient) -> None:
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    answer(client, 1)
+    addresses = re.findall(r'(?:action|href|src)="([^"]*)"', client.get("/").text)
+    assert "questions/1/forget" in addresses
+    assert not [address for address in addresses if address.startswith("/")]
+    assert "set-cookie" not in client.get("/").headers
+
+
+def test_another_page_reads_nothing(client: TestClient) -> None:
+    assert client.get("/", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert "access-control-allow-origin" not in client.get("/").headers
+
+
+@pytest.mark.parametrize("content", [b"x" * (MOST_BYTES + 1), iter([b"text=", b"x" * MOST_BYTES])])
+def test_too_much_is_not_read(client: TestClient, content: Any) -> None:
+    headers = OWN | {"Content-Type": "application/x-www-form-urlencoded"}
+    refused = client.post("/questions", content=content, headers=headers)
+    assert refused.status_code == 413
+    assert "more than 2 MB were sent" in refused.text
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "multipart/form-data; boundary=x", ""])
+def test_only_a_form_is_read(client: TestClient, kind: str) -> None:
+    refused = client.post("/questions", content=b"text=x", headers=OWN | {"Content-Type": kind})
+    assert refused.status_code == 415
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/src/parser.py",
+        "/questions/-1",
+        "/questions/x",
+        "/questions/1/../../x",
+        "/page.css",
+        "/questions/99999999999999999999",
+    ],
+)
+def test_no_path_leads_to_a_file(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code in (403, 404, 405)  # 403 where the client resolves the dots
+
+
+def test_every_reply_has_the_headers(client: TestClient) -> None:
+    for reply in (client.get("/"), client.get("/nowhere"), client.get("/", headers={"Host": "evil.example"})):
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["x-frame-options"] == "DENY"
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+        assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
+
+
+def test_what_a_report_says_is_text(client: TestClient) -> None:
+    hostile = "</textarea><script>alert(1)</script> parser"
+    client.post("/questions", data={"text": hostile, "commit": '"><script>alert(2)</script>'}, headers=OWN)
+    answer(client, 1)
+    page = client.get("/").text
+    said = client.post("/questions", data={"text": f'{{"{hostile}', "commit": '"><script>'}, headers=OWN).text
+    for text in (page, said):
+        assert text.count("<script>") == 1
+        assert "<script>alert" not in text
+
+
+def test_questions_wait_for_each_other_and_not_for_ever(session: Session, client: TestClient, monkeypatch: Any) -> None:
+    begun, go_on = Event(), Event()
+    call = session._process.call
+
+    def slow(*given: Any, **named: Any) -> Any:
+        begun.set()
+        go_on.wait(10)
+        return call(*given, **named)
+
+    monkeypatch.setattr(session._process, "call", slow)
+    for _ in range(KEPT):
+        client.post("/questions", data={"text": REPORT}, headers=OWN)
+    assert begun.wait(10)
+    assert "waits for 1 other question" in client.get("/questions/2").text
+    full = client.post("/questions", data={"text": "one more"}, headers=OWN)
+    assert (full.status_code, f"{KEPT} questions wait already" in full.text, "one more" in full.text) == (
+        422,
+        True,
+        True,
+    )
+    assert "<noscript>" not in full.text
+    assert '<noscript><meta http-equiv="refresh" content="3; url=./"></noscript>' in client.get("/").text
+    go_on.set()
+    assert "src/parser.py" in answer(client, KEPT)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)  # the oldest is forgotten
+    assert (client.get("/questions/1").status_code, client.get("/questions/2").status_code) == (404, 200)
+
+
+def test_what_comes_first_sees_how_far_the_repository_is(
+    session: Session, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = Event(), Event()
+
+    def slow(*given: Any, progress: Any, stopped: Any) -> None:
+        progress("analysing", 1_000, 2_000)
+        begun.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(session._process, "call", slow)
+    session.warm("HEAD")
+    assert begun.wait(10)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    assert "the repository is made ready: analysing, 1,000 of 2,000" in client.get("/questions/1").text
+    monkeypatch.undo()
+    go_on.set()
+    assert "src/parser.py" in answer(client, 1)
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that tells that a question of ``tests.stuck`` has begun."""
+    monkeypatch.setattr("tosloc.web.session.page_of", stuck.page_answer)
+    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
+    return tmp_path / "begun"
+
+
+@pytest.mark.parametrize("how", ["seized", "asleep"])
+def test_a_question_that_is_taken_away_blocks_no_other_whatever_it_does(
+    session: Session, client: TestClient, begun: Path, how: str
+) -> None:
+    client.post("/questions", data={"text": how}, headers=OWN)
+    client.post("/questions", data={"text": REPORT}, headers=OWN)
+    while not begun.exists():
+        time.sleep(0.02)
+    client.post("/questions/1/forget", headers=OWN)
+    assert "src/parser.py" in answer(client, 2)
+    client.post("/questions", data={"text": "dies"}, headers=OWN)
+    assert "a process died of this" in answer(client, 3)
+    begun.unlink()
+    client.post("/questions", data={"text": how}, headers=OWN)
+    while not begun.exists():
+        time.sleep(0.02)
+    before = time.monotonic()
+    session.close()
+    assert time.monotonic() - before < 5
+    assert stuck.workers() == []
+
+
+@pytest.fixture
+def port(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Of a real server that waits for nobody."""
+    monkeypatch.setattr("tosloc.web.server.PATIENCE", 0.5)
+    with listening(0) as place:
+        server = uvicorn.Server(_settings(application(session, SECRET)))
+        thread = Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield place.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+FORM = f"POST /{SECRET}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" + (
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\ntext"
+)
+
+
+@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", FORM])
+@pytest.mark.parametrize("after", [False, True])
+def test_connections_that_send_nothing_more_end(
+    port: int, sent: str, after: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
+        if after:  # another request was answered
+            idle.sendall(f"GET /{SECRET}/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            got = b""
+            while not got.endswith(b"Not Found"):
+                got += idle.recv(10_000)
+        idle.sendall(sent.encode())
+        with suppress(ConnectionResetError):
+            assert idle.recv(10_000) == b""
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_form_that_breaks_off_is_refused_without_a_traceback(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for half_closed in (True, False):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+            broken.sendall(FORM.encode())
+            if half_closed:
+                time.sleep(0.1)
+                broken.shutdown(socket.SHUT_WR)
+                assert broken.recv(10_000).startswith(b"HTTP/1.1 400 ")
+    time.sleep(0.2)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("path", ["/questions/{}", "/questions/{}/forget", "/{}"])
+def test_a_number_of_5000_digits_is_refused(client: TestClient, path: str) -> None:
+    assert client.get(path.format("9" * 5_000)).status_code == 400
+    assert client.post(path.format("9" * 5_000), headers=OWN).status_code == 400
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(
+    repository: GitRepository, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
+    sentence = f"tosloc: port {port} of 127.0.0.1 is in use; name another by --port, or 0 for any that is free\n"
+    assert capsys.readouterr() == ("", sentence)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_is_no_repository_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--repo", str(tmp_path), "--port", "0"]) == 2
+    assert "not a git repository" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(
+    repository: GitRepository, tmp_path: Path, number: signal.Signals
+) -> None:
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
+    environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    [place] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", said)
+    listening = Path("/proc/net/tcp").read_text().splitlines()
+    assert [line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")] == [
+        f"0100007F:{int(place):04X}"
+    ]
+    process.send_signal(number)
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0

@@ -1,0 +1,297 @@
+"""The functions, methods and classes of a source text, with the terms of each: facts of their own, made when asked for.
+
+A function's text is its comment (that which ends right above it), its decorators, annotations or attributes, and its
+body; a nested function is part of the one around it. A class is what is left of it without its methods. Lines are from
+the first decorator, annotation or attribute to the end; a comment above is not among them, since a change of it is
+no change of the function. Functions without a name are part of what is around them, unless they are assigned to one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+import tree_sitter
+
+from tosloc.code.function_rows import FunctionFacts
+from tosloc.code.languages import language_named, language_of
+from tosloc.code.outline import apart
+from tosloc.code.parse import Captures, captures_of
+from tosloc.code.text import identifier_terms, words
+from tosloc.records import LongArray
+
+MAX_FUNCTIONS: Final = 10_000
+"""Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
+MAX_DEPTH: Final = 8
+"""Definitions that stand deeper are part of what is around them."""
+
+_WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
+"""Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
+_NAMELESS: Final = {
+    "init_declaration": "init",
+    "deinit_declaration": "deinit",
+    "subscript_declaration": "subscript",
+    "secondary_constructor": "constructor",
+    "companion_object": "Companion",
+    "indexer_declaration": "this",
+}
+_NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
+"""Fields of nodes that hold the name of what they define; the first that a node has."""
+_DECLARATORS: Final = frozenset(
+    "function_declarator pointer_declarator reference_declarator parenthesized_declarator attributed_declarator"
+    " array_declarator".split()
+)
+_DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
+"""Parts of what a function of JavaScript is assigned to that are no names of a class."""
+_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
+_MAX_NAME: Final = 200
+_MAX_ABOVE: Final = 500
+"""Comments and attributes above one definition."""
+
+
+class _Definition(NamedTuple):
+    """A function or class, in bytes of the source."""
+
+    begin: int
+    """Where its text begins: that of the comment above it."""
+    start: int
+    """Where it begins itself, with decorators, annotations or attributes."""
+    end: int
+    name: str
+    kind: int
+    """Place in ``KINDS``."""
+    parent: int
+    """Number of the definition around it; -1 if there is none."""
+
+
+def functions_of(text: str, suffix: str) -> FunctionFacts:
+    """Functions and classes of a file with this ``text`` whose path ends in ``suffix`` (with its dot).
+
+    None of a language without a grammar and of what is no program; nothing in a text raises.
+
+    >>> facts = functions_of("class A:\\n    @property\\n    def size(self):\\n        return self.items", ".py")
+    >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
+    (('A', 'A.size'), [1, 2], [4, 4])
+    """
+    language = language_named(language_of(suffix))
+    source = text.encode("utf-8", "replace")
+    if not language.grammar:
+        return FunctionFacts()
+    if language.has_scripts:
+        source = apart(source)[0]
+    captures = captures_of(source, language, _WANTED) or {}
+    comments = _spans(source, captures, "comment")
+    return _facts(source, _definitions(source, captures, comments), comments)
+
+
+def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
+    """Beginnings and ends of the nodes captured as ``name``, without a line break at the end."""
+    return sorted(
+        {(node.start_byte, node.end_byte - source.endswith(b"\n", 0, node.end_byte)) for node in captures.get(name, ())}
+    )
+
+
+# Definitions
+
+
+def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]) -> list[_Definition]:
+    """The named functions and classes, in the order of their beginnings; one lies inside another or outside it."""
+    comments_by_end = {end: start for start, end in comments}
+    above_by_end = {end: start for start, end in _spans(source, captures, "above")}
+    definitions: list[_Definition] = []
+    scopes: list[tuple[int, str, int, bool]] = []
+    """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
+    wrapped: tuple[int, int] | None = None
+    last_end = 0
+    for start, end, role, node in _nodes(captures):
+        if role == "around":
+            if wrapped is None or wrapped[1] <= start:
+                wrapped = (start, end)
+            continue
+        if wrapped is not None:
+            if end <= wrapped[1] <= end + 2:  # a semicolon and a line break
+                start, end = wrapped
+            wrapped = None
+        while scopes and scopes[-1][0] <= start:
+            scopes.pop()
+        _, outer, parent, in_class = scopes[-1] if scopes else (0, "", -1, False)
+        name = _name_of(source, node)
+        if not name or len(scopes) == MAX_DEPTH:
+            continue
+        qualified = f"{outer}.{name}" if outer else name
+        if role == "scope":
+            scopes.append((end, qualified, parent, True))
+            continue
+        start = _attached(source, start, above_by_end)
+        begin = max(_attached(source, start, comments_by_end), definitions[parent].begin if parent >= 0 else 0)
+        begin = max(begin, min(last_end, start))
+        kind = 2 if role == "class" else int(in_class or "." in name)
+        definitions.append(_Definition(begin, start, end, qualified, kind, parent))
+        scopes.append((end, qualified, len(definitions) - 1, kind == 2))
+        last_end = end if parent < 0 else last_end
+        if len(definitions) == MAX_FUNCTIONS:
+            break
+    return definitions
+
+
+def _nodes(captures: Captures) -> Iterator[tuple[int, int, str, tree_sitter.Node]]:
+    """Beginning, end and role of each node that defines something or is around what does; outer ones first."""
+    found: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
+    for role in ("class", "function", "scope", "around"):
+        for node in captures.get(role, ()):
+            found.setdefault((node.start_byte, -node.end_byte), (role, node))
+    for start, minus_end in sorted(found):
+        role, node = found[start, minus_end]
+        yield start, -minus_end, role, node
+
+
+def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
+    """Where the spans begin that end right above ``start``, with no blank line between; ``start`` without any."""
+    for _ in range(_MAX_ABOVE):
+        end = start
+        while end > 0 and source[end - 1] in b" \t\r\n":
+            end -= 1
+        if end not in by_end or source.count(b"\n", end, start) > 1:
+            break
+        start = by_end[end]
+    return start
+
+
+def _name_of(source: bytes, node: tree_sitter.Node) -> str:
+    """Dotted name of a definition's node; "" if it has none."""
+    if node.type in _NAMELESS:
+        return _NAMELESS[node.type]
+    if node.type in ("operator_declaration", "conversion_operator_declaration"):
+        found = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "" if found is None else f"operator {_text(source, found)}"
+    found = next((child for name in _NAME_FIELDS if (child := node.child_by_field_name(name)) is not None), None)
+    if found is None and node.type == "property_declaration":  # Kotlin's has no fields
+        found = next(iter(node.named_children), None)
+    for _ in range(16):
+        if found is None or found.type not in _DECLARATORS:
+            break
+        found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
+    if found is None:
+        return ""
+    if found.type == "operator_cast":  # to a type
+        return f"operator {_text(source, found.child_by_field_name('type') or found)}"
+    name = dotted(_text(source, found))
+    receiver = node.child_by_field_name("receiver")
+    owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
+    return name if owner is None else f"{owner[1]}.{name}"
+
+
+def _text(source: bytes, node: tree_sitter.Node) -> str:
+    # not node.text: of a tree that was parsed piece by piece it puts the whole source together, each time
+    return source[node.start_byte : min(node.end_byte, node.start_byte + 4 * _MAX_NAME)].decode("utf-8", "replace")
+
+
+def dotted(written: str) -> str:
+    """A name as it is written in the source, with dots between its parts, without arguments and quotation marks.
+
+    >>> dotted("Foo.prototype.main"), dotted("a::List<T>::operator<"), dotted("'on click'"), dotted("$x")
+    ('Foo.main', 'a.List.operator<', 'on click', 'x')
+    """
+    before, operator, after = written.partition("operator")
+    if operator and (before[-1:].isalnum() or after[:1].isalnum()):
+        before, operator, after = written, "", ""
+    while (shorter := _BRACKETS.sub("", before)) != before:
+        before = shorter
+    parts = [" ".join(part.strip(" \t\r\n'\"`$#&*:").split()) for part in before.replace("::", ".").split(".")]
+    kept = [part for part in parts if part and part not in _DROPPED]
+    if operator:
+        kept.append("".join(f"operator{after}".split()))
+    return ".".join(kept)[:_MAX_NAME]
+
+
+# Terms
+
+
+def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
+    """The definitions with their lines and the terms of their texts.
+
+    A stretch of the source is in one definition, and either comment or not. W words, I identifiers, T terms,
+    N functions.
+    """
+    N = len(definitions)
+    if not N:
+        return FunctionFacts()
+    identifiers: dict[str, int] = {}
+    tokens: list[int] = []
+    held: list[tuple[int, tuple[int, ...], bool]] = []
+    for start, end, innermost, is_comment in _stretches(definitions, comments):
+        found = words(source[start:end].decode("utf-8", "replace"))
+        tokens += [identifiers.setdefault(word, len(identifiers)) for word in found]
+        held.append((len(found), tuple(_held_by(definitions, innermost)), is_comment))
+    expanded = [identifier_terms(identifier) for identifier in identifiers]
+    terms = sorted({term for some in expanded for term in some})
+    number_of = {term: number for number, term in enumerate(terms)}
+    T = max(len(terms), 1)
+    # every word of every stretch for each definition that holds it, and each of these for each of its terms
+    words_of = np.array([size for size, _, _ in held], dtype=np.int64)
+    holders = np.array([number for _, numbers, _ in held for number in numbers], dtype=np.int64)
+    stretch = np.repeat(np.arange(len(held)), [len(numbers) for _, numbers, _ in held])
+    first_word = np.cumsum(words_of) - words_of
+    place, owner = _ranges(first_word[stretch], words_of[stretch])
+    word = np.array(tokens, dtype=np.int64)[place]
+    terms_of = np.array([len(some) for some in expanded], dtype=np.int64)
+    flat = np.array([number_of[term] for some in expanded for term in some], dtype=np.int64)
+    place, origin = _ranges((np.cumsum(terms_of) - terms_of)[word], terms_of[word])
+    owner = owner[origin]
+    pairs, numbers = np.unique(holders[owner] * T + flat[place], return_inverse=True)
+    in_comment = np.array([is_comment for _, _, is_comment in held], dtype=np.bool_)[stretch][owner]
+    counts = [np.bincount(numbers[chosen], minlength=len(pairs)) for chosen in (~in_comment, in_comment)]
+    lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
+    starts = np.array([one.start for one in definitions])
+    last = np.array([max(one.end - 1, one.start) for one in definitions])
+    return FunctionFacts(
+        names=tuple(one.name for one in definitions),
+        kinds=np.array([one.kind for one in definitions], dtype=np.uint8),
+        starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
+        ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
+        terms=tuple(terms),
+        offsets=np.searchsorted(pairs, np.arange(N + 1) * T).astype(np.int64),
+        places=(pairs % T).astype(np.int32),
+        code=np.minimum(counts[0], 255).astype(np.uint8),
+        comments=np.minimum(counts[1], 255).astype(np.uint8),
+    )
+
+
+def _ranges(starts: LongArray, sizes: LongArray) -> tuple[LongArray, LongArray]:
+    """All places of ranges, one range after the other, and for each place the number of its range."""
+    ranges = np.repeat(np.arange(len(sizes)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return np.arange(len(ranges)) - before[ranges] + starts[ranges], ranges
+
+
+def _stretches(
+    definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, int, bool]]:
+    """Beginning, end, innermost definition, and whether it is comment, of the pieces of the source that one holds."""
+    places = {place for one in definitions for place in (one.begin, one.end)}
+    cuts = sorted(places.union(*comments) if comments else places)
+    opened: list[int] = []
+    following = comment = 0
+    for start, end in pairwise(cuts):
+        while opened and definitions[opened[-1]].end <= start:
+            opened.pop()
+        while following < len(definitions) and definitions[following].begin <= start:
+            opened.append(following)
+            following += 1
+        while comment < len(comments) and comments[comment][1] <= start:
+            comment += 1
+        if opened:
+            yield start, end, opened[-1], comment < len(comments) and comments[comment][0] <= start
+
+
+def _held_by(definitions: Sequence[_Definition], innermost: int) -> Iterator[int]:
+    """The definitions whose text a piece in ``innermost`` is: that one, and the functions right around it."""
+    yield innermost
+    parent = definitions[innermost].parent
+    while parent >= 0 and definitions[parent].kind != 2:
+        yield parent
+        parent = definitions[parent].parent

@@ -1,0 +1,152 @@
+"""Source text -> what its language's query finds in its syntax tree, by tree-sitter.
+
+One file of ``queries/`` a grammar says what is a comment, a string, an import, a declared name, a function and so on.
+A grammar's module is imported when the first file of its language is parsed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import tree_sitter
+
+from tosloc.code.languages import Language
+
+MAX_PARSED: Final = 2_000_000
+"""Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
+projects five have more, none of them written by hand."""
+_MAX_RUBBLE: Final = 2_000
+"""A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
+_MAX_DEPTHS: Final = 1_000_000_000
+"""Depths of all nodes of a tree together: in each, a query looks at all that the nodes around it wait for. Two million
+bytes of a program have 40 million."""
+_STRIDE: Final = 256
+"""Of so many nodes the depth of one is looked at."""
+_READ_BYTES: Final = 4096
+_FREE_STEPS: Final = 1000
+_STEPS_PER_BYTE: Final = 0.5
+_FREE_READS: Final = 200
+_READS_PER_BYTE: Final = 20 / _READ_BYTES
+"""How often a parser may report progress and read a piece of the text, before the lexer takes its place: both counts
+depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
+_STRETCH: Final = 2048
+_PIECE: Final = 12
+_OPENS, _CLOSES = frozenset(b"<([{=:?!*/%+-&|^~@"), frozenset(b",;)}")
+_NEEDS_LINE_END: Final = "tree_sitter_kotlin"
+"""Its scanner looks for the end of a line, and not of the text: for ever, where there is none."""
+_CAPTURE = re.compile(r"@(\w+)")
+
+Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]
+"""Name of a query's capture -> its nodes."""
+
+_parsers = threading.local()  # language -> parser: one that reads cannot begin another text in between
+
+
+def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
+    """The nodes that the language's query captures as one of ``wanted``; None if there is nothing to be had from it.
+
+    That is: no tree, or one with errors in which no declaration was recovered, where declarations are wanted.
+    """
+    root = syntax_tree(source, language)
+    if root is None:
+        return None
+    try:
+        found = tree_sitter.QueryCursor(_query(language.grammar, language.function, wanted)).captures(root)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    lost = "method" in wanted and root.has_error and not (found.get("type") or found.get("method"))
+    return None if lost else found
+
+
+def syntax_tree(source: bytes, language: Language) -> tree_sitter.Node | None:
+    """Root of the syntax tree of ``source``; None if parser or queries would fail, or work out of all proportion."""
+    if len(source) > MAX_PARSED or _repeats_an_opening(source):
+        return None
+    if language.grammar == _NEEDS_LINE_END and not source.endswith(b"\n"):
+        source += b"\n"
+    most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
+    most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
+    steps = reads = 0
+    parsed = False  # from then on queries read, names that they compare
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        piece = source[offset : offset + _READ_BYTES]
+        # within one step a scanner may read the rest of a line again from each of its characters: let the rest be one
+        # word. A text that ends before a place where it was read already makes tree-sitter crash.
+        return piece if reads <= most_reads or parsed else b"a" * len(piece)
+
+    def too_much(_: int, __: bool) -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > most_steps or reads > most_reads
+
+    parser = parser_of(language)
+    try:
+        root = parser.parse(read, progress_callback=too_much).root_node
+    except (ValueError, RecursionError, MemoryError):
+        parser.reset()  # else it goes on with this text
+        return None
+    parsed = True
+    return None if reads > most_reads or _is_no_program(root) else root
+
+
+def parser_of(language: Language) -> tree_sitter.Parser:
+    """This thread's parser of a language, which must have a grammar."""
+    known: dict[str, tree_sitter.Parser] = vars(_parsers)
+    if language.name not in known:
+        known[language.name] = tree_sitter.Parser(_grammar(language.grammar, language.function))
+    return known[language.name]
+
+
+@cache
+def _grammar(module: str, function: str) -> tree_sitter.Language:
+    return tree_sitter.Language(getattr(importlib.import_module(module), function)())
+
+
+@cache
+def _query(module: str, function: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
+    """The patterns of the grammar's query that capture one of ``wanted``."""
+    name = module.removeprefix("tree_sitter_")
+    text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
+    query = tree_sitter.Query(_grammar(module, function), text)
+    for number in range(query.pattern_count):
+        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
+        if set(wanted).isdisjoint(_CAPTURE.findall(pattern)):
+            query.disable_pattern(number)
+    return query
+
+
+def _is_no_program(root: tree_sitter.Node) -> bool:
+    """Whether a tree is of rubble, or nested so deeply that a query over it would not end."""
+    if root.type == "ERROR" and root.child_count > _MAX_RUBBLE:
+        return True
+    cursor, left = root.walk(), _MAX_DEPTHS // _STRIDE
+    for node in range(0, root.descendant_count, _STRIDE):
+        cursor.goto_descendant(node)
+        left -= cursor.depth
+        if left < 0:
+            return True
+    return False
+
+
+def _repeats_an_opening(source: bytes) -> bool:
+    """Whether a stretch of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
+
+    At its end a parser tries all ways to understand it, in one step that nothing can stop; a few thousand characters
+    can take gigabytes.
+    """
+    for start in range(0, len(source) - _STRETCH + 1, _STRETCH):
+        middle, end = start + _STRETCH // 2, start + _STRETCH
+        piece = source[middle : middle + _PIECE]
+        if source.count(piece, start, end) > _STRETCH // (4 * _PIECE) and not _OPENS.isdisjoint(piece):
+            if _CLOSES.isdisjoint(source[start:end]):
+                return True
+    return False

@@ -1,0 +1,72 @@
+"""Files of one JSON object a line: read whether compressed by gzip or not, written compressed, the same every time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+from tosloc.errors import RunError
+from tosloc.io import open_plain, written_whole
+
+GZIP_MAGIC = b"\x1f\x8b"
+LONGEST_LINE: Final = 64 * 1024**2
+"""Bytes: a ranking of a million files, with room to spare."""
+
+
+def open_unpacked(path: Path) -> IO[bytes]:
+    """A plain file for reading bytes, unpacked if gzip compressed it. Raises RunError when it cannot be opened."""
+    try:
+        file = open_plain(path)
+        if file.peek(2)[:2] != GZIP_MAGIC:
+            return file
+        unpacked = gzip.GzipFile(fileobj=file, mode="rb")
+        unpacked.myfileobj = file  # type: ignore[assignment]  # so that it is closed, too
+        return cast(IO[bytes], unpacked)
+    except OSError as error:
+        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
+
+
+def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line's object, and before it file and line, for messages.
+
+    Raises RunError for a line that is no JSON object or is overlong, and for a compressed file that is damaged or cut
+    off.
+    """
+    number = 0
+    with open_unpacked(Path(path)) as lines:
+        try:
+            while line := lines.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
+                value = json.loads(line)
+                if not isinstance(value, dict):
+                    raise RunError(f"{path} line {number}: not a JSON object")
+                yield f"{path} line {number}", value
+        except (ValueError, RecursionError):
+            raise RunError(f"{path} line {number}: not valid JSON") from None
+        except (EOFError, zlib.error):
+            raise RunError(f"{path}: the file is damaged or cut off after line {number}; make the run again") from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot read on after line {number}: {error.strerror or error}") from None
+
+
+@contextmanager
+def packed_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, compressed by gzip without its time. It appears only when it is whole."""
+    with (
+        written_whole(path) as temporary,
+        temporary.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
+    ):
+        yield cast(IO[bytes], file)
+
+
+def json_line(value: object, sort_keys: bool = False) -> bytes:
+    """A line of such a file."""
+    return (json.dumps(value, sort_keys=sort_keys, separators=(",", ":")) + "\n").encode()

@@ -1,0 +1,136 @@
+"""Means over projects that count alike (macro), and over all of their reports (micro)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tosloc.errors import RunError
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.statistics import SAME, Interval, Paired, mean_interval, paired
+from tosloc.records import FloatArray
+
+HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}
+"""Measures whose means are told, in this order, with what they are called."""
+
+
+@dataclass(frozen=True)
+class ProjectMeans:
+    """Means of measures for each of P projects. Shapes: M measures."""
+
+    projects: tuple[str, ...]
+    reports: tuple[int, ...]
+    """Judged reports of each."""
+    measures: tuple[Measure, ...]
+    means: FloatArray
+    """(P, M) mean over the project's reports."""
+    micro: FloatArray
+    """(M,) mean over all reports of all projects."""
+
+    @classmethod
+    def of(cls, evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()) -> ProjectMeans:
+        """Of evaluations by project: the headline, and ``measures`` beyond it."""
+        asked = (*HEADLINE, *(one for one in dict.fromkeys(measures) if one not in HEADLINE))
+        values = [np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()]
+        return cls(
+            tuple(evaluations),
+            tuple(len(one) for one in values),
+            asked,
+            np.array([one.mean(axis=0) for one in values]),
+            np.concatenate(values).mean(axis=0),
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """What the measures' means are called."""
+        return [HEADLINE.get(measure) or repr(measure) for measure in self.measures]
+
+    @property
+    def macro(self) -> FloatArray:
+        """(M,) mean over projects, each counting the same."""
+        means: FloatArray = self.means.mean(axis=0)
+        return means
+
+    @property
+    def intervals(self) -> tuple[Interval | None, ...]:
+        """95 % bootstrap interval of each macro mean, projects resampled; None for a single project."""
+        return tuple(mean_interval(np.ascontiguousarray(column)) for column in self.means.T)
+
+    def values(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON."""
+        names = self.names
+
+        def named(row: FloatArray) -> dict[str, float]:
+            return dict(zip(names, row.tolist(), strict=True))
+
+        return {
+            "projects": [
+                {"project": project, "reports": reports} | named(row)
+                for project, reports, row in zip(self.projects, self.reports, self.means, strict=True)
+            ],
+            "macro": {
+                name: {"mean": float(mean), "interval": None if interval is None else [interval.low, interval.high]}
+                for name, mean, interval in zip(names, self.macro, self.intervals, strict=True)
+            },
+            "micro": {"reports": sum(self.reports)} | named(self.micro),
+        }
+
+
+@dataclass(frozen=True)
+class ProjectDifference:
+    """How system b stands against system a on one measure, over the same projects."""
+
+    measure: str
+    a: float
+    """Macro mean of a."""
+    b: float
+    paired: Paired
+    """Mean over projects of b - a; interval and tests over projects."""
+    wins: int
+    """Projects where b is better."""
+    ties: int
+    losses: int
+    micro_a: float
+    """Mean of a over all reports."""
+    micro_b: float
+
+
+def compare_projects(a: ProjectMeans, b: ProjectMeans) -> list[ProjectDifference]:
+    """Differences of two systems on the same reports of the same projects, measure by measure.
+
+    Each project is one pair: the bootstrap resamples projects, and the t-test is over their differences. Raises
+    RunError for other projects or another number of reports.
+    """
+    if a.projects != b.projects or a.reports != b.reports or a.measures != b.measures:
+        raise RunError("the two are not of the same reports of the same projects; compare those that both have")
+    found = []
+    for column, name in enumerate(a.names):
+        of_a, of_b = (np.ascontiguousarray(one.means[:, column]) for one in (a, b))
+        change = of_b - of_a
+        wins, losses = int((change > SAME).sum()), int((change < -SAME).sum())
+        micro = float(a.micro[column]), float(b.micro[column])
+        ties = len(change) - wins - losses
+        found.append(
+            ProjectDifference(
+                name, float(of_a.mean()), float(of_b.mean()), paired(of_a, of_b), wins, ties, losses, *micro
+            )
+        )
+    return found
+
+
+def project_difference_values(one: ProjectDifference) -> dict[str, Any]:
+    """One measure's difference as plain values, for JSON."""
+    return {
+        "a": one.a,
+        "b": one.b,
+        **one.paired.as_dict(),
+        "wins": one.wins,
+        "ties": one.ties,
+        "losses": one.losses,
+        "micro_a": one.micro_a,
+        "micro_b": one.micro_b,
+    }

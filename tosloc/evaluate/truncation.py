@@ -1,0 +1,260 @@
+"""What cutting rankings short does to mean average precision: a diagnostic for any run, never a result.
+
+Tables III and V and figures 1 to 3 of Hirsch and Hofer, "The MAP metric in information retrieval fault localization":
+two denominators (all fixed files; only those seen above the cut), undefined values set to 0 or dropped, and two truths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+from tosloc.errors import RunError
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.metrics import average_precision
+
+Truth: TypeAlias = Literal["cleaned", "bloated"]
+"""The fixed files that exist in the searched version, or all that the data lists: the missing ones cannot be ranked."""
+
+TRUTHS: Final[tuple[Truth, Truth]] = ("cleaned", "bloated")
+TENTHS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RankingCut:
+    """Where rankings are cut: after a fraction of the files searched, or after the first so many files."""
+
+    amount: int
+    unit: Literal["tenths", "files"]
+
+    def length(self, searched: int) -> int:
+        """Files that are kept of ``searched``. A fraction is rounded up, so that a cut never leaves nothing.
+
+        The paper does not say how it rounds; the difference is one file.
+
+        >>> [RankingCut(1, "tenths").length(files) for files in (3, 10, 11)], RankingCut(10, "files").length(3)
+        ([1, 1, 2], 3)
+        """
+        return min(searched, self.amount if self.unit == "files" else -(-self.amount * searched // TENTHS))
+
+    @property
+    def name(self) -> str:
+        """How tables call it: 0.1 to 1.0, or k = 10."""
+        return f"k = {self.amount}" if self.unit == "files" else f"{self.amount / TENTHS:.1f}"
+
+
+FRACTIONS: Final = tuple([RankingCut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
+FIRST_TEN: Final = RankingCut(10, "files")
+WHOLE_RANKING: Final = FRACTIONS[-1]
+
+PUBLISHED: Final[dict[tuple[Truth, str], tuple[float | None, float | None]]] = {
+    ("cleaned", "0.1"): (5.35, 17.26),
+    ("cleaned", "0.2"): (3.19, None),
+    ("cleaned", "0.3"): (2.15, None),
+    ("cleaned", "0.4"): (1.60, None),
+    ("cleaned", "0.5"): (1.20, None),
+    ("cleaned", "0.6"): (0.86, None),
+    ("cleaned", "0.7"): (0.63, None),
+    ("cleaned", "0.8"): (0.44, None),
+    ("cleaned", "0.9"): (0.24, None),
+    ("cleaned", "1.0"): (0.05, None),
+    ("cleaned", "k = 10"): (18.53, 55.63),
+    ("bloated", "0.1"): (9.3, 21.60),  # .398 and .435, three digits
+    ("bloated", "1.0"): (3.66, None),
+    ("bloated", "k = 10"): (None, 71.59),
+}
+"""Truth and cut -> overestimation in percent with undefined set to 0, and with undefined dropped: BugLocator on
+Bench4BL (Hirsch and Hofer, tables III and V, sections VI-C to VI-E)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutMeans:
+    """Mean average precision of rankings that are cut at one place, in four ways."""
+
+    truth: Truth
+    cut: RankingCut
+    files: float
+    """Files kept, mean over the reports."""
+    reports: int
+    empty: int
+    """Reports without any fixed file: the textbook's value is undefined."""
+    unseen: int
+    """Reports without any fixed file above the cut, the empty ones among them: the seen-relevant value is undefined."""
+    textbook: float
+    """Divided by all fixed files, undefined set to 0: the paper's MAP_mb."""
+    textbook_dropped: float
+    """The same with undefined reports dropped."""
+    seen: float
+    """Divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd."""
+    seen_dropped: float
+    """The same with undefined reports dropped."""
+
+    @property
+    def over(self) -> float | None:
+        """How much ``seen`` is above ``textbook``, in percent of the latter; None if that is 0."""
+        return _percent_above(self.seen, self.textbook)
+
+    @property
+    def over_dropped(self) -> float | None:
+        """How much ``seen_dropped`` is above ``textbook`` (undefined set to 0), in percent; None if that is 0."""
+        return _percent_above(self.seen_dropped, self.textbook)
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """All cuts of a run's rankings under both truths."""
+
+    rows: tuple[CutMeans, ...]
+    """Truth by truth: the fractions 0.1 to 1.0, then k = 10."""
+    baseline: dict[Truth, float]
+    """Textbook mean average precision of the rankings as they are."""
+    unranked: int
+    """Fixed files that exist and are not ranked: 0 for a complete run."""
+    assumed: int
+    """Reports whose number of files searched is not known, so that their ranking's length stands for it."""
+    falling: int
+    """Reports whose seen-relevant value falls from one cut to a shorter one that still shows a fixed file."""
+
+    def at(self, truth: Truth, cut: RankingCut) -> CutMeans:
+        """The means of one truth at one cut."""
+        return next(row for row in self.rows if row.truth == truth and row.cut == cut)
+
+    def fractions(self, truth: Truth) -> list[CutMeans]:
+        """The means of one truth at the fractions 0.1 to 1.0."""
+        return [row for row in self.rows if row.truth == truth and row.cut.unit == "tenths"]
+
+
+def truncation(evaluation: Evaluation) -> Truncation:
+    """The means of an evaluation at every cut.
+
+    Raises RunError for a report of which neither the number of files searched nor the length of the ranking is known,
+    or whose fixed files have ranks beyond it.
+    """
+    reports = evaluation.per_report
+    searched = [_searched(one) for one in reports]
+    rows = [_means(reports, searched, truth, cut) for truth in TRUTHS for cut in (*FRACTIONS, FIRST_TEN)]
+    return Truncation(
+        tuple(rows),
+        {
+            truth: _mean([average_precision(one.ranks, _relevant(one, truth)) for one in reports], len(reports))
+            for truth in TRUTHS
+        },
+        unranked=sum(one.outcome.relevant - len(one.ranks) for one in reports),
+        assumed=sum(one.outcome.searched is None for one in reports),
+        falling=sum(_falls(one.ranks, files) for one, files in zip(reports, searched, strict=True)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A sentence about a run, and whether it holds; a law holds for every run."""
+
+    text: str
+    holds: bool
+    law: bool
+
+
+def invariants(result: Truncation) -> list[Invariant]:
+    """The laws, then what the paper expects and no law ensures."""
+    rows, whole = result.rows, result.at("cleaned", WHOLE_RANKING)
+    pairs = [(result.at("cleaned", row.cut), row) for row in rows if row.truth == "bloated"]
+    laws = {
+        "seen-relevant is never below textbook": all(row.seen >= row.textbook for row in rows),
+        "textbook never rises when rankings are cut shorter": all(_never_rises(result, truth) for truth in TRUTHS),
+        "dropping undefined reports never lowers a mean": all(
+            row.seen_dropped >= row.seen and row.textbook_dropped >= row.textbook for row in rows
+        ),
+        "listing files that do not exist never raises textbook and leaves seen-relevant as it is": all(
+            bloated.textbook <= cleaned.textbook and bloated.seen == cleaned.seen for cleaned, bloated in pairs
+        ),
+    }
+    if result.unranked == 0:
+        laws["uncut and cleaned, where every fixed file is ranked, both are equal"] = whole.seen == whole.textbook
+    overs = [row.over for row in result.fractions("cleaned")]
+    known = [over for over in overs if over is not None]
+    grows = len(known) == len(overs) and known == sorted(known, reverse=True) and known[0] > known[-1]
+    expected = {
+        "the overestimate (cleaned) grows from 1.0 to 0.1 and shrinks at no step between, as in the paper": grows,
+        "no report's seen-relevant value falls when its ranking is cut shorter (equation 16); "
+        f"{result.falling} do": result.falling == 0,
+    }
+    return [
+        Invariant(text, holds, law) for law, found in ((True, laws), (False, expected)) for text, holds in found.items()
+    ]
+
+
+def _never_rises(result: Truncation, truth: Truth) -> bool:
+    values = [row.textbook for row in result.fractions(truth)]
+    uncut = result.baseline[truth]
+    return values == sorted(values) and max(result.at(truth, FIRST_TEN).textbook, values[-1]) <= uncut
+
+
+def seen_relevant(ranks: Sequence[int], k: int) -> float | None:
+    """Average precision at seen relevant files: divided by the fixed files within the first ``k``; None without any.
+
+    (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper.) It mostly grows as ``k`` shrinks, which the paper's
+    equation 16 takes for a law. It is none: where fixed files come in a row, the last has the highest precision.
+
+    >>> [seen_relevant([1, 4], k) for k in (4, 3)]
+    [0.75, 1.0]
+    >>> seen_relevant([3, 4], 4) > seen_relevant([3, 4], 3), seen_relevant([3, 4], 2)
+    (True, None)
+    """
+    if not any(rank <= k for rank in ranks):
+        return None
+    return average_precision(ranks, len(ranks), k, over="found")
+
+
+def _searched(one: ReportScores) -> int:
+    files = one.outcome.searched if one.outcome.searched is not None else one.outcome.ranked
+    if files is None:
+        raise RunError(
+            f"report {one.report}: neither its ranking's length nor the number of files searched is known, so there is "
+            'no fraction of it; give the judgements a number "searched"'
+        )
+    if one.ranks and one.ranks[-1] > files:
+        raise RunError(f"report {one.report}: a fixed file has the rank {one.ranks[-1]} of only {files} files searched")
+    return files
+
+
+def _relevant(one: ReportScores, truth: Truth) -> int:
+    return one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed)
+
+
+def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Truth, cut: RankingCut) -> CutMeans:
+    kept = [cut.length(files) for files in searched]
+    relevant = [_relevant(one, truth) for one in reports]
+    textbook = [average_precision(one.ranks, n, k) for one, n, k in zip(reports, relevant, kept, strict=True)]
+    seen = [seen_relevant(one.ranks, k) for one, k in zip(reports, kept, strict=True)]
+    defined = [value for value in seen if value is not None]
+    empty = relevant.count(0)
+    return CutMeans(
+        truth,
+        cut,
+        files=_mean(kept, len(kept)),
+        reports=len(reports),
+        empty=empty,
+        unseen=len(reports) - len(defined),
+        textbook=_mean(textbook, len(reports)),
+        textbook_dropped=_mean(textbook, len(reports) - empty),  # what is dropped had added 0
+        seen=_mean(defined, len(reports)),
+        seen_dropped=_mean(defined, len(defined)),
+    )
+
+
+def _falls(ranks: Sequence[int], searched: int) -> bool:
+    lengths = sorted({cut.length(searched) for cut in (*FRACTIONS, FIRST_TEN)})
+    values = [value for value in (seen_relevant(ranks, k) for k in lengths) if value is not None]
+    return any(shorter < longer for shorter, longer in pairwise(values))
+
+
+def _percent_above(value: float, base: float) -> float | None:
+    return 100 * (value / base - 1) if base else None
+
+
+def _mean(values: Sequence[float], count: int) -> float:
+    """Sum, rounded once, over a count; 0 of nothing."""
+    return math.fsum(values) / count if count else 0.0

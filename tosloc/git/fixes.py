@@ -1,0 +1,138 @@
+"""What commit messages say of bugs: whether one is fixed, and which."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tosloc.git.history import History
+from tosloc.records import IntArray
+
+_FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
+_BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"
+_TRAILER = re.compile(
+    r"(?im)^(?:git-svn-id|change-id|signed-off-by|reviewed-(?:on|by)|tested-by|also-by|co-authored-by):.*$"
+)
+_UNDOES = re.compile(r"(?i)\W*(?:merged?\b(?! fix)|revert|back(?:ed|ing)?[- ]?out\b|undo|undid)")
+_NOT_A_FIX = re.compile(
+    rf"""(?ix)
+      \b(?:quick|multi|post|pre|auto|correction)[-_ ]?fix(?:es)?\b        # what an editor offers
+    | \bfixed[- ](?:width|size|length|point|layout|position|rate|delay|column|header|height|font)s?\b
+    | \b{_FIX}[ ]
+      (?:(?:for|up|in|a|an|the|some|few|more|another|other|further|last|several|various|many|all|minor|small|tiny|trivial
+        |simple|additional|remaining|new|missing|wrong|bad|broken|failing|failed|compiler|deprecation|generics?|unchecked
+        |raw|types?|find-?bugs|spotbugs|checkstyle|eclipse|ide|sonar|junit|unit|jdk|java|code|source)[ ])*
+      (?:typos?|spelling|grammar|wording|java-?docs?|docs?|documentation|comments?|indent\w*|white-?spaces?|format\w*
+        |licen[cs]es?|copyrights?|headers?|imports?|links?|warnings?|nits?|checkstyle|findbugs|builds?|compil\w*|tests?
+        |test-?cases?|translations?|change-?logs?|read-?me|version|polish)\b
+    """
+)
+_SAYS_FIX = re.compile(
+    rf"""(?imx)
+      \A[^\n]*\b{_FIX}\b                                               # anywhere in the first line
+    | (?:\A|(?<![-*\s])(?:[-*]|[^\S\n])*+\n)[-*\s]*+                  # at the beginning of a later one; blank lines
+      (?:(?:summary|description)\s*+:[-*\s]*+)?{_FIX}\b               # before it are read once, from the first
+    """
+)
+_CLOSES = re.compile(
+    rf"""(?ix)
+      \b(?:{_FIX}|close[sd]?|resolve[sd]?)\b:?[ ]+(?:for[ ]|\w+[ ])?
+        (?:\#\d+|gh-\d+|(?:issue|bug|defect)s?[ ]\#?\d+|[\w./-]+\#\d+|\d{{5,6}}(?!\w)
+          |https?://\S*(?:/issues/|show_bug\.cgi\?id=)\d+|(?-i:[A-Z][A-Z0-9]+-\d+))
+    | \bbugs?\s?\(s\)[ ](?:resolved|resovled|fixed)\s*:\s*\[?\#?\d{{4,}}
+    """
+)
+_NAMES_BUG = re.compile(
+    rf"""(?imx)
+      \A\W*(?:pr\W?)?\d{{5,6}}(?!\d)                                    # its number, then its title
+    | \A(?:\[\d{{4}}\]|\#?\d{{4}}\W*\Z)
+    | \A[^\n]*\b{_BUG}\d{{3,}}
+    | (?:\A|(?<=\w)[^\w\n]*+\n)\W*+{_BUG}\d{{4,}}
+    | \A\W*+(?:pr\W*+)?https?://\S*show_bug\.cgi\?id=\d+
+    """
+)
+_BUG_ID = re.compile(
+    rf"""(?ix)
+      \b(?:{_BUG}|{_FIX}(?:[ ]for)?:?[ ]\#?(?=\d{{4}})|issues?[ ]\#?|pr\W?(?=\d{{5}})
+        |bugs?\s?\(s\)[ ](?:resolved|resovled|fixed)\s*:\s*\[?\#?)
+        (?P<several>\d{{2,7}}\b(?:\s*(?:,|;|&|\+|\band\b)\s*(?:bug\s*)?\#?\d{{2,7}}\b)*)
+    | show_bug\.cgi\?id=(?P<tracker>\d+)
+    | /issues/(?P<url>\d+)
+    | \A\W*(?P<first>\d{{5,6}})(?!\d)
+    | \A\[?(?P<short>\d{{4}})(?:\]|\W*\Z)
+    | \b[\w.-]{{1,100}}/[\w.-]{{1,100}}\#(?P<elsewhere>\d+)\b
+    | (?<!pull[ ]request[ ])(?<!\bPR[ ])(?<![\w&/(])\#(?P<hash>\d+)\b(?!/)
+    | (?-i:\b(?!(?:UTF|SHA|ISO|RFC|EPL|JSR|CVE|GTK|JDK|HTTP|AES|MD|CP|IEEE|JEP|LGPL|GPL|TLS|SSL|UCS|PEP|APR|BASE)-)
+        (?P<jira>[A-Z][A-Z0-9]+-[1-9]\d*)\b)
+    """
+)
+
+_REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
+"""What names an issue or a pull request to a reader, though not always the bug that is fixed."""
+
+
+def fix_commits(history: History) -> IntArray:
+    """Numbers, rising, of the commits whose message says that they fix a bug; merges are not among them."""
+    merges = np.diff(history.parent_starts) > 1
+    fixes = [number for number, message in enumerate(history.messages) if not merges[number] and says_fix(message)]
+    return np.array(fixes, dtype=np.int32)
+
+
+def says_fix(message: str) -> bool:
+    """Whether a commit message says that a bug of the program is fixed.
+
+    It does when its first line, or the beginning of a later one, has a fixing word, when it closes an issue, or when
+    its first line names a bug; not when it only mends documentation, warnings or tests, merges, or takes back a commit.
+
+    >>> [says_fix(text) for text in ("Fixed NPE in Foo", "Bug 12345 - Tree flickers", "Fix typo", 'Revert "Fix NPE"')]
+    [True, True, False, False]
+    """
+    text = _TRAILER.sub("", message).strip()
+    if _UNDOES.match(text):
+        return False
+    if _CLOSES.search(text) or _NAMES_BUG.search(text):
+        return True
+    return _SAYS_FIX.search(_NOT_A_FIX.sub("", text).lstrip()) is not None
+
+
+def bug_ids(message: str) -> tuple[str, ...]:
+    """Numbers of the bugs and issues that a commit message mentions, in order, each once; Jira's with their project.
+
+    >>> bug_ids("Fix bugs 123 and 456, see PROJ-7 (#99)")
+    ('123', '456', 'PROJ-7')
+    """
+    found: dict[str, None] = {}
+    for match in _BUG_ID.finditer(_TRAILER.sub("", message).strip()):
+        text = next(group for group in match.groups() if group)
+        found |= dict.fromkeys([text] if match["jira"] else re.findall(r"\d+", text))
+    return tuple(found)
+
+
+_PULL = re.compile(r"(?i)(?:/pull/|(?<!\w)(?:#|gh-|pr[ ]|pull[ ]request[ ]))(?P<number>\d{1,7})\b")
+
+
+def references(text: str) -> tuple[str, ...]:
+    """Numbers of the bugs, issues and pull requests that a text mentions, each once, those of ``bug_ids`` first.
+
+    >>> references("Follow-up to #7964, see https://example.org/a/b/pull/82 and bug 12345")
+    ('7964', '12345', '82')
+    """
+    pulls = (match["number"] for match in _PULL.finditer(text))
+    return tuple(dict.fromkeys((*bug_ids(text), *pulls)))
+
+
+def issue_named(subject: str) -> str | None:
+    """The first bug or issue that a commit's first line names: with the # or the project that is written there.
+
+    >>> [issue_named(text) for text in ("Fix bug 52974: NPE", "Escape names (#4944)", "Issue #12", "JDK-80: x", "Tidy")]
+    ['52974', '#4944', '#12', 'JDK-80', None]
+    """
+    match = _BUG_ID.search(subject.strip()) or _REFERENCE.search(subject)
+    if match is None:
+        return None
+    name = next(name for name, group in match.groupdict().items() if group)
+    number = re.match(r"\d+|[A-Z][A-Z0-9]+-\d+", match[name])
+    assert number is not None
+    hashed = match.string[: match.start(name)].endswith("#")
+    return f"#{number[0]}" if hashed else number[0]

@@ -1,0 +1,343 @@
+"""Versions, commits and blobs of a git repository, read from its object store alone.
+
+Nothing is checked out and nothing of the repository is run: git is started on an empty git directory of our own that
+borrows the repository's objects, so its hooks, configuration, replacements and remotes are out of reach. Only names of
+revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Final, Self
+
+import numpy as np
+
+from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.git.discovery import find, read_small
+from tosloc.git.process import (
+    GAVE_UP,
+    LARGEST,
+    GitObject,
+    ObjectReader,
+    clean_environment,
+    failure,
+    gitpython,
+    safe_command,
+)
+from tosloc.git.trees import Trees
+from tosloc.processes import start
+from tosloc.records import TIMES, Names, Snapshot
+
+_HEX = re.compile(r"[0-9a-fA-F]{4,64}")
+_FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_COMMIT: Final = "^{commit}"
+"""Makes a name that of a commit: tags are followed, and what is none is missing."""
+_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
+_ENCODING = re.compile(rb"(?m)^encoding (.{1,100})$")
+_NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
+"""Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
+_NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
+"""What Python calls encodings beside those of characters."""
+LONGEST_MESSAGE: Final = 2**20
+"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """What a commit object says."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    """Full ids, first parent first; none where a shallow clone was cut off."""
+    committed_at: int
+    """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
+    message: str
+
+
+def decode(data: bytes) -> str:
+    r"""Text of a file: UTF-8, else UTF-16 if it says so, else Latin-1; never fails. A byte order mark is dropped.
+
+    >>> decode(b"\xef\xbb\xbfna\xc3\xafve"), decode(b"na\xefve"), decode("naïve".encode("utf-16"))
+    ('naïve', 'naïve', 'naïve')
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+
+
+def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
+    """Whether a path, in bytes, ends with one of the suffixes; letters of either case are the same.
+
+    >>> is_java = ends_with({".java"})
+    >>> is_java(b"a/B.java"), is_java(b"a/B.JAVA"), is_java(b"a/B.javac")
+    (True, True, False)
+    >>> [ends_with({".d.ts", "test.java"})(path) for path in (b"a.D.ts", b"a.ts", b"ATest.java", b"A.java")]
+    [True, False, True, False]
+    """
+    endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
+    plain = frozenset(ending for ending in endings if ending.rfind(b".") == 0)  # one look-up, however many they are
+    others = tuple(sorted(endings - plain))
+    return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
+
+
+class Repository:
+    """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
+
+    Its snapshots share ``path_names`` and ``blob_names``. ``missing`` holds the ids of trees and blobs that were asked
+    for but are absent or damaged. It keeps one git process, ended by ``close`` or by a ``with`` block, and starts a
+    new one when needed. A copy sent to another process has a process and tables of its own. Not for several threads,
+    nor for forked processes.
+
+    Raises RepositoryError when ``path`` is not a repository.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path: Final = Path(path).expanduser().absolute()
+        self._directory, self._common = find(self.path)
+        self._git = safe_command()
+        self._config = gitpython().GitConfigParser(self._common / "config", merge_includes=False)
+        is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
+        # in which git has the repository's objects and nothing else of it
+        self._environment = clean_environment() | {
+            "GIT_DIR": str(Path(__file__).parent / ("empty_sha256" if is_long else "empty_sha1")),
+            "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
+            "GIT_SHALLOW_FILE": str(self._common / "shallow"),
+        }
+        self._reader = ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
+        self.path_names: Final = Names()
+        self.blob_names: Final = Names()
+        self.missing: Final[set[str]] = set()
+        self._trees: dict[frozenset[str], Trees] = {}
+
+    @property
+    def name(self) -> str:
+        """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
+        folder = self.path
+        while folder.name in (".git", "repo", "repository", "git") and folder.parent.name:
+            folder = folder.parent
+        return folder.name.removesuffix(".git") or "repository"
+
+    def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
+        return type(self), (self.path,)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_reader"):
+            self._reader.close()
+
+    def close(self) -> None:
+        """End the git process. The repository stays usable: the next question starts another."""
+        self._reader.close()
+
+    # ---- revisions and commits
+
+    def resolve(self, revision: str) -> str:
+        """Full id of the commit that ``revision`` names, as ``git rev-parse`` understands it; tags are followed.
+
+        Raises UnknownCommit when there is no such commit, or several.
+        """
+        if _FULL_ID.fullmatch(revision):
+            [(_, item)] = self.objects([revision + _COMMIT])
+            if item is not None:
+                return item.id
+        elif not _NO_NAME.match(revision):
+            # naming the directory waives the check whose it is
+            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + _COMMIT]
+            environment = clean_environment() | {"GIT_DIR": str(self._directory)}
+            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            if done.returncode == 0:
+                return done.stdout.decode("ascii").strip()
+            if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
+                raise failure(f"{self.path}: git rev-parse", done.returncode, done.stderr)
+        raise UnknownCommit(self._unknown(revision))
+
+    def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
+        """Full commit id of each revision, None for one that names no commit or several; thousands in one go.
+
+        What looks like an id, whole or shortened, is one, even when a branch has that very name.
+        """
+        found: dict[str, str | None] = dict.fromkeys(revisions)
+        ids = [revision for revision in found if _HEX.fullmatch(revision)]
+        for revision, (_, item) in zip(ids, self.objects(name + _COMMIT for name in ids), strict=True):
+            found[revision] = None if item is None else item.id
+        for revision in found.keys() - set(ids):
+            with suppress(UnknownCommit):
+                found[revision] = self.resolve(revision)
+        return found
+
+    def candidates(self, abbreviation: str) -> list[str]:
+        """Full ids, sorted, of every commit whose id starts with ``abbreviation`` (four digits or more)."""
+        if not _HEX.fullmatch(abbreviation):
+            return []
+        with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
+            ids = sorted(output.read().decode("ascii").split())
+        return [name for name, item in self.objects(ids) if item is not None and item.type == b"commit"]
+
+    def commit(self, commit_id: str) -> CommitInfo:
+        """The commit of a full id. Raises UnknownCommit."""
+        return self.commits([commit_id])[0]
+
+    def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
+        """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
+        cut = self.shallow
+        found = [self._parsed(commit_id, item) for commit_id, item in self.objects(commit_ids)]
+        return [replace(info, parents=()) if info.id in cut else info for info in found]
+
+    def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
+        """First line of the message of each commit that is there and says something."""
+        found: dict[str, str] = {}
+        for commit_id, item in self.objects(commit_ids):
+            if item is not None and item.type == b"commit" and item.content is not None:
+                lines = self._parsed(commit_id, item).message.strip().splitlines()
+                if lines:
+                    found[commit_id] = lines[0].strip()
+        return found
+
+    @property
+    def shallow(self) -> frozenset[str]:
+        """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
+        return frozenset((read_small(self._common / "shallow") or b"").decode("ascii", "replace").split())
+
+    @property
+    def work_tree(self) -> Path | None:
+        """The folder whose files a reader can open; None of a bare repository."""
+        return self.path if os.path.lexists(self.path / ".git") else None
+
+    def remote_url(self) -> str | None:
+        """Address of the remote called origin, as the repository's own configuration has it; None without one."""
+        return str(self._config.get_value('remote "origin"', "url", "")) or None
+
+    def notes(self, missing: int, fixes: int) -> Iterator[str]:
+        """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
+        if missing:
+            one = missing == 1
+            said = (
+                f"{missing:,} {'file' if one else 'files'} could not be read from the repository;"
+                f" {'it is ranked by its path' if one else 'they are ranked by their paths'} alone"
+            )
+            partial = any((self._common / "objects/pack").glob("*.promisor"))
+            yield said + ("; this is a partial clone, fetch the rest: git fetch --refetch --no-filter" * partial)
+        if self.shallow:
+            yield (
+                "this is a shallow clone: earlier fixes and commits are not known and add nothing to the ranking;"
+                " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
+            )
+        elif not fixes:
+            yield "no earlier fix is known in this repository; history adds nothing to the ranking"
+
+    # ---- versions
+
+    def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
+        """The version's regular files whose path ends with one of ``suffixes`` (in either case), in path order.
+
+        Links, submodules and files below a missing directory are left out. Consecutive versions cost only what changed.
+        Raises UnknownCommit.
+        """
+        kept = frozenset(suffixes)
+        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
+        if kept not in self._trees:
+            names = self.path_names, self.blob_names
+            self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
+        path_ids, blob_ids = np.ascontiguousarray(self._trees[kept].files(info.tree).T)
+        return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
+
+    # ---- contents
+
+    def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
+
+        Other questions may be asked while the stream is read, and it may be left half read.
+        """
+        for blob_id, item in self.objects(blob_ids):
+            if item is None or item.type != b"blob" or item.content is None:
+                self.missing.add(blob_id)
+                yield blob_id, None
+            else:
+                yield blob_id, item.content
+
+    # ---- git itself
+
+    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
+        """Each name with its object, None where there is none, or several; see ``ObjectReader``."""
+        return self._reader.read(names)
+
+    @contextmanager
+    def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:
+        """Output of a git command that sees the objects only (no names, no configuration), while it runs.
+
+        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
+        """
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
+            source.write(stdin)
+            source.seek(0)
+            with start([*self._git, *arguments], self._environment, source, errors) as process:
+                assert process.stdout is not None
+                yield process.stdout
+                finished = not process.stdout.read(1)
+            if finished and process.returncode:
+                errors.seek(0)
+                raise failure(f"{self.path}: git {arguments[0]}", process.returncode, errors.read())
+
+    def _unknown(self, revision: str) -> str:
+        if len(several := self.candidates(revision)) > 1:
+            return f"{self.path}: {revision!r} begins {len(several)} commit ids; give more digits, as in {several[0]}"
+        if self.shallow:
+            return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
+        if revision == "HEAD":
+            return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
+        return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
+
+    def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
+        """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
+        if item is None or item.type != b"commit":
+            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
+        head, _, body = (item.content or b"").partition(b"\n\n")
+        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        if stated is None:
+            why = "is damaged: it names no tree, or a parent that is no id"
+            if item.content is None:
+                why = f"has more than {LARGEST >> 20} MB: no message is that long"
+            raise RepositoryError(f"{self.path}: commit {item.id} {why}; run 'git fsck' there, or clone it again")
+        parents = tuple(stated[2].decode("ascii").split()[1::2])
+        message = message_of(body, encoding[1].decode("ascii", "replace") if encoding else "utf-8")
+        seconds = seconds_of(committed[1] if committed else b"")
+        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds, message)
+
+
+def seconds_of(digits: bytes) -> int:
+    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999.
+
+    >>> seconds_of(b"-5"), seconds_of(b""), seconds_of(b"9" * 5000)
+    (-5, 0, 0)
+    """
+    seconds = int(digits) if 0 < len(digits) < 16 else 0
+    return seconds if seconds in TIMES else 0
+
+
+def message_of(body: bytes, encoding: str = "utf-8") -> str:
+    """Text of a message in the character set that its commit names, in UTF-8 if that is none; never fails."""
+    body = body[:LONGEST_MESSAGE]
+    try:
+        if codecs.lookup(encoding).name not in _NO_CHARACTER_SETS:
+            return body.decode(encoding, "replace")
+    except (LookupError, ValueError):
+        pass
+    return body.decode("utf-8", "replace")

@@ -1,0 +1,88 @@
+"""An answer in few characters, for a reader who pays for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tosloc.answer import Answer
+from tosloc.io import printable
+from tosloc.localization import UNDATED
+from tosloc.records import Hit
+
+CHARACTERS: Final = 1_200
+"""Of a text answer, at most."""
+_CUTS: Final = ((240, 99), (120, 99), (80, 2), (60, 1), (40, 1), (0, 1), (0, 0))
+"""Characters of a reason and functions of a file, in the order in which they are given up for room."""
+
+
+def short(answer: Answer, characters: int = CHARACTERS) -> str:
+    """Files with functions, lines and a reason each, in at most ``characters`` where a path is not longer than that.
+
+    For room reasons are cut first, then functions, then the last files are left out, and it says how many.
+    """
+    head = [_searched(answer)]
+    notes = list(_notes(answer))
+    for letters, functions in _CUTS:
+        lines = [_file(hit, letters, functions) for hit in answer.hits]
+        for said in (notes, []):
+            text = "\n".join([*head, *lines, *said])
+            if len(text) <= characters:
+                return text
+    return _cut_files(head, [_file(hit, 0, 0) for hit in answer.hits], characters)
+
+
+def explained(answer: Answer, characters: int = CHARACTERS) -> str:
+    """Why the only file of an answer stands where it stands, in at most ``characters``."""
+    [hit] = answer.hits
+    place = f"{printable(hit.path)}: place {hit.rank:,} of {answer.searched.files:,} ({_percent(hit.share)})"
+    reasons = [f"- {printable(reason.text)}" for reason in hit.why]
+    named = [_function(hit, number) for number in range(len(hit.functions))]
+    lines = [place, *reasons, *(["functions: " + ", ".join(named)] if named else []), *_notes(answer)]
+    while len("\n".join(lines)) > characters and len(named) > 1:
+        named.pop()
+        lines[1 + len(reasons)] = "functions: " + ", ".join(named)
+    return _cut("\n".join(lines), characters)
+
+
+def _searched(answer: Answer) -> str:
+    hidden = f", {answer.searched.hidden_tests:,} tests left out" if answer.searched.hidden_tests else ""
+    return (
+        f"{answer.searched.files:,} files of {answer.commit[:10]}{hidden}. File (how sure): functions with lines; why"
+    )
+
+
+def _file(hit: Hit, letters: int, functions: int) -> str:
+    line = f"{hit.rank}. {printable(hit.path)} ({_percent(hit.share)})"
+    named = [_function(hit, number) for number in range(min(functions, len(hit.functions)))]
+    reason = _cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
+    line += f": {', '.join(named)}" if named else ""
+    return f"{line}; {reason}" if reason else line
+
+
+def _function(hit: Hit, number: int) -> str:
+    function = hit.functions[number]
+    return f"{printable(function.name)}:{function.start}-{function.end}"
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    """What a reader should know of the input; who wrote the report knows its date, and how many tests are left out."""
+    for note in answer.notes:
+        if not note.startswith(UNDATED):
+            yield f"note: {printable(note)}"
+
+
+def _cut_files(head: Sequence[str], lines: Sequence[str], characters: int) -> str:
+    for kept in range(len(lines) - 1, 0, -1):
+        text = "\n".join([*head, *lines[:kept], f"({len(lines) - kept} more left out for room)"])
+        if len(text) <= characters:
+            return text
+    return "\n".join([*head, *lines[:1]])
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."
+
+
+def _percent(share: float) -> str:
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

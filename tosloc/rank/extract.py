@@ -1,0 +1,252 @@
+"""Computing the feature tables of many labelled reports: in blocks of consecutive versions, in parallel, resumable.
+
+A block's blobs are loaded and inverted once for all of its versions. Each finished block is a file; a second run goes
+on after the last one.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import joblib
+import numpy as np
+
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.code.languages import analyser
+from tosloc.git.history import History
+from tosloc.git.repository import Repository
+from tosloc.index.build import read_facts
+from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.corpus import Corpus, VersionView, blobs_of
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.path_view import PathView
+from tosloc.index.paths import PathTable
+from tosloc.index.query import Query
+from tosloc.index.rvsm import StructuredText
+from tosloc.index.store import FactStore
+from tosloc.io import written_whole
+from tosloc.processes import executor, parallel
+from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
+from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
+from tosloc.records import (
+    BoolArray,
+    BugReport,
+    Case,
+    Float32Array,
+    FloatArray,
+    LongArray,
+    Names,
+    Progress,
+    Snapshot,
+    silent,
+)
+
+BLOCK_REPORTS = 48
+"""Reports a block: enough to share the loading, few enough for memory."""
+SAMPLED: Final = 400
+"""Wrong files kept of each training report of the listwise fit; more gained nothing on four projects."""
+HARD_SHARE: Final = 0.75
+"""Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One report to extract: the query, the version, and which rows to keep."""
+
+    report: BugReport
+    version: str
+    fixed: tuple[str, ...]
+    contained: bytes
+    """Which commits of the history the version contains, as packed bits."""
+    sampled: int
+    """How many wrong files to keep; 0 keeps every file."""
+
+
+class Extraction:
+    """The feature tables of one project, kept in a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        repo_path: Path,
+        store_path: Path,
+        suffixes: frozenset[str],
+        names: Sequence[str],
+        *,
+        lizard: bool = False,
+    ) -> None:
+        self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
+        self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
+        self.shared = False
+        """Whether its files are read over a network: of the store a copy, which nobody writes."""
+        self.term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
+        """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
+        self.history_digest = ""
+
+    def write_history(self, history: HistoryIndex, paths: Names) -> None:
+        """Keep the history for the workers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = self.folder / "evidence.npz"
+        save_arrays(kept, history.to_arrays(paths.names))
+        self.history_digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+
+    def _block_path(self, tasks: Sequence[Task]) -> Path:
+        facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
+        words = [(t.report.summary, t.report.description) for t in tasks]
+        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}+{self.term_bounds!r}"
+        made_of = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
+        key = hashlib.sha256(json.dumps(made_of, default=str).encode())
+        for task in tasks:
+            key.update(task.contained)
+        return self.folder / f"block-{key.hexdigest()[:24]}.npz"
+
+    def run(
+        self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
+    ) -> list[Path]:
+        """Extract what is missing; the blocks' files, in the order of the tasks."""
+        blocks = [tasks[start : start + BLOCK_REPORTS] for start in range(0, len(tasks), BLOCK_REPORTS)]
+        paths = [self._block_path(block) for block in blocks]
+        missing = [(block, path) for block, path in zip(blocks, paths, strict=True) if not path.exists()]
+        done = len(tasks) - sum(len(block) for block, _ in missing)
+        progress(what, done, len(tasks))
+        if missing:
+            with self._for_workers() as made:
+                calls = [joblib.delayed(_extract)(made, block, path) for block, path in missing]
+                workers = jobs if made.shared else min(joblib.effective_n_jobs(jobs), len(calls))
+                with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
+                    for path, block, finished in results:
+                        _write_block(path, block)
+                        done += finished
+                        progress(what, done, len(tasks))
+        return paths
+
+    @contextmanager
+    def _for_workers(self) -> Iterator[Extraction]:
+        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes.
+
+        SQLite's files are not safe over a network while anyone does.
+        """
+        (self.folder / "facts.sqlite").unlink(missing_ok=True)  # of a process that was killed
+        if executor() is None:
+            yield self
+            return
+        made = copy.copy(self)
+        made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
+        made.store_path = made.folder / "facts.sqlite"
+        try:
+            with FactStore(self.store_path) as store:
+                store.copy_to(made.store_path)
+            yield made
+        finally:
+            made.store_path.unlink(missing_ok=True)
+
+    def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
+        """The tables of finished blocks, in order."""
+        for path in paths:
+            yield from read_block(path)
+
+
+@dataclass(eq=False)
+class _Worker:
+    """What a process needs for every block of an extraction."""
+
+    repo: Repository
+    store: FactStore
+    history: HistoryIndex
+    paths: PathTable
+
+
+@lru_cache(maxsize=1)
+def _worker(repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str) -> _Worker:
+    history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
+    repo = Repository(repo_path)
+    for path in paths:
+        repo.path_names.id(path)
+    return _Worker(repo, FactStore(store_path, unchanging=shared), history, PathTable(paths))
+
+
+def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
+    """The block of some tasks, as bytes."""
+    history_path = made.folder / "evidence.npz"
+    worker = _worker(made.repo_path, made.store_path, made.shared, history_path, made.history_digest)
+    snapshots = [worker.repo.snapshot(task.version, made.suffixes) for task in tasks]
+    blobs = blobs_of(snapshots, made.suffixes)
+    corpus = Corpus(read_facts(made.repo_path, worker.store, blobs, lizard=made.lizard))
+    structured = StructuredText(corpus, worker.paths) if "text" in made.names else None
+    tables = [
+        _table(made, task, worker, corpus, snapshot, structured)
+        for task, snapshot in zip(tasks, snapshots, strict=True)
+    ]
+    return path, block_bytes(tables), len(tasks)
+
+
+def _write_block(path: Path, block: bytes) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_bytes(block)
+
+
+def _table(
+    made: Extraction,
+    task: Task,
+    worker: _Worker,
+    corpus: Corpus,
+    snapshot: Snapshot,
+    structured: StructuredText | None,
+) -> FeatureTable:
+    version = VersionIndex(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
+    contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
+    history = worker.history.as_of(task.report.opened_seconds, contained)
+    term_filter = None if made.term_bounds is None else made.term_bounds(version.text)
+    values = columns(QueryContext(Query(task.report, term_filter), version, history), made.names)
+    rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
+    wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
+    fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
+    table = FeatureTable(task.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), snapshot.path_ids)
+    if task.sampled and len(rows) > task.sampled + len(wanted):
+        return _sampled(table, prior(values), task.sampled, task.version)
+    return table
+
+
+def sampled_table(table: FeatureTable, names: Sequence[str], number: int, version: str) -> FeatureTable:
+    """What is kept of a whole table of features ``names`` when ``number`` wrong files are sampled."""
+    if not number or len(table.rows) <= number + int(table.fixed.sum()):
+        return table
+    guess = prior(dict(zip(names, table.rows.T.astype(np.float64), strict=True)))
+    return _sampled(table, guess, number, version)
+
+
+def _sampled(table: FeatureTable, guess: FloatArray, number: int, version: str) -> FeatureTable:
+    seed = int.from_bytes(hashlib.sha256(f"{table.report} {version}".encode()).digest()[:8], "big")
+    kept, weights = sampled_rows(guess, table.fixed, number, np.random.default_rng(seed))
+    return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights, table.path_ids[kept])
+
+
+def sampled_rows(
+    guess: FloatArray, fixed: BoolArray, number: int, rng: np.random.Generator
+) -> tuple[LongArray, Float32Array]:
+    """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
+    order = np.argsort(-guess, kind="stable")
+    wrong = order[~fixed[order]]
+    hard = wrong[: int(number * HARD_SHARE)]
+    rest = wrong[len(hard) :]
+    drawn = rng.choice(rest, size=min(number - len(hard), len(rest)), replace=False)
+    weights = np.ones(len(guess), dtype=np.float32)
+    weights[drawn] = len(rest) / max(len(drawn), 1)
+    kept = np.sort(np.concatenate((np.flatnonzero(fixed), hard, drawn)))
+    return kept, weights[kept]
+
+
+def tasks_of(cases: Sequence[Case], history: History, sampled: int) -> list[Task]:
+    """Tasks of labelled reports; ``sampled`` wrong files each, 0 for all files."""
+    return [
+        Task(case.report, case.version, case.fixed, np.packbits(history.ancestors(case.version)).tobytes(), sampled)
+        for case in cases
+    ]

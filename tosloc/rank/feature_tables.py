@@ -1,0 +1,174 @@
+"""Feature tables of labelled reports, and the files that keep them. Shapes: K features, n rows kept."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.git.repository import Repository
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.postings import starts_of
+from tosloc.io import beside, parse_json, read_plain, write_text, written_whole
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.records import BoolArray, Case, Float32Array, FloatArray, IntArray, Ranking
+
+_LISTING: Final = "blocks.json"
+WORK: Final = ".tosloc-work"
+"""Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
+"""In a work folder that is kept: which of its blocks are train, validation and test."""
+PARTS: Final = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features of one report's files."""
+
+    report: str
+    rows: Float32Array
+    """(n, K)"""
+    fixed: BoolArray
+    """(n,)"""
+    weights: Float32Array
+    """(n,) files that each row stands for."""
+    path_ids: IntArray
+    """(n,) numbers into the paths of the extraction, in path order."""
+
+    def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
+        """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
+        return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledReports:
+    """The labelled reports of a repository."""
+
+    repo: Repository
+    suffixes: frozenset[str]
+    cases: Mapping[str, Case]
+    """Report id -> its case."""
+
+
+_COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "rows": (np.float32, None, None),
+    "fixed": (np.bool_, None),
+    "weights": (np.float32, None),
+    "path_ids": (np.int32, None),
+}
+"""Column -> type and number of dimensions."""
+
+
+def read_block(path: Path) -> Iterator[FeatureTable]:
+    """The tables of one block's file. Raises CheckpointError when it is damaged."""
+    arrays = load_arrays(path)
+    try:
+        reports = parse_json(arrays["reports"].tobytes())
+        columns = {name: checked(arrays, name, *kind) for name, kind in _COLUMNS.items()}
+        bounds = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
+        if {len(column) for column in columns.values()} != {int(arrays["starts"][-1])}:
+            raise ValueError("its columns have other lengths")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}); delete it and run the same command again") from error
+    for report, (start, end) in bounds:
+        yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))  # type: ignore[arg-type]
+
+
+def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
+    """The tables with at least one fixed file."""
+    kept = [table for table in tables if table.fixed.any()]
+    return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
+
+
+def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
+    """Write tables as one file."""
+    with written_whole(path) as temporary:
+        temporary.write_bytes(block_bytes(tables))
+
+
+def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
+    """What ``save_block`` writes."""
+    buffer = io.BytesIO()
+    ids = json.dumps([table.report for table in tables]).encode()
+    arrays: Arrays = {
+        **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
+        "starts": starts_of([len(table.rows) for table in tables]),
+        "reports": np.frombuffer(ids, dtype=np.uint8),
+    }
+    write_arrays(buffer, arrays, level=1)
+    return buffer.getvalue()
+
+
+# What a training folder keeps
+
+
+def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
+    """Note which blocks of a kept work folder are train, validation and test."""
+    record = {
+        "features": list(names),
+        "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()},
+    }
+    write_text(work / _LISTING, json.dumps(record, indent=1) + "\n")
+
+
+def keeps_tables(folder: Path) -> bool:
+    """Whether a training folder keeps its feature tables, for ``StoredFeatureTables.read``."""
+    return (folder / WORK / _LISTING).is_file()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFeatureTables:
+    """The kept feature tables of one training folder."""
+
+    name: str
+    work: Path
+    features: tuple[str, ...]
+    blocks: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def read(cls, folder: Path) -> StoredFeatureTables:
+        """Raises ToslocError when the folder keeps no tables."""
+        path = folder / WORK / _LISTING
+        try:
+            record = parse_json(read_plain(path))
+            blocks = {part: tuple(beside(path.parent, name).name for name in record["blocks"][part]) for part in PARTS}
+            return cls(folder.name, path.parent, tuple(map(str, record["features"])), blocks)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
+
+    def history(self) -> tuple[HistoryIndex, tuple[str, ...]]:
+        """The history that the tables were made with, and the paths that numbers in both mean.
+
+        Raises CheckpointError when it is damaged.
+        """
+        path = self.work / "evidence.npz"
+        try:
+            return HistoryIndex.from_arrays(load_arrays(path))
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged ({error}); train again with --keep-features") from error
+
+    def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
+        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known.
+
+        Raises CheckpointError when they are damaged.
+        """
+        for name in self.blocks[part]:
+            for table in read_block(self.work / name):
+                last = table.path_ids.max(initial=-1)
+                if table.rows.shape[1] != len(self.features) or (paths is not None and last >= paths):
+                    raise CheckpointError(
+                        f"{self.work / name} has other features or paths than the rest of the folder; train again with"
+                        " --keep-features"
+                    )
+                yield table
+
+    def train(self) -> RankingLists:
+        """The training part, for the fits."""
+        return ranking_lists(self.tables("train"))

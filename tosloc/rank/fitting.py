@@ -1,0 +1,192 @@
+"""Learning stage one: weights on train, every choice on validation, test never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from tosloc.config import StageOneSettings
+from tosloc.metrics import fixed_ranks, rr_and_ap
+from tosloc.rank import lambdamart
+from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows, reorder_head
+from tosloc.rank.linear import ListQuality, fit_evolution, fit_listwise
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.stage_one import StageOne
+from tosloc.records import Float32Array, FloatArray, Progress, silent
+
+SHRINK: Final = 0.03
+"""Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
+
+Chosen on the validation reports of four projects."""
+WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)
+"""Of the learned ranker's score against the linear one, tried on validation."""
+MARGIN: Final = 0.002
+"""MRR + MAP on validation by which a candidate must lead a simpler one before it."""
+AS_SHIPPED: Final = "default weights and ranker as they are"
+"""What whatever was learned has to beat on validation, or it is not taken."""
+_SHIPPED_WEIGHTS: Final = "default weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was tried on validation, in the order of preference, and what was taken."""
+
+    taken: str
+    tried: Mapping[str, tuple[float, float]]
+    """name -> (MRR, MAP) on validation."""
+
+    @property
+    def sentence(self) -> str:
+        """What validation decided between what was learned and the default weights; "" where these were not tried."""
+        shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
+        if shipped not in self.tried:
+            return ""
+        best = max((name for name in self.tried if name != shipped), key=lambda name: sum(self.tried[name]))
+        whole = "the shipped weights and ranker as they are" if shipped == AS_SHIPPED else "the shipped weights"
+        was, other = (best, f"the best of the others ({best})") if self.taken == shipped else (shipped, whole)
+        taken = whole if self.taken == shipped else self.taken
+        (mrr, map_), (other_mrr, other_map) = self.tried[self.taken], self.tried[was]
+        said = f"took {taken}: MRR {mrr:.3f}, MAP {map_:.3f}; {other}: {other_mrr:.3f}, {other_map:.3f}"
+        return f"validation {said.replace('default', 'shipped')}"
+
+
+def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
+    """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
+    return _judged(candidates, lambda rows: [stage.scores(rows) for stage in candidates.values()], tables)
+
+
+def _judged(
+    names: Iterable[str],
+    scores_of: Callable[[Float32Array], Iterable[FloatArray]],
+    tables: Iterable[FeatureTable],
+) -> dict[str, tuple[float, float]]:
+    sums = {name: np.zeros(2) for name in names}
+    reports = 0
+    for table in tables:
+        reports += 1
+        if table.fixed.any():
+            for values, scores in zip(sums.values(), scores_of(table.rows), strict=True):
+                values += rr_and_ap(fixed_ranks(scores, table.fixed).tolist())
+    return {name: (float(s[0]) / max(reports, 1), float(s[1]) / max(reports, 1)) for name, s in sums.items()}
+
+
+def choose(tried: Mapping[str, tuple[float, float]]) -> str:
+    """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
+    best = ""
+    for name, measures in tried.items():
+        if not best or sum(measures) > sum(tried[best]) + MARGIN:
+            best = name
+    return best
+
+
+def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
+    """The head of every report's list by linear score, of those that hold a fixed file there."""
+    heads, kept = [], []
+    scores = stage.linear(lists.rows)
+    for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
+        order = np.argsort(-scores[start:end], kind="stable")[: lambdamart.DEPTH]
+        fixed = lists.fixed[start:end][order]
+        if fixed.any():
+            heads.append((head_rows(lists.rows[start:end][order], scores[start:end][order]), fixed))
+            kept.append(report)
+    return RankingLists.of(heads, features=lists.rows.shape[1] + 2).counting(lists.report_weights[kept])
+
+
+def fit_stage_one(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: RankingLists,
+    validation: Callable[[], Iterable[FeatureTable]],
+    default: StageOne | None,
+    seed: int = 7,
+    progress: Progress = silent,
+) -> tuple[StageOne, Choice]:
+    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
+
+    Whatever was learned has to beat there the default stage one as it is, with its own ranker, or that is taken. A
+    feature that it does not know has weight 0 there; where one that it knows is not among ``names``, it is of no use.
+    ``validation`` gives full feature tables anew at each call.
+    """
+    default = None if default is None else default.aligned(names)
+    own = _fit_weights(settings, names, train, default, seed, progress)
+    linear = {"own weights": own}
+    whole: dict[str, StageOne] = {}
+    if default is not None:
+        linear[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
+        linear["mean of both"] = StageOne(names, (own.weights + default.weights) / 2)
+        if default.ranker is not None and settings.ranker:
+            whole = {AS_SHIPPED: default}
+    judged = judge(linear | whole, validation())
+    tried = {name: judged[name] for name in linear}
+    taken = choose(tried)
+    stage = linear[taken]
+    if settings.ranker:
+        progress("learned ranker", 0, 1)
+        ranked = {f"{taken}, {name}": one for name, one in _rankers(stage, train, default, seed)}
+        progress("learned ranker", 1, 1)
+        scores = _judged(ranked, lambda rows: _ranked_scores(stage, list(ranked.values()), rows), validation())
+        taken = choose({taken: tried[taken], **scores})
+        stage = StageOne(names, stage.weights, ranked.get(taken))
+        tried |= scores
+    if whole:
+        tried |= {AS_SHIPPED: judged[AS_SHIPPED]}
+        if 0 < sum(tried[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+            taken, stage = AS_SHIPPED, whole[AS_SHIPPED]
+    return stage, Choice(taken, tried)
+
+
+def _fit_weights(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    train: RankingLists,
+    centre: StageOne | None,
+    seed: int,
+    progress: Progress,
+) -> StageOne:
+    """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre``."""
+    if settings.fit == "differential_evolution":
+        evolution = settings.evolution
+        weights = fit_evolution(
+            len(names),
+            ListQuality(train),
+            generations=evolution.generations,
+            population=evolution.population,
+            seed=seed,
+            progress=lambda generation: progress("differential evolution", generation, evolution.generations),
+        )
+    elif centre is not None:
+        # few reports lean on the shipped weights, many do not need them
+        weights = fit_listwise(train, centre=centre.weights, pull=SHRINK * 50.0 / max(len(train), 50))
+    else:
+        weights = fit_listwise(train)
+    return StageOne(names, weights)
+
+
+def _rankers(
+    stage: StageOne, train: RankingLists, default: StageOne | None, seed: int
+) -> Iterator[tuple[str, HeadRanker]]:
+    """The rankers to choose from: one learned on the heads that the stage's weights give, and the default one."""
+    heads = head_lists(stage, train)
+    rankers = {"own ranker": HeadRanker(stage.features, fit_trees(heads, seed), 1.0)} if len(heads) else {}
+    if default is not None and default.ranker is not None:
+        rankers["default ranker"] = default.ranker
+    for name, ranker in rankers.items():
+        for weight in WEIGHTS:
+            yield f"{name} x {weight:g}", replace(ranker, weight=weight)
+
+
+def _ranked_scores(stage: StageOne, rankers: Sequence[HeadRanker], table: Float32Array) -> Iterator[FloatArray]:
+    """(F,) scores by a weighted sum with each of some rankers; the trees of each are asked once for all weights."""
+    linear = stage.linear(table)
+    learned: dict[int, FloatArray] = {}
+    for ranker in rankers:
+        order, rows = stage.head(ranker, table, linear)
+        key = id(ranker.trees)
+        if key not in learned:
+            learned[key] = ranker.trees.scores(rows)
+        yield reorder_head(linear, order, learned[key], ranker.weight)

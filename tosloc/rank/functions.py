@@ -1,0 +1,253 @@
+"""Which functions of the first files a report is about: a few weighted signs, the same for every project.
+
+docs/method.md, section 8, has the formula and what its weights were chosen on.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from tosloc.code.function_rows import KINDS, FunctionFacts
+from tosloc.code.text import terms, words
+from tosloc.index.bm25 import length_norm, saturated
+from tosloc.index.context import VersionIndex
+from tosloc.index.postings import idf, leaders
+from tosloc.index.query import Query
+from tosloc.records import BugReport, FloatArray, Function
+
+FUNCTION_DEPTH: Final = 50
+"""Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
+
+_COMMENTS: Final = 0.5
+"""What a word of a comment counts."""
+CLASS: Final = KINDS.index("class")
+
+_CALLED = re.compile(r"([^\W\d]\w{0,200})\s?\(")
+_QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")
+_DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w{0,200}(?:(?:\.|::|#|->)[^\W\d]\w{0,200}){1,20}")
+_SEPARATOR = re.compile(r"\.|::|#|->")
+_CONSTRUCTORS: Final = frozenset({"<init>", "__init__", "constructor", "init"})
+_NO_NAMES: Final = frozenset({"<module>", "<anonymous>", "<lambda>"})
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionWeights:
+    """What each sign adds to a function's score. All lie within 0 and 1, but place and gap, which are below."""
+
+    text: float = 1.0
+    """BM25 of its text, over the highest."""
+    own: float = 0.4
+    """Words of the report in its own name, by rarity, over the highest."""
+    named: float = 0.6
+    """The report writes its name as code; less for a name that many functions have."""
+    qualified: float = 0.6
+    """The report writes it after the name of its class: ``Class.method``."""
+    of_class: float = 0.2
+    """The report writes the name of its class."""
+    frame: float = 0.4
+    """It stands in a stack frame, or the report links to a line of it."""
+    size: float = 0.3
+    """Its length: ln(1 + terms) / 10."""
+    is_class: float = -0.4
+    """It is a class."""
+    place: float = 0.2
+    """-ln of its file's rank."""
+    gap: float = 0.2
+    """How far its file's score is below the first one's, in standard deviations of the first 50 scores."""
+
+
+WEIGHTS: Final = FunctionWeights()
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What a report writes that may be names."""
+
+    mentioned: frozenset[str]
+    as_code: frozenset[str]
+    """Called, quoted, dotted, or written as no word is."""
+    pairs: frozenset[tuple[str, str]]
+    """Names that follow each other with a dot between them."""
+
+    @classmethod
+    def of(cls, query: Query) -> _Words:
+        text = f"{query.report.summary}\n{query.prose}"
+        mentioned = frozenset(query.mentions)
+        code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
+        code.update(_CALLED.findall(text))
+        code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
+        dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
+        code.update(name for names in dotted for name in names)
+        return cls(mentioned, frozenset(code), frozenset(pair for names in dotted for pair in pairwise(names)))
+
+
+def score_functions(
+    query: Query,
+    version: VersionIndex,
+    files: Sequence[int],
+    scores: FloatArray,
+    facts: Sequence[FunctionFacts],
+    weights: FunctionWeights = WEIGHTS,
+    most: int | None = None,
+) -> list[tuple[Function, ...]]:
+    """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
+
+    ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
+    files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
+    report, the version and the ranking, which knows no more of the history than what was known at the opening.
+    """
+    counts = [len(one) for one in facts]
+    if not sum(counts):
+        return [()] * len(files)
+    text, own, lengths = _text_scores(query, version, facts)
+    written = _Words.of(query)
+    simple = [name for one in facts for name in one.simple_names]
+    outer = [name for one in facts for name in one.outer_names]
+    named = np.zeros(len(simple))
+    if coded := [place for place, name in enumerate(simple) if name in written.as_code]:
+        # overloads are one name
+        shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
+        named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
+    is_class = np.concatenate([one.kinds for one in facts]) == CLASS
+    of_class = np.array([name in written.mentioned for name in outer]) & ~is_class
+    qualified = np.array([pair in written.pairs for pair in zip(outer, simple, strict=True)])
+    rank = np.repeat(np.arange(1, len(files) + 1), counts)
+    values = (
+        weights.text * text
+        + weights.own * own
+        + weights.named * named
+        + weights.qualified * qualified
+        + weights.of_class * of_class
+        + weights.frame * _in_frames(query, version, files, facts)
+        + weights.size * np.log1p(lengths) / 10
+        + weights.is_class * is_class
+        - weights.place * np.log(rank)
+        + weights.gap * np.repeat(_gaps(scores, files), counts)
+    )
+    ends = np.cumsum(counts).tolist()
+    return [_functions(one, values[end - size : end], most) for one, size, end in zip(facts, counts, ends, strict=True)]
+
+
+def _functions(facts: FunctionFacts, values: FloatArray, most: int | None) -> tuple[Function, ...]:
+    order = np.argsort(-values, kind="stable")[:most].tolist()
+    return tuple(
+        Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(values[n]), 6)) for n in order
+    )
+
+
+def _gaps(scores: FloatArray, files: Sequence[int]) -> FloatArray:
+    """(files,) scores below the highest, in standard deviations of the ``FUNCTION_DEPTH`` highest."""
+    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
+    spread = float(highest.std())
+    own: FloatArray = scores[np.array(files, dtype=np.int64)]
+    return (own - own.max()) / spread if spread > 0 else np.zeros(len(own))
+
+
+def _text_scores(
+    query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
+    numbers = version.text.corpus.term_ids
+    known = [term for term in query.weights if term in numbers]
+    rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
+    weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
+    own: list[FloatArray] = []
+    for one in facts:
+        of_names = np.zeros(len(one))
+        for number in {number for term in weight for number in one.named_by.get(term, ())}:
+            of_names[number] = sum(weight.get(term, 0.0) for term in one.name_terms[number])
+        own.append(of_names)
+    lengths = np.concatenate([one.lengths for one in facts])
+    text = _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)
+    return _over_highest(text), _over_highest(np.concatenate(own)), lengths
+
+
+def _bm25(
+    facts: Sequence[FunctionFacts], weight: Mapping[str, float], *, k1: float, b: float, comments: float
+) -> FloatArray:
+    """(N,) BM25 of the functions' texts, from the weight of each term times its IDF."""
+    average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
+    scores = []
+    for one in facts:
+        of_pairs = one.of_terms(weight)[one.places] if len(one.places) else np.zeros(0)
+        met = np.flatnonzero(of_pairs)
+        rows = one.rows[met]
+        frequency = one.code[met] + comments * one.comments[met]
+        values = of_pairs[met] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
+        scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
+    return np.concatenate(scores)
+
+
+def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
+    """(N,) BM25 of the functions of all files, one after the other: the reference that rankings are judged beside.
+
+    Every function and class is a document; summary and description are the query, each word as often as it stands
+    there. Constants are those of bm25s' default, k1 1.5 and b .75 (Lù 2024).
+    """
+    query = Counter((*terms(report.summary), *terms(report.description)))
+    number = sum(map(len, facts))
+    if not number:
+        return np.zeros(0)
+    holding: Counter[str] = Counter()
+    for one in facts:
+        holders = np.bincount(one.places, minlength=len(one.terms))
+        holding.update({term: int(holders[one.term_places[term]]) for term in query if term in one.term_places})
+    rarities = idf(number, np.array([holding[term] for term in query], dtype=np.int64)).tolist()
+    weight = {term: count * rarity for (term, count), rarity in zip(query.items(), rarities, strict=True)}
+    return _bm25(facts, weight, k1=1.5, b=0.75, comments=1.0)
+
+
+def _over_highest(values: FloatArray) -> FloatArray:
+    highest = float(values.max(initial=0.0))
+    return values / highest if highest > 0 else values
+
+
+def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
+    """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a link or a nameless frame."""
+    paths = version.paths
+    starts = np.cumsum([0, *map(len, facts)])
+    found = np.zeros(int(starts[-1]))
+    place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
+    named = [(paths.rows_of_class(frame.type), frame.method, frame.line) for frame in query.frames if frame.type]
+    for trace in (*query.locations.traces, query.locations.links):
+        named += [(paths.rows_of_location(one.place, one.qualified), one.method, one.line) for one in trace]
+    for rows, method, line in named:
+        for place in (place_of[row] for row in rows if row in place_of):
+            one = facts[place]
+            for number, name in enumerate(one.names):
+                if one.kinds[number] != CLASS and _is_frame_of(method, line, name, one, number):
+                    found[starts[place] + number] = 1.0
+    return found
+
+
+def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number: int) -> bool:
+    outer, _, simple = name.rpartition(".")
+    if method and method not in _NO_NAMES and "lambda" not in method:
+        return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
+    return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
+
+
+def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
+    """The function that holds the most of the words, and those that it holds; None where none holds any.
+
+    Each word counts more than all after it together; a class is no function.
+    """
+    wanted = {term: 2.0**-place for place, term in enumerate(words)}
+    of_terms = functions.of_terms(wanted)
+    if not len(functions) or not of_terms.any():
+        return None
+    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
+    values[functions.kinds == CLASS] = 0.0
+    best = int(np.argmax(values))
+    if not values[best]:
+        return None
+    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()

@@ -1,0 +1,174 @@
+"""One score from many features: a weighted sum, its weights fitted in one of two ways.
+
+Nothing here asks the linear algebra library for a product: it splits sums by its number of threads, and rounding would
+follow. ``einsum`` adds in one order.
+
+Shapes: R reports, n rows over all reports, K features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tosloc.index.postings import summed
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.records import Float32Array, FloatArray
+
+if TYPE_CHECKING:
+    from scipy import optimize
+
+L2: Final = 1e-3
+"""Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
+TOLERANCE: Final = 1e7 * float(np.finfo(np.float64).eps)
+"""Of the listwise fit; SciPy's own for L-BFGS."""
+_BLOCK: Final = 4096
+"""Rows that are added in single precision before their sum is added in double."""
+
+
+def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
+    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features."""
+    sums: FloatArray = np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64)
+    return sums
+
+
+def _added_rows(shares: Float32Array, rows: Float32Array) -> FloatArray:
+    """(K,) sum of the rows (n, K), each times its share (n,)."""
+    total = np.zeros(rows.shape[1])
+    for start in range(0, len(rows), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        total += np.einsum("n,nk->k", shares[some], rows[some])
+    return total
+
+
+def listwise_loss(
+    weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
+) -> tuple[float, FloatArray]:
+    """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
+
+    Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
+    weights.
+    """
+    rows, fixed, starts = lists.rows, lists.fixed, lists.starts
+    reports = len(lists)
+    scores = weighted_sums(rows, weights)
+    largest = np.maximum.reduceat(scores, starts[:-1])
+    sizes = np.diff(starts)
+    mass = np.exp(scores - np.repeat(largest, sizes)) * lists.weights
+    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts[:-1])
+    report_of = np.repeat(np.arange(reports), sizes)
+    hit = np.flatnonzero(fixed)
+    number = np.add.reduceat(fixed.astype(np.float64), starts[:-1])
+    own, rest = mass[hit], others[report_of[hit]]
+    share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
+    loss = float((-np.log(own / (own + rest)) * share).sum())
+    # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
+    slope = np.zeros(len(scores))
+    slope[hit] = (own / (own + rest) - 1.0) * share
+    spread = summed(report_of[hit], share / (own + rest), reports)
+    slope += np.where(fixed, 0.0, mass * spread[report_of])
+    gradient = _added_rows(slope.astype(np.float32), rows)
+    away = weights - centre
+    loss += l2 * float(weights @ weights) + pull * float(away @ away)
+    return loss, gradient + 2 * l2 * weights + 2 * pull * away
+
+
+def fit_listwise(
+    lists: RankingLists,
+    *,
+    l2: float = L2,
+    centre: FloatArray | None = None,
+    pull: float = 0.0,
+    tolerance: float = TOLERANCE,
+) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
+
+    ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
+    """
+    from scipy import optimize  # here, as below: what was learned is used without it
+
+    features = lists.rows.shape[1]
+    start = np.zeros(features) if centre is None else centre
+    found = optimize.minimize(
+        listwise_loss,
+        start,
+        args=(lists, l2, start, pull),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 300, "ftol": tolerance},
+    )
+    weights: FloatArray = found.x
+    return weights
+
+
+class ListQuality:
+    """MRR + MAP of weighted sums over the same lists, for many trials of weights.
+
+    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing; sampled rows
+    count for the files that they stand for.
+    """
+
+    def __init__(self, lists: RankingLists) -> None:
+        counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
+        self._fixed, self._wrong = lists.rows[lists.fixed], lists.rows[~lists.fixed]
+        self._fixed_ends = np.cumsum(counts).tolist()
+        self._wrong_ends = np.cumsum(np.diff(lists.starts) - counts).tolist()
+        weights = lists.weights[~lists.fixed]
+        self._sampled = weights.astype(np.float64) if (weights != 1).any() else None
+
+    def __call__(self, weights: FloatArray) -> float:
+        """MRR + MAP of the weighted sum."""
+        fixed, wrong = weighted_sums(self._fixed, weights), weighted_sums(self._wrong, weights)
+        total, start, first = 0.0, 0, 0
+        for end, last in zip(self._wrong_ends, self._fixed_ends, strict=True):
+            own = np.sort(fixed[first:last])[::-1]
+            ahead = wrong[start:end] >= own[:, None]
+            if self._sampled is None:
+                before = np.count_nonzero(ahead, axis=1).astype(np.float64)
+            else:
+                before = np.where(ahead, self._sampled[start:end], 0.0).sum(axis=1)
+            nth = np.arange(1, len(own) + 1)
+            rank = before + nth
+            total += float((nth / rank).mean()) + 1.0 / float(rank[0])
+            start, first = end, last
+        return total / len(self._fixed_ends)
+
+
+def fit_evolution(
+    features: int,
+    objective: Callable[[FloatArray], float],
+    *,
+    generations: int,
+    population: int,
+    seed: int = 7,
+    progress: Callable[[int], None] = lambda generation: None,
+) -> FloatArray:
+    """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997).
+
+    Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
+    """
+    from scipy import optimize
+
+    generation = count(1)
+
+    def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
+        progress(next(generation))
+
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
+    found = optimize.differential_evolution(
+        cost,
+        optimize.Bounds(np.zeros(features), np.ones(features)),
+        maxiter=generations,
+        popsize=population,
+        tol=0.01,  # SciPy's own
+        rng=np.random.default_rng(seed),
+        polish=False,
+        callback=step,
+    )
+    weights: FloatArray = found.x
+    return weights

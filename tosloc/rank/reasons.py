@@ -1,0 +1,353 @@
+"""What can be said for a file, each thing with what people need to check it: a frame, a name, a commit, words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import Final
+
+import numpy as np
+
+from tosloc.code import text
+from tosloc.code.function_rows import FunctionFacts
+from tosloc.git.fixes import issue_named, says_fix
+from tosloc.index import bm25
+from tosloc.index.context import QueryContext
+from tosloc.index.documents import DocumentsView
+from tosloc.index.paths import stem_of
+from tosloc.index.query import frame_name
+from tosloc.rank.functions import holder_of
+from tosloc.rank.text_features import DefinedNames
+from tosloc.records import FloatArray, LongArray, Reason
+
+WORDS_SHOWN: Final = 5
+"""Words a reason, at most."""
+COMMON: Final = 0.25
+"""Words that stand in a larger part of the files tell none from another, unless two of them met."""
+EVERYWHERE: Final = 0.5
+"""Words that stand in a larger part of the files are not named."""
+RARE: Final = 0.1
+"""Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
+THREE: Final = 3
+NAMESAKES: Final = 5
+"""A name that more files have says nothing of one of them."""
+LEAST_SIMILARITY: Final = 0.15
+"""Cosine between the report and a commit message below which they share words by chance."""
+NEAR: Final = 0.3
+"""Cosine from which on one shared word is enough."""
+LEAST_SHARED: Final = 8.0
+"""Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
+FIX_BEFORE_COMMIT: Final = 1.25
+"""A fix is told before a commit that is at most so many times nearer to the report."""
+NEAREST: Final = 3
+"""Fixes and commits of a file that are looked at: those nearest to the report."""
+SUBJECT: Final = 100
+"""Letters of a commit's subject that are shown."""
+_PATH: Final = re.compile(
+    r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
+)
+_NOT_SAID: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
+"""Of a report's text, what nobody has said: addresses, and what a form tells those who fill it in."""
+_MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What reasons may read of the repository beside the facts; by default nothing."""
+
+    subjects: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
+    """Commit ids -> the first lines of their messages, of those that are there."""
+    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)
+    """Where a commit can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastChange:
+    """An earlier commit, or fixed report, that touched a file and speaks like the report."""
+
+    commit: str
+    bug: str | None
+    """The fixed report, where it is known by a number of its own."""
+    at: int
+    """Seconds since 1970."""
+    fix: bool
+    similarity: float
+    words: tuple[str, ...]
+    """Terms that it shares with the report, rarest first."""
+
+
+class ReasonsOf:
+    """What can be said of the files of one answered query; files are named by their number in the version."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self.context = context
+        self._said: dict[bool, Mapping[int, str]] = {}
+        """Number -> term, of those terms of fixed reports, and of commits, that the report says."""
+        self._positions: dict[int, tuple[LongArray, LongArray]] = {}
+        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
+        self._written: dict[str, str] = {}
+        """Terms of what the report says, each as it is written there first."""
+        for source in (context.query.report.summary, context.query.prose):
+            for word in text.words(_NOT_SAID.sub(" ", source)):
+                for part in (*text.split_identifier(word), word):
+                    for term in text.identifier_terms(part)[-1:]:
+                        self._written.setdefault(term, part)
+
+    @cached_property
+    def _strong(self) -> frozenset[str]:
+        """Terms that say what the report is about: those of its summary, and identifiers."""
+        said = (*self.context.query.summary_counts, *self.context.query.compounds)
+        return frozenset(said) & self._written.keys()
+
+    def as_written(self, term: str) -> str:
+        """A term of the report as it was written there."""
+        return self._written.get(term, term)
+
+    def listed(self, terms: Sequence[str]) -> str:
+        """The first terms, each as it was written in the report, without parts of those before."""
+        shown: list[str] = []
+        for word in map(self.as_written, terms):
+            if not any(word.lower() in other.lower() for other in shown):
+                shown.append(word)
+        return ", ".join(shown[:WORDS_SHOWN])
+
+    def _path(self, file: int) -> int:
+        """Number of the file's path."""
+        return int(self.context.version.paths.path_ids[file])
+
+    # Frames and names
+
+    def frame(self, file: int) -> Reason | None:
+        """The first stack frame in the file; its line is that of the report's version."""
+        row, query = self._path(file), self.context.query
+        for name, _, rows in self.context.frame_files:
+            frame = next(frame for frame in query.frames if frame_name(frame) == name)
+            if row in rows and frame.type:
+                return _frame(".".join(filter(None, (frame.type.rpartition(".")[2], frame.method))), frame.line, rows)
+        for trace in query.locations.traces:
+            for place in trace:
+                rows = self.context.rows_of_frame(place)
+                if row in rows and (len(trace) > 1 or place.method):
+                    return _frame(place.method, place.line, rows)
+        return None
+
+    def name(self, file: int) -> Reason | None:
+        """That the report writes the file's path, its module, or its name."""
+        row = self._path(file)
+        spelled = self._spelled.get(row)
+        if spelled is not None:
+            return Reason("name", f"the report names {spelled}")
+        stem = stem_of(self.context.version.paths.table.paths[row])
+        if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
+            return None
+        same = len(self.context.version.paths.rows_of_stem(stem))
+        if same > NAMESAKES:
+            return None
+        if self.context.version.paths.table.compound_stem[row]:
+            return Reason("name", f"the report names {stem}{_one_of(same)}")
+        return Reason("name", f"the report says {stem}, the file's name{_one_of(same)}")
+
+    @cached_property
+    def _spelled(self) -> dict[int, str]:
+        """Path row -> how the report spells the file: as a path or a name with its suffix, or as a dotted module."""
+        report = self.context.query.report
+        paths = self.context.version.paths
+        found: dict[int, str] = {}
+        for source in (report.summary, self.context.query.prose):
+            for spelled in dict.fromkeys(_PATH.findall(source)):
+                rows = paths.rows_of_file(spelled)
+                if len(rows) == 1:
+                    found.setdefault(rows[0], _tail(spelled, paths.table.paths[rows[0]]))
+            for spelled in dict.fromkeys(_MODULE.findall(source)):
+                if (row := self._module(spelled)) is not None:
+                    found.setdefault(row, spelled)
+        return found
+
+    def _module(self, dotted: str) -> int | None:
+        """Row of the one file that a dotted name, or the beginning of one, means, of two folders or names at least."""
+        paths = self.context.version.paths
+        names = dotted.split(".")
+        for length in range(len(names), 1, -1):
+            wanted = "/" + "/".join(names[:length])
+            for ending, stem in ((wanted, names[length - 1]), (f"{wanted}/__init__", "__init__")):
+                rows = [
+                    row
+                    for row in paths.rows_of_stem(stem)
+                    if f"/{paths.table.paths[row]}".rpartition(".")[0].endswith(ending)
+                ]
+                if len(rows) == 1:
+                    return rows[0]
+        return None
+
+    def defined(self, file: int) -> Reason | None:
+        """That the file defines a function or type, of two words or more, that the report names and few define."""
+        names = self._defined
+        row = int(self.context.version.text.rows[file])
+        places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
+        for place in places:
+            files = int(names.holders.files[place])
+            if names.names[place].compound and files <= NAMESAKES and row in names.holders.rows[place]:
+                told = f"it defines {names.names[place].written}, which the report names"
+                return Reason("name", told + (f" (one of {files} files that do)" if files > 1 else ""))
+        return None
+
+    @cached_property
+    def _defined(self) -> DefinedNames:
+        return DefinedNames.of(self.context)
+
+    # Earlier changes
+
+    def past(self, file: int) -> list[PastChange]:
+        """Earlier fixes and commits of the file that speak like the report, the one to tell first first."""
+        context, row = self.context, self._path(file)
+        fixes = (context.history.reports, context.report_similarities, True)
+        commits = (context.history.commits, context.commit_similarities, False)
+        found: dict[str, PastChange] = {}
+        for view, similarities, fix in (fixes, commits):
+            holders = view.documents.of_file(row)
+            near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
+            for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
+                change = self._change(view, number, float(similarities[number]), fix)
+                if change is not None:
+                    found.setdefault(change.commit, change)
+        return sorted(found.values(), key=lambda one: -one.similarity * (FIX_BEFORE_COMMIT if one.fix else 1.0))
+
+    def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
+        """A document as an earlier change; None where what it shares with the report is chance."""
+        documents = view.documents
+        if fix not in self._said:
+            numbers = {documents.term_ids.get(term): term for term in self._written}
+            self._said[fix] = {number: term for number, term in numbers.items() if number is not None}
+        said = self._said[fix]
+        terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
+        weights = {
+            term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
+            for number in terms
+            if (term := said.get(number)) is not None
+        }
+        told = sorted(weights, key=lambda term: (-weights[term], term))
+        enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
+        if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
+            return None
+        commit, identity = documents.commit_ids[number], documents.ids[number]
+        # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
+        bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
+        return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
+
+    def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
+        """An earlier change in words: which, when, and what it says of itself or shares with the report.
+
+        It is called a fix where a fixed report is known, or where its own first line says so.
+        """
+        fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
+        day = datetime.fromtimestamp(change.at, UTC).date().isoformat()
+        of_bug = f" of bug {change.bug}" if change.bug else ""
+        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
+        shared = self.listed(change.words)
+        if subject:
+            said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
+            if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
+                shared = ""  # the subject shows what it shares
+        issue = change.bug or (None if subject is None else issue_named(subject))
+        kind = "fix" if fix else "commit"
+        return Reason(kind, said + (f"; it says {shared}" if shared else ""), change.commit, issue, url=url)
+
+    # Words
+
+    def words(self, file: int) -> tuple[list[str], bool]:
+        """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
+        view = self.context.version.text
+        row = int(view.rows[file])
+        _, weights = self.context.text_terms
+        if row < 0 or not len(weights):
+            return [], False
+        if row not in self._positions:
+            self.look_at([file])
+        shared, positions = self._positions[row]
+        counts = view.corpus.counts[positions]
+        idf = self.context.hits.idf[shared]
+        frequency = bm25.WHOLE.of(view, counts, np.full(len(shared), row, dtype=np.int32))
+        gain: FloatArray = frequency * idf * weights[shared]
+        words = self.context.known_words
+        best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
+        by_gain = [(term, rarity) for term, rarity in best if term in self._written]
+        about = [one for one in by_gain if one[0] in self._strong and one[1] >= np.log(1 / EVERYWHERE)]
+        telling = len(about) > 1 or any(rarity >= np.log(1 / COMMON) for _, rarity in about)
+        strong = [term for term, _ in about]
+        others = [term for term, rarity in by_gain if term not in self._strong and rarity >= np.log(1 / RARE)]
+        if telling or len(others) >= THREE:
+            return strong + others[: max(0, THREE - len(strong))], True
+        return [term for term, _ in by_gain], False
+
+    def look_at(self, files: Sequence[int]) -> None:
+        """Look up the report's words in these files, all at once, before each is asked for."""
+        rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
+        if len(self.context.text_terms[0]):
+            self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
+
+    def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
+        """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
+        shown = list(words[:WORDS_SHOWN])
+        place = None if functions is None else holder_of(functions, shown)
+        if functions is None or place is None:
+            return Reason("words", f"words {self.listed(words)}")
+        number, held = place
+        lines = (int(functions.starts[number]), int(functions.ends[number]))
+        inside = self.listed([word for word in shown if word in held])
+        outside = self.listed([word for word in shown if word not in held])
+        text = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
+        return Reason("words", text, lines=lines)
+
+    def name_words(self, file: int) -> list[str]:
+        """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
+        paths = self.context.version.paths
+        stem = frozenset(text.terms(stem_of(paths.table.paths[self._path(file)])))
+        ids = paths.table.term_ids
+        held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
+        known = self.context.query.weights
+        return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
+
+    # Related files
+
+    def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
+        """A file among the ``leading`` ones that is a test by this one's name, or whose name this one tests."""
+        table = self.context.version.paths.table
+        snapshot = self.context.version.text.snapshot
+        row = self._path(file)
+        for place, other in enumerate(leading, start=1):
+            there = self._path(other)
+            same = table.counterpart_group[there] == table.counterpart_group[row]
+            if (
+                same
+                and stem_of(table.paths[there]) != stem_of(table.paths[row])
+                and table.test[there] != table.test[row]
+            ):
+                what = "a test of this name," if table.test[there] else "what it tests by its name,"
+                return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
+        return None
+
+
+def _tail(spelled: str, path: str) -> str:
+    """The end of a path as a report spells it, as far as it is that of the file.
+
+    >>> _tail("github.com/x/y/blob/12ab/src/a.py", "src/a.py"), _tail("..\\\\lib\\\\a.py", "src/a.py")
+    ('src/a.py', 'a.py')
+    """
+    theirs = reversed(PurePosixPath(spelled.replace("\\", "/")).parts)
+    pairs = zip(reversed(PurePosixPath(path).parts), theirs, strict=False)
+    return "/".join(reversed([own for own, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
+
+
+def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
+    where = f", line {line} in the report's version" if line else ""
+    said = f"stack frame{f' {function}' if function else ''}{where}{_one_of(len(rows))}"
+    return Reason("frame", said, lines=(line, line) if line else None)
+
+
+def _one_of(files: int) -> str:
+    return f" (one of {files} files so called)" if files > 1 else ""

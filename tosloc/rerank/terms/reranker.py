@@ -1,0 +1,173 @@
+"""The term reranker: vectors of the project's own terms, learned from its fixed reports; no pretrained encoder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, Final, Self
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from tosloc.config import Config
+from tosloc.errors import CheckpointError, ToslocError, require
+from tosloc.io import parse_json, read_plain, write_text, written_whole
+from tosloc.records import FloatArray, Progress, silent
+from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
+from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
+from tosloc.rerank.terms.sparse_vectors import SparseVectors
+from tosloc.rerank.terms.vocabulary import Vocabulary, report_counts
+
+CANDIDATES: Final = 100
+"""First files that are scored anew."""
+_TRAINING_DEPTH: Final = 150
+"""Training draws wrong files from so many first ones."""
+WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Weights of its score beside stage one's, of which validation takes one, or none."""
+_MARGIN: Final = 0.002
+"""MRR + MAP on validation by which both stages must lead stage one: less is chance."""
+_MATCHES: Final = 3
+"""Words of the report that a reason names."""
+_RECORD, _VECTORS = "terms.json", "vectors.safetensors"
+_IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
+
+
+class TermReranker(Reranker):
+    """Adds what a dual encoder of term vectors says of the first files."""
+
+    name: ClassVar = "terms"
+    says: ClassVar = "read again by its words"
+
+    def __init__(self) -> None:
+        self._model: tuple[Vocabulary, DualEncoder] | None = None
+        self._vectors: SparseVectors | None = None
+
+    @classmethod
+    def configured(cls, config: Config) -> Self:
+        """Untrained. Raises MissingExtra without torch."""
+        require("learning term vectors", "encoder", "torch")
+        return cls()
+
+    @property
+    def depth(self) -> int:
+        """How many of the first files it scores."""
+        return CANDIDATES
+
+    def fit(
+        self,
+        training_set: TrainingSet,
+        context: RerankingContext,
+        folder: Path,
+        *,
+        seed: int,
+        progress: Progress = silent,
+    ) -> Self:
+        """Learn on train what stage one's linear score leaves over; validation takes it or leaves it.
+
+        The score before the learned ranker, which knows the training reports too well. Raises ToslocError where no
+        training report can teach anything.
+        """
+        from tosloc.rerank.terms.training import LabelledList, Lessons, fit_dual_encoder, start_vectors  # torch
+
+        of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)
+        train = [one for one in of_train if one.fixed.any()]
+        if not train:
+            raise ToslocError("no training report has a fixed file; the second stage cannot learn")
+        self.trained_until = max(one.fixed_at for one in train)
+        progress("terms of files and reports", 0, 2)
+        counts = [report_counts(one.report) for one in train]
+        newest = {path: blob for one in train for path, blob in zip(one.paths, one.blobs, strict=True)}
+        vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
+        self._vectors = vectors = SparseVectors(vocabulary, context)
+        progress("terms of files and reports", 1, 2)
+        lists = [LabelledList(vectors.numbers(one), one.fixed, one.scores) for one in train]
+        lessons = Lessons(vectors.of_reports(counts), lists, vectors.of_side)
+        start = start_vectors(lessons, vectors.of_contents(list(newest.items())), seed)
+        progress("terms of files and reports", 2, 2)
+        self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
+        self._choose(training_set.candidates("validation", CANDIDATES), context)
+        return self
+
+    def _choose(self, validation: Iterable[Candidates], context: RerankingContext) -> None:
+        """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
+        values = []
+        for one in validation:
+            known = len(one) and self.trained_before(one.opened)
+            added = self._reranked(one.unlabelled(), context)[0] if known else np.zeros(len(one))
+            values.append([values_of(one, one.scores + weight * added) for weight in (0.0, *WEIGHTS)])
+        means = np.array(values).reshape(-1, 1 + len(WEIGHTS), 2).sum(axis=0) / max(len(values), 1)
+        names = ("stage one", *(f"weight {weight:g}" for weight in WEIGHTS))
+        self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in zip(names, means.tolist(), strict=True)}
+        gains = np.round(means[1:] - means[0], 9)
+        total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
+        self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
+
+    def rerank(
+        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked | None]:
+        """New scores: stage one's, and what term vectors add."""
+        for one in candidates:
+            if not len(one) or not self.may_score(one.opened):
+                yield None
+                continue
+            added, matches = self._reranked(one, context)
+            yield Reranked(one.scores + self.weight * added, matches)
+
+    def _reranked(self, one: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
+        """(C,) what term vectors say of a report's candidates, and by which terms."""
+        assert self._model is not None
+        vocabulary, encoder = self._model
+        if self._vectors is None or self._vectors.context is not context:
+            self._vectors = SparseVectors(vocabulary, context)
+        vectors = self._vectors
+        report = vectors.of_reports([report_counts(one.report)])
+        files = {side: vectors.of_side[side].take(numbers) for side, numbers in vectors.numbers(one).items()}
+
+        def matches(position: int) -> Sequence[tuple[str, str]]:
+            file = {side: files[side][[position]] for side in FILE_SIDES}
+            found = encoder.matches(report, file, _MATCHES)
+            return [(vocabulary.terms[asked], vocabulary.terms[answer]) for asked, answer in found]
+
+        return encoder.scores(report, files), matches
+
+    def save(self, folder: Path) -> None:
+        """Write what was learned."""
+        assert self._model is not None
+        vocabulary, encoder = self._model
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = {name: getattr(vocabulary, name) for name in _IDFS}
+        arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
+        with written_whole(folder / _VECTORS) as temporary:
+            temporary.write_bytes(safetensors.numpy.save(arrays))
+        record = {
+            "weight": self.weight,
+            "gains": dict(encoder.gains),
+            "validation": self.validation_,
+            "trained_until": self.trained_until,
+            "terms": vocabulary.terms,
+        }
+        write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
+        try:
+            record = parse_json(read_plain(folder / _RECORD).decode("utf-8"))
+            arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
+            vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
+            tables, gains = {side: arrays[side] for side in SIDES}, record["gains"]
+            shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
+            if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
+                raise ValueError("terms and vectors do not fit together")
+            made = cls()
+            made._model = vocabulary, DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
+            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
+            made.validation_ = {name: (float(mrr), float(map_)) for name, (mrr, map_) in record["validation"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
+        return made

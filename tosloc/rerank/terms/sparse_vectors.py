@@ -1,0 +1,179 @@
+"""Reports, files and their histories as sparse vectors of terms; made when first asked for, each once.
+
+Letters in shapes: V terms, n texts, C candidates of a report, D documents of history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.code.languages import FIELDS
+from tosloc.index.documents import DAY, Documents
+from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.rerank.terms.dual_encoder import FILE_SIDES
+from tosloc.rerank.terms.vocabulary import Vocabulary, blocks, path_words
+
+_REPORT_TERMS: Final = 64
+_CONTENT_TERMS: Final = 160
+_HISTORY_TERMS: Final = 64
+"""Heaviest terms kept of a report, of a file, and of what touched it."""
+_OF_FIELD: Final = {"code": 1.0, "comment": 0.5, "string": 0.5, "method": 2.0, "type": 6.0, "field": 1.0}
+_FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
+"""How many times a term of a file counts, by where it stands."""
+_LEAST_IDF: Final = 0.1
+_DECAY: Final = 2 * 365 * DAY
+"""Seconds after which what touched a file counts 1/e."""
+FIX_WEIGHT: Final = 1.5
+"""How much more a fixed report says of a file than a commit message does."""
+
+
+def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
+    """(n, V) the ``size`` heaviest terms of each row, heaviest first, of equals the first ones; of length 1."""
+    number = matrix.shape[0]
+    rows = np.repeat(np.arange(number), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.indices, -matrix.data, rows))  # which leaves the rows where they are
+    positions = np.arange(len(rows)) - matrix.indptr[rows]
+    kept = order[(positions < size) & (matrix.data[order] > 0)]
+    owners, weights = rows[kept], matrix.data[kept]
+    length = np.sqrt(np.bincount(owners, weights**2, minlength=number))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=number))))
+    unit = (weights / length[owners]).astype(np.float32)
+    return sparse.csr_array((unit, matrix.indices[kept], starts), shape=matrix.shape)
+
+
+class VectorCache:
+    """Sparse vectors by key, each made once and then known by its number."""
+
+    def __init__(self, terms: int) -> None:
+        self._terms = terms
+        self._numbers: dict[Hashable, int] = {}
+        self._vectors: list[tuple[IntArray, FloatArray]] = []
+
+    def numbers(self, keys: Sequence[Hashable], make: Callable[[LongArray], sparse.csr_array]) -> LongArray:
+        """(n,) numbers of the keys' vectors; ``make`` gives those of the positions that are new."""
+        new = {key: position for position, key in enumerate(keys) if key not in self._numbers}
+        if new:
+            made = make(np.array(list(new.values())))
+            for key, first, last in zip(new, made.indptr[:-1], made.indptr[1:], strict=True):
+                self._numbers[key] = len(self._vectors)
+                self._vectors.append((made.indices[first:last], made.data[first:last]))
+        return np.array([self._numbers[key] for key in keys], dtype=np.int64)
+
+    def take(self, numbers: LongArray) -> sparse.csr_array:
+        """(n, V) the vectors of some numbers, of which there is one at least."""
+        some = [self._vectors[number] for number in numbers.tolist()]
+        starts = np.cumsum([0, *(len(terms) for terms, _ in some)])
+        terms, weights = (np.concatenate(parts) for parts in zip(*some, strict=True))
+        return sparse.csr_array((weights, terms, starts), shape=(len(some), self._terms))
+
+
+class SparseVectors:
+    """Sparse vectors of the reports and files of one context."""
+
+    def __init__(self, vocabulary: Vocabulary, context: RerankingContext) -> None:
+        assert context.facts is not None
+        assert context.history is not None
+        self.vocabulary, self.context, self._facts = vocabulary, context, context.facts
+        self.of_side = {side: VectorCache(len(vocabulary)) for side in FILE_SIDES}
+        self._mapped: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int32))
+        commits, reports = context.history.commits, context.history.reports
+        messages = _of_documents(commits, vocabulary, vocabulary.in_commits)
+        fixes = FIX_WEIGHT * _of_documents(reports, vocabulary, vocabulary.in_fixes)
+        self._documents = sparse.vstack((messages, fixes), format="csr")
+        self._times = np.concatenate((commits.times, reports.times)).astype(np.float64)
+        documents = np.concatenate((commits.pair_document, reports.pair_document + len(commits)))
+        files = np.concatenate((commits.files, reports.files))
+        kept = files < context.path_count
+        self._touching = sparse.csr_array(
+            (np.ones(int(kept.sum()), dtype=np.bool_), (files[kept], documents[kept])),
+            shape=(context.path_count, len(self._times)),
+        )
+
+    def of_reports(self, reports: Sequence[Mapping[str, float]]) -> sparse.csr_array:
+        """(n, V) vectors of reports from ``report_counts``: (1 + ln tf) x mean of the IDF in files and in reports."""
+        ids, vocabulary = self.vocabulary.ids, self.vocabulary
+        known = [[(ids[term], count) for term, count in report.items() if term in ids] for report in reports]
+        starts = np.cumsum([0, *map(len, known)])
+        terms = np.array([term for one in known for term, _ in one], dtype=np.int32)
+        counts = np.array([count for one in known for _, count in one], dtype=np.float64)
+        rare = np.maximum((vocabulary.in_reports[terms] + vocabulary.in_files[terms]) / 2, _LEAST_IDF)
+        whole = sparse.csr_array(((1 + np.log(counts)) * rare, terms, starts), shape=(len(reports), len(vocabulary)))
+        return heaviest(whole, _REPORT_TERMS)
+
+    def numbers(self, one: Candidates) -> dict[str, LongArray]:
+        """Side of files -> (C,) numbers of the vectors of a report's candidates."""
+        contents = self.of_contents(list(zip(one.paths, one.blobs, strict=True)))
+        return dict(zip(FILE_SIDES, (contents, self._of_histories(one)), strict=True))
+
+    def of_contents(self, files: Sequence[tuple[str, str]]) -> LongArray:
+        """(n,) numbers of the contents of files, by path and blob."""
+        cache = self.of_side["content"]
+        return np.concatenate([cache.numbers(block, partial(self._contents, block)) for block in blocks(files)])
+
+    def _contents(self, files: Sequence[tuple[str, str]], new: LongArray) -> sparse.csr_array:
+        """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
+        files = [files[position] for position in new.tolist()]
+        paths, blobs = ([file[part] for file in files] for part in (0, 1))
+        table, rows = self._facts(blobs, paths)
+        if self._mapped[0] is not table.vocabulary:
+            self._mapped = table.vocabulary, self.vocabulary.numbers(table.vocabulary)
+        first = table.starts[rows]
+        sizes = np.where(rows >= 0, table.starts[rows + 1] - first, 0)
+        positions = np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        terms, owners = self._mapped[1][table.terms[positions]], np.repeat(np.arange(len(files)), sizes)
+        known = terms >= 0
+        counts = table.counts[positions[known]] @ _FIELD_WEIGHTS
+        ids = self.vocabulary.ids
+        words = [(n, ids[w], c) for n, path in enumerate(paths) for w, c in path_words(path).items() if w in ids]
+        of_paths = np.array(words).reshape(-1, 3).T
+        owner = np.concatenate((owners[known], of_paths[0].astype(np.int64)))
+        term = np.concatenate((terms[known], of_paths[1].astype(np.int32)))
+        shape = (len(files), len(self.vocabulary))
+        whole = sparse.coo_array((np.concatenate((counts, of_paths[2])), (owner, term)), shape=shape).tocsr()
+        whole.data = np.log1p(whole.data) * np.maximum(self.vocabulary.in_files[whole.indices], _LEAST_IDF)
+        return heaviest(whole, _CONTENT_TERMS)
+
+    def _of_histories(self, one: Candidates) -> LongArray:
+        """(C,) numbers of what was known of a report's candidates when it was opened."""
+        history = self.context.history_of(one)
+        known = np.concatenate((history.commits.known, history.reports.known))
+        touching = self._touching[one.path_ids]
+        touching.data = known[touching.indices]
+        touching.eliminate_zeros()
+        ends = touching.indptr.tolist()
+        keys = [
+            (file, hash(touching.indices[ends[n] : ends[n + 1]].tobytes()))
+            for n, file in enumerate(one.path_ids.tolist())
+        ]
+        return self.of_side["history"].numbers(keys, lambda new: self._histories(touching[new]))
+
+    def _histories(self, touching: sparse.csr_array) -> sparse.csr_array:
+        """(n, V) vectors of files from the documents (n, D) that touched them."""
+        owners = np.repeat(np.arange(touching.shape[0]), np.diff(touching.indptr))
+        times = self._times[touching.indices]
+        newest = np.full(touching.shape[0], -np.inf)
+        np.maximum.at(newest, owners, times)
+        # only ages among a file's own documents count: its vector has length 1 whatever the time
+        decayed = np.exp((times - newest[owners]) / _DECAY)
+        joined = sparse.csr_array((decayed, touching.indices, touching.indptr), shape=touching.shape) @ self._documents
+        joined.data = np.sqrt(joined.data)
+        return heaviest(joined, _HISTORY_TERMS)
+
+
+def _of_documents(documents: Documents, vocabulary: Vocabulary, rare: FloatArray) -> sparse.csr_array:
+    """(D, V) (1 + ln tf) IDF of each document, of length 1 / sqrt(files that it touched)."""
+    terms = vocabulary.numbers(documents.vocabulary)[documents.terms]
+    owners = np.repeat(np.arange(len(documents)), np.diff(documents.starts))
+    known = terms >= 0
+    terms, owners = terms[known], owners[known]
+    weights = (1.0 + np.log(documents.counts[known].astype(np.float64))) * rare[terms]
+    squares = np.bincount(owners, weights=weights**2, minlength=len(documents))
+    length = np.sqrt(squares * np.maximum(documents.sizes, 1.0))
+    values = weights / np.where(length > 0, length, 1.0)[owners]
+    return sparse.csr_array((values, (owners, terms)), shape=(len(documents), len(vocabulary)))

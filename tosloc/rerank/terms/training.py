@@ -1,0 +1,186 @@
+"""How the dual encoder learns: a softmax over each report's own candidates, on top of what stage one says of them.
+
+Letters in shapes: R reports, B reports of a step, N candidates of all of them, C of one, V terms, d width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tosloc.errors import ToslocError
+from tosloc.records import BoolArray, Float32Array, FloatArray, LongArray, Progress, silent
+from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
+from tosloc.rerank.terms.sparse_vectors import VectorCache
+
+WIDTH: Final = 64
+"""Numbers of a term's vector."""
+_EPOCHS: Final = 3
+_REPORTS: Final = 64
+"""Reports of a step."""
+_LEARNING_RATE: Final = 3e-3
+_DROPOUT: Final = 0.5
+"""Share of the terms that a step does not see."""
+_POSITIVES, _NEGATIVES = 12, 20
+"""Fixed files of a report, at most, and wrong ones, drawn anew each epoch."""
+_NEGATIVE_OFFSET: Final = 3.0
+"""A wrong file at position r (from 0) is drawn with odds 1 / (r + 3)."""
+_JOINED: Final = 10
+"""Fixed files of a report whose contents join it when term vectors begin."""
+_OVERSAMPLED, _ROUNDS = 20, 5
+"""Further directions of the randomised decomposition, and its rounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledList:
+    """A training report's candidates."""
+
+    numbers: dict[str, LongArray]
+    """Side of files -> (C,) numbers of their sparse vectors."""
+    fixed: BoolArray
+    """(C,)"""
+    scores: FloatArray
+    """(C,) stage one's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What a dual encoder learns from."""
+
+    reports: sparse.csr_array
+    """(R, V) sparse vectors."""
+    lists: Sequence[LabelledList]
+    """(R,)"""
+    texts: dict[str, VectorCache]
+    """Side of files -> their sparse vectors."""
+
+
+def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
+    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best.
+
+    ``files`` are numbers of contents.
+    """
+    contents = lessons.texts["content"]
+    fixed = [one.numbers["content"][np.flatnonzero(one.fixed)[:_JOINED]] for one in lessons.lists]
+    starts = np.cumsum([0, *map(len, fixed)])
+    shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
+    mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
+    joined = lessons.reports + mean @ contents.take(np.concatenate(fixed))
+    return principal(sparse.vstack((contents.take(files), lessons.reports, joined), format="csr"), WIDTH, seed)
+
+
+def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
+    """(V, d) the first right singular vectors of rows (n, V), by a randomised decomposition; missing ones are 0."""
+    number = min(width + _OVERSAMPLED, *rows.shape)
+    single = rows.astype(np.float32)
+    space = np.random.default_rng(seed).standard_normal((rows.shape[1], number)).astype(np.float32)
+    with threadpool_limits(limits=1, user_api="blas"):  # another number of threads rounds otherwise
+        for _ in range(_ROUNDS):
+            space = np.linalg.qr(single.T @ (single @ space))[0]
+        found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
+    made = np.zeros((rows.shape[1], width), dtype=np.float32)
+    made[:, : min(width, number)] = found[:, :width]
+    return made
+
+
+def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
+    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are.
+
+    Raises ToslocError when no list holds both fixed and wrong files.
+    """
+    useful = np.array([n for n, one in enumerate(lessons.lists) if one.fixed.any() and not one.fixed.all()])
+    if not len(useful):
+        raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
+    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    model = _Model(start)
+    total = -(-len(useful) // _REPORTS) * _EPOCHS
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE, weight_decay=0.0)
+    # of fewer than twenty steps the schedule has no end
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1)
+    done = 0
+    with _one_thread():
+        for _ in range(_EPOCHS):
+            order = rng.permutation(useful)
+            for begin in range(0, len(order), _REPORTS):
+                some = order[begin : begin + _REPORTS]
+                loss = _loss(model, lessons, some, [_draw(lessons.lists[n], rng) for n in some], generator)
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                schedule.step()
+                done += 1
+                progress("term vectors", done, total)
+    with torch.no_grad():
+        tables = {side: model.tables[side].half().numpy() for side in SIDES}
+        return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
+
+
+class _Model(nn.Module):
+    """The tables of a dual encoder, which all begin alike."""
+
+    def __init__(self, start: Float32Array) -> None:
+        super().__init__()
+        self.tables = nn.ParameterDict({side: nn.Parameter(torch.from_numpy(start.copy())) for side in SIDES})
+        self.gains = nn.ParameterDict({side: nn.Parameter(torch.tensor(1.0)) for side in FILE_SIDES})
+
+    def encode(self, side: str, texts: sparse.csr_array, generator: torch.Generator) -> Tensor:
+        """(n, d) unit vectors of texts, of which some terms are not seen."""
+        weights, terms = torch.from_numpy(texts.data), torch.from_numpy(texts.indices).long()
+        weights = weights * (torch.rand(weights.shape, generator=generator) > _DROPOUT)
+        starts = torch.from_numpy(texts.indptr[:-1]).long()
+        summed = functional.embedding_bag(terms, self.tables[side], starts, mode="sum", per_sample_weights=weights)
+        return functional.normalize(summed, dim=-1)
+
+
+def _draw(one: LabelledList, rng: np.random.Generator) -> LongArray:
+    """Positions of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
+    right, wrong = np.flatnonzero(one.fixed)[:_POSITIVES], np.flatnonzero(~one.fixed)
+    odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
+    number = min(_NEGATIVES, len(wrong))
+    return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
+
+
+def _loss(
+    model: _Model, lessons: Lessons, some: LongArray, drawn: Sequence[LongArray], generator: torch.Generator
+) -> Tensor:
+    """The loss of some reports by their drawn candidates."""
+    pairs = [(lessons.lists[number], chosen) for number, chosen in zip(some.tolist(), drawn, strict=True)]
+    sizes = [len(chosen) for chosen in drawn]
+    owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
+    score_N = torch.from_numpy(np.concatenate([one.scores[chosen] for one, chosen in pairs])).float()
+    fixed_N = torch.from_numpy(np.concatenate([one.fixed[chosen] for one, chosen in pairs]))
+    report_Bd = model.encode("report", lessons.reports[some], generator)
+    for side in FILE_SIDES:
+        numbers = np.concatenate([one.numbers[side][chosen] for one, chosen in pairs])
+        file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
+        score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
+    lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
+    return torch.stack([even_mass_loss(score_C, fixed_C) for score_C, fixed_C in lists]).mean()
+
+
+def even_mass_loss(score_C: Tensor, fixed_C: Tensor) -> Tensor:
+    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files.
+
+    Unlike the encoder reranker's contrastive loss the fixed files share the mass. One candidate is fixed at least.
+    """
+    return -score_C.log_softmax(dim=0)[fixed_C].mean()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch adds in another order with another number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

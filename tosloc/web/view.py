@@ -1,0 +1,106 @@
+"""An answer with what its page shows beside it: the report and stretches of the files, as they are in git."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tosloc.answer import Answer
+from tosloc.git.repository import decode
+from tosloc.git.web_pages import WebPages
+from tosloc.index.live import LiveRepository
+from tosloc.index.query import Query
+from tosloc.records import Hit
+from tosloc.web.excerpts import (
+    LONGEST_REPORT,
+    Piece,
+    Stretch,
+    framed_lines,
+    marked,
+    marked_report,
+    stretches,
+    telling_terms,
+)
+
+FILES: Final = 5
+"""Files of which lines are shown."""
+
+
+@dataclass(frozen=True)
+class View:
+    """An answer, ready for its page."""
+
+    answer: Answer
+    title: tuple[Piece, ...]
+    description: tuple[Piece, ...]
+    left_out: int
+    """Letters of the description that are not shown."""
+    sources: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)
+    """Path -> lines of that file, of the first files that have any."""
+    pages: WebPages | None = None
+    """Where the project is seen on the web."""
+
+    @classmethod
+    def of(cls, answer: Answer, repository: LiveRepository | None = None) -> View:
+        """An answer with lines of its first files from the repository that gave it; without one there are none."""
+        report = answer.report
+        left_out = max(0, len(report.description) - LONGEST_REPORT)
+        if repository is None:
+            title = (Piece(report.summary),) if report.summary else ()
+            return cls(answer, title, (Piece(report.description[:LONGEST_REPORT]),), left_out)
+        prepared = repository.version(answer.commit)
+        query, version = Query(report), prepared.index
+        terms = telling_terms(query, version)
+        number_of = {path: number for number, path in enumerate(prepared.snapshot.paths)}
+        files = [number_of[hit.path] for hit in answer.hits]
+        framed = framed_lines(query, version, files)
+        shown = list(zip(answer.hits, files, strict=True))[:FILES]
+        texts = dict(repository.texts(dict.fromkeys(prepared.snapshot.blobs[file] for _, file in shown)))
+        sources = {
+            hit.path: stretches(decode(data), terms, hit.functions, framed.get(file, ()), _told(hit))
+            for hit, file in shown
+            if (data := texts[prepared.snapshot.blobs[file]]) is not None
+        }
+        return cls(
+            answer,
+            marked(report.summary, terms),
+            marked_report(query, terms, version, files),
+            left_out,
+            sources,
+            WebPages.of(repository.remote_url()),
+        )
+
+    @property
+    def project(self) -> str:
+        """The project's name on the web, else its folder's."""
+        return project_of(self.answer.repository or "", self.pages)
+
+    def link(self, path: str, lines: tuple[int, int] | None = None) -> str | None:
+        """Page of a file on the web."""
+        return None if self.pages is None else self.pages.file(self.answer.commit, path, lines)
+
+    def commit_link(self) -> str | None:
+        """Page of the searched version on the web."""
+        return None if self.pages is None else self.pages.commit(self.answer.commit)
+
+
+def _told(hit: Hit) -> list[tuple[int, int]]:
+    """Lines of the searched version that a file's reasons speak of; those of frames are of the report's."""
+    return [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
+
+
+def project_of(repository: str, pages: WebPages | None) -> str:
+    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page.
+
+    >>> project_of("/home/ada/toy/.git", None), project_of("/srv/toy.git", None), project_of("", None)
+    ('toy', 'toy', '')
+    >>> project_of("/home/ada/x", WebPages.of("git@github.com:ada/toy.git"))
+    'ada/toy'
+    """
+    if pages is not None:
+        return pages.project.split("/", 3)[-1]
+    path = Path(repository)
+    name = path.parent.name if path.name == ".git" else path.name
+    return name.removesuffix(".git")
