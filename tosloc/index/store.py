@@ -142,8 +142,9 @@ class FactStore:
                 execute("PRAGMA journal_mode = WAL")
                 with self._database:
                     execute(
+                        # not WITHOUT ROWID: ids come in no order, and its tree would move the payloads with them
                         "CREATE TABLE IF NOT EXISTS facts (id TEXT, analyser TEXT, payload BLOB,"
-                        " PRIMARY KEY (id, analyser)) WITHOUT ROWID"
+                        " PRIMARY KEY (id, analyser))"
                     )
                     execute(f"PRAGMA application_id = {_APPLICATION}")
                     execute(f"PRAGMA user_version = {_FORMAT}")
