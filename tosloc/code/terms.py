@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,25 +26,23 @@ CHUNK_OVERLAP: Final = 10
 """Lines that a chunk shares with the next one."""
 
 _CODE, _COMMENT, _STRING, _METHOD, _TYPE, _FIELD = range(len(FIELDS))
-_KINDS: Final = {"comment": _COMMENT, "string": _STRING}
-_NO_NUMBERS: Final = np.zeros(0, dtype=np.int32)
-_BETWEEN: Final = "|"
-"""Stands between pieces: no word, and nothing that a piece holds beside its words."""
-_MARKS: Final = {_CODE: (), _COMMENT: (b"<", b"{@"), _STRING: (b"\\",)}
+_KINDS: Final = {"comment": _COMMENT, "string": _STRING, "drop": -1}
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _MARKUP = re.compile(
     r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
     r"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
-_BLANKED: Final = bytes(code if chr(code).isalnum() or chr(code) in "_$" else ord(" ") for code in range(128)).ljust(
-    256
-)
+_NO_WORDS: Final = {"comment": (("<", "{@"), _MARKUP), "string": (("\\",), _ESCAPE), "drop": ((), _ESCAPE)}
+"""Kind of span -> what of it are no words of the text, and what that begins with."""
+_BLANK: Final = ord(" ")
+_BLANKED: Final = bytes(code if chr(code).isalnum() or chr(code) in "_$" else _BLANK for code in range(128)).ljust(256)
 """What stands for a byte of ASCII where only words matter."""
+_NO_WORD = re.compile(r"[^\w$]")
 _MAX_WORDS: Final = 400_000
 """Words numbered in a process, about 100 MB; then numbering starts again."""
 
-# F texts, S pieces, N words, M terms of theirs, V distinct ones, P (text, term) pairs, Q (chunk, term) pairs
+# F texts, S pieces of them, N words, M terms of theirs, V distinct ones, P (text, term) pairs, Q (chunk, term) pairs
 
 
 class SourceText(NamedTuple):
@@ -121,27 +119,25 @@ _lock = threading.Lock()  # of the lexicon
 def count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     """Counts of each text."""
     with _lock:
-        return _count_terms(texts)
+        return _count_terms(texts) if texts else []
 
 
 def _count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     global _lexicon
     if len(_lexicon.numbers) >= _MAX_WORDS:
         _lexicon = _Lexicon()
-    chunks = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
-    pieces = _Pieces()
-    of_texts = [pieces.add(text, count) for text, count in zip(texts, chunks.tolist(), strict=True)]
-    numbers = np.concatenate([_NO_NUMBERS, *pieces.numbers])
-    between = numbers == _lexicon.numbers[_BETWEEN]
-    is_word = ~between
-    return _counted(
-        texts,
-        numbers[is_word],
-        np.cumsum(between, dtype=np.int32)[is_word],
-        np.repeat(np.arange(len(texts)), of_texts),
-        *np.divmod(np.array(pieces.places, dtype=np.int64), len(FIELDS)),
-        chunks,
+    letters, pieces, newlines = _laid_out(texts)
+    is_word = letters != _BLANK
+    starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
+    tokens = letters.tobytes().decode("ascii" if letters.itemsize == 1 else "utf-32-le").split()
+    words_N = np.fromiter(map(_lexicon.numbers.__getitem__, tokens), dtype=np.int32, count=len(tokens))
+    pieces_N = np.searchsorted(pieces.starts, starts_N, side="right") - 1
+    kept = pieces.fields[pieces_N] >= 0
+    words_N, pieces_N, starts_N = words_N[kept], pieces_N[kept], starts_N[kept]
+    lines_N = (
+        np.searchsorted(newlines, starts_N) - np.searchsorted(newlines, pieces.text_starts)[pieces.files[pieces_N]]
     )
+    return _counted(texts, words_N, pieces_N, lines_N, pieces)
 
 
 def _chunk_count(lines: int) -> int:
@@ -153,97 +149,90 @@ def _chunk_count(lines: int) -> int:
     return max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))
 
 
-class _Pieces:
-    """Pieces of texts, blank but for their words: of one field each, none of which goes over the end of a run of lines.
+class _Pieces(NamedTuple):
+    """Pieces of one field that texts are made of, in their order; declared names stand after their text."""
 
-    Runs are lines 0-9, 10-49, 50-59, 60-99, 100-109 and so on: run 2c is what chunk c shares with chunk c - 1, run
-    2c + 1 the rest of chunk c's first 50 lines.
-    """
+    starts: LongArray
+    """(S,) where each begins in the letters."""
+    files: LongArray
+    """(S,) numbers of texts."""
+    fields: LongArray
+    """(S,) places in ``FIELDS``; -1 for what gives no terms."""
+    text_starts: LongArray
+    """(F,) where each text begins in the letters."""
 
-    def __init__(self) -> None:
-        self.numbers: list[IntArray] = []
-        """Those of the words of each text's pieces, and that of ``_BETWEEN`` after each piece."""
-        self.places: list[int] = []
-        """Run of lines of each piece (0 for declared names) times the number of fields, and its field."""
 
-    def add(self, text: SourceText, chunks: int) -> int:
-        """Take a text apart; the number of its pieces."""
-        texts: list[str] = []
-        source, outline = text.source, text.outline
-        blanked = source.translate(_BLANKED).decode() if source.isascii() else None
-        marks_of = {field: [mark for mark in marks if mark in source] for field, marks in _MARKS.items()}
-        ends, width = _run_ends(source, chunks), len(FIELDS)
-        run = 0
-        for start, stop, of_field in _with_code(outline.spans, len(source)):
-            while start < stop:
-                while ends[run] <= start:
-                    run += 1
-                end = stop if stop <= ends[run] else ends[run]
-                more_than_words = blanked is None
-                for mark in marks_of[of_field]:
-                    more_than_words = more_than_words or source.find(mark, start, end) >= 0
-                if blanked is None or more_than_words:
-                    piece = " ".join(words(_plain(source[start:end].decode("utf-8", "replace"), of_field)))
-                else:
-                    piece = blanked[start:end]
-                texts.append(piece)
-                self.places.append(run * width + of_field)
-                start = end
+def _laid_out(texts: Sequence[SourceText]) -> tuple[npt.NDArray[np.unsignedinteger[Any]], _Pieces, LongArray]:
+    """The letters of all texts, with blanks for what is no word; the pieces; where lines end in the letters."""
+    parts: list[str] = [""]
+    starts: list[int] = []
+    fields: list[int] = []
+    counts: list[int] = []
+    text_starts: list[int] = []
+    newlines: list[LongArray] = []
+    gone: list[tuple[int, int]] = []
+    size = 1  # a blank stands before each part, and at the end
+    for source, _, outline in texts:
+        spans, text = outline.spans, source.decode("utf-8", "replace")
+        codes = np.frombuffer(source, dtype=np.uint8)
+        ends = np.flatnonzero(codes == ord("\n"))
+        if source.isascii():
+            parts.append(source.translate(_BLANKED).decode())
+        else:
+            parts.append(_NO_WORD.sub(" ", text))
+            place = np.concatenate(([0], np.cumsum((codes & 0xC0) != 0x80)))  # of a byte among the letters
+            spans = [Span(int(place[start]), int(place[min(end, len(codes))]), kind) for start, end, kind in spans]
+            ends = place[ends]
+        newlines.append(ends + size)
+        text_starts.append(size)
+        before = len(starts)
+        starts.append(size)
+        fields.append(_CODE)
+        for start, end, kind in spans:
+            end = min(end, len(text))  # what a parser calls a string that does not end may go one byte too far
+            starts += (size + start, size + end)
+            fields += (_KINDS[kind], _CODE)
+            marks, no_words = _NO_WORDS[kind]
+            if any(text.find(mark, start, end) >= 0 for mark in marks):
+                gone += [(size + found.start(), size + found.end()) for found in no_words.finditer(text, start, end)]
         for of_field, names in ((_METHOD, outline.methods), (_TYPE, outline.types), (_FIELD, outline.fields)):
-            texts.append(" ".join(words(" ".join(names))))
-            self.places.append(of_field)
-        texts.append("")
-        tokens = f" {_BETWEEN} ".join(texts).split()
-        # a text at a time: its words are looked up while they are at hand
-        numbers = map(_lexicon.numbers.__getitem__, tokens)
-        self.numbers.append(np.fromiter(numbers, dtype=np.int32, count=len(tokens)))
-        return len(texts) - 1
-
-
-def _with_code(spans: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
-    """Start, end and field of the spans that have words, and of the code between them all."""
-    found = []
-    end = 0
-    for start, after, kind in spans:
-        stop = min(after, size)  # what a parser calls a string that does not end may go one byte too far
-        if end < start:
-            found.append((end, start, _CODE))
-        if kind != "drop":
-            found.append((start, stop, _KINDS[kind]))
-        end = stop
-    if end < size:
-        found.append((end, size, _CODE))
-    return found
-
-
-def _run_ends(source: bytes, chunks: int) -> list[int]:
-    """Where each run of lines ends in the source."""
-    newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
-    runs = np.arange(1, 2 * chunks + 1)
-    first_lines = (runs // 2) * CHUNK_LINES + (runs % 2) * CHUNK_OVERLAP
-    first_lines = first_lines[first_lines <= len(newlines)]
-    return [*(newlines[first_lines - 1] + 1).tolist(), len(source)]
-
-
-def _plain(text: str, field: int) -> str:
-    """A string without its escapes, a comment without its markup."""
-    if field == _STRING:
-        return _ESCAPE.sub(" ", text)
-    return _MARKUP.sub(" ", text) if field == _COMMENT else text
+            size += len(parts[-1]) + 1
+            starts.append(size)
+            fields.append(of_field)
+            parts.append(" ".join(words(" ".join(names))))
+        size += len(parts[-1]) + 1
+        counts.append(len(starts) - before)
+    joined = " ".join([*parts, ""])
+    letters: npt.NDArray[np.unsignedinteger[Any]] = (
+        np.frombuffer(joined.encode("ascii"), dtype=np.uint8)
+        if joined.isascii()
+        else np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32)
+    ).copy()
+    for start, end in gone:
+        letters[start:end] = _BLANK
+    places, lines, begins = np.array(starts), np.concatenate(newlines), np.array(text_starts)
+    # a word does not go on in the next piece
+    cut = np.unique(places[(letters[places - 1] != _BLANK) & (letters[places] != _BLANK)])
+    letters = np.insert(letters, cut, _BLANK)
+    places, lines, begins = (some + np.searchsorted(cut, some, side="right") for some in (places, lines, begins))
+    files = np.repeat(np.arange(len(texts)), counts)
+    return letters, _Pieces(places, files, np.array(fields), begins), lines
 
 
 def _counted(
     texts: Sequence[SourceText],
     words_N: IntArray,
-    pieces_N: IntArray,
-    files_S: LongArray,
-    runs_S: LongArray,
-    fields_S: LongArray,
-    chunks_F: LongArray,
+    pieces_N: LongArray,
+    lines_N: LongArray,
+    pieces: _Pieces,
 ) -> list[Facts]:
-    """Counts of F texts from the numbers of the words, and the S pieces that they stand in: of which text, which run of
-    lines and which field each is."""
+    """Counts of F texts from the numbers of the words, the piece and the line that each stands in."""
     F = len(texts)
+    files_S, fields_S = pieces.files, pieces.fields
+    chunks_F = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
+    # of lines 0-9, 10-49, 50-59, 60-99 and so on: run 2c is what chunk c shares with chunk c - 1, run 2c + 1 the rest
+    # of chunk c's first 50 lines
+    runs_N = 2 * (lines_N // CHUNK_LINES) + (lines_N % CHUNK_LINES >= CHUNK_OVERLAP)
     first, of_words = _lexicon.arrays()
     lengths_N = np.diff(first)[words_N]
 
@@ -271,12 +260,12 @@ def _counted(
     counts = np.minimum(occurrences, np.iinfo(np.uint16).max).astype(np.uint16).reshape(-1, len(FIELDS))
 
     first_chunks_F = np.cumsum(chunks_F) - chunks_F
-    chunks_S = first_chunks_F[files_S] + runs_S // 2
-    in_text_S = fields_S <= _STRING
-    here = np.flatnonzero((in_text_S & (runs_S // 2 < chunks_F[files_S]))[pieces_M])
-    # overlap lines stand in two chunks, but for the first and the last ones
-    before = np.flatnonzero((in_text_S & (runs_S % 2 == 0) & (runs_S > 0))[pieces_M])
-    chunks = np.concatenate((chunks_S[pieces_M[here]], chunks_S[pieces_M[before]] - 1))
+    # overlap lines stand in two chunks, but for the first and the last ones; declared names in none
+    chunk_N, in_text_N = runs_N // 2, fields_S[pieces_N] <= _STRING
+    here = np.flatnonzero(np.repeat(in_text_N & (chunk_N < chunks_F[files_S[pieces_N]]), lengths_N))
+    before = np.flatnonzero(np.repeat(in_text_N & (runs_N % 2 == 0) & (runs_N > 0), lengths_N))
+    chunks_M = np.repeat(first_chunks_F[files_S[pieces_N]] + chunk_N, lengths_N)
+    chunks = np.concatenate((chunks_M[here], chunks_M[before] - 1))
     pairs = np.concatenate((pairs_M[here], pairs_M[before]))
     chunk_starts, chunk_pairs, chunk_counts = _by_chunk(chunks, pairs, int(chunks_F.sum()), P)
 
