@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tosloc.cli.printing import markdown_table
+from tosloc.code.facts import outline_of
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
-from tosloc.code.outline import outline_of
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository, decode
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tosloc.code.facts import analyse
+from tosloc.code.facts import analyse, apart
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import analyser_of
-from tosloc.code.outline import apart
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import tree_sitter
 
+from tosloc.code.facts import apart
 from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import language_named, language_of
-from tosloc.code.outline import apart
 from tosloc.code.parse import Captures, captures_of
 from tosloc.code.text import identifier_terms, words
 from tosloc.records import LongArray

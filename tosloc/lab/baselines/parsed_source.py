@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from tosloc.code.facts import names_of, outline_of, spans_of
 from tosloc.code.languages import language_named
 from tosloc.code.lexer import Span
-from tosloc.code.outline import names_of, outline_of, spans_of
 from tosloc.code.parse import captures_of
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
