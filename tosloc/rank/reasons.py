@@ -321,12 +321,9 @@ class ReasonsOf:
         row = self._path(file)
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
-            same = table.counterpart_group[there] == table.counterpart_group[row]
-            if (
-                same
-                and stem_of(table.paths[there]) != stem_of(table.paths[row])
-                and table.test[there] != table.test[row]
-            ):
+            related = table.counterpart_group[there] == table.counterpart_group[row]
+            related = related and table.test[there] != table.test[row]
+            if related and stem_of(table.paths[there]) != stem_of(table.paths[row]):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
         return None
