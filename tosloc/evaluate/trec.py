@@ -9,28 +9,27 @@ means that there is none: it keeps a report that would have no line.
 from __future__ import annotations
 
 import math
+import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
 from tosloc.errors import RunError
+from tosloc.evaluate.jsonl import LONGEST_LINE, open_unpacked
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.runs import Order, Run
-from tosloc.evaluate.trec_columns import Block, Numbers, column_blocks, decoded, encoded, readable_cell
-from tosloc.io import written_whole
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.io import printable, written_whole
+from tosloc.records import FloatArray, IntArray, LongArray, Names
 
-# N lines of a file, L files of a ranking, P different paths
+# L files of a report, P different paths
 
 RUN_COLUMNS: Final = ("report", "Q0", "path", "rank", "score", "tag")
 QRELS_COLUMNS: Final = ("report", "0", "path", "relevance")
 NO_PATH: Final = "-"
-
-_Lines: TypeAlias = list[tuple[IntArray, IntArray, FloatArray, IntArray]]
-"""Blocks of (N,) report numbers, path numbers, values and line numbers."""
 
 
 def read_trec_run(path: str | Path) -> Run:
@@ -40,26 +39,13 @@ def read_trec_run(path: str | Path) -> Run:
     Raises RunError naming line and report for a line of another form, a score that is no finite number, and a file
     that a report ranks twice.
     """
-    reports, paths, tags = Numbers(), Numbers(), set[bytes]()
-    lines: _Lines = []
-    for block in column_blocks(Path(path), RUN_COLUMNS):
-        of_report, _, of_path, _, of_score, of_tag = block.columns
-        scores = _floats(of_score)
-        if scores is None:
-            raise _wrong_cell(path, block, of_score, math.isfinite, ("the score", "is no number"))
-        lines.append((_numbered(reports, of_report), _numbered(paths, of_path), scores, block.lines))
-        tags.update(of_tag)
-    table = _Table.of(path, reports, paths, lines)
+    table = _read(Path(path), RUN_COLUMNS, 4, math.isfinite, "the score {} is no number", "ranks")
     orders = {}
-    for report, rows, _ in table.by_report():
-        files, scores, numbers = table.files[rows], table.values[rows], table.lines[rows]
-        if len(files) and (np.diff(scores) >= 0).any():
-            order = np.lexsort((table.places[files], -scores))
-            files, scores, numbers = files[order], scores[order], numbers[order]
-        table.check_once(report, files, numbers, "ranks")
-        orders[report] = Order(files, scores, where=str(path), lines=numbers)
-    header = {"form": "TREC run", "tag": ", ".join(sorted(decoded(tag) for tag in tags))}
-    return Run(header, table.names, orders, str(path))
+    for report, (first, files, scores, lines) in table.reports.items():
+        best = np.lexsort((table.places[files], -scores))
+        where = str(path) if len(files) else f"{path} line {first}"
+        orders[report] = Order(files[best], scores[best], where=where, lines=lines[best])
+    return Run({"form": "TREC run", "tag": table.tags}, table.names, orders, str(path))
 
 
 def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
@@ -68,8 +54,7 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
     Scores are whole numbers that count down to 1, so that every tool ranks alike, whatever it does with equal scores
     and in single precision, too; a run's own scores are not kept. Raises RunError for a run of known ranks only.
     """
-    names = _Encoded(run.names)
-    label = encoded(tag)
+    names, label = _Once(lambda number: encoded(run.names[number])), encoded(tag)
     with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for report in sorted(run.orders):
             order = run.orders[report]
@@ -79,7 +64,7 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
                     " whole rankings"
                 )
             start, size = encoded(report), max(1, len(order.files))
-            ranked = names.of(order.files.tolist()) or [NO_PATH]
+            ranked = list(map(names.__getitem__, order.files.tolist())) or [NO_PATH]
             file.writelines(
                 f"{start} Q0 {name} {rank} {size - rank + 1} {label}\n" for rank, name in enumerate(ranked, start=1)
             )
@@ -92,28 +77,19 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     fixed, these are all others. Raises RunError naming line and report for a line of another form, for another
     relevance, and for a file that is judged twice.
     """
-    reports, paths = Numbers(), Numbers()
-    lines: _Lines = []
-    for block in column_blocks(Path(path), QRELS_COLUMNS):
-        of_report, _, of_path, of_relevance = block.columns
-        values = _floats(of_relevance)
-        if values is None or (values > 1).any() or (values % 1 != 0).any():
-            says = ("the relevance", "is not 1 (fixed) or 0")
-            raise _wrong_cell(path, block, of_relevance, lambda one: one <= 1 and one.is_integer(), says)
-        lines.append((_numbered(reports, of_report), _numbered(paths, of_path), values, block.lines))
-    table = _Table.of(path, reports, paths, lines)
-    explicit = bool((table.values == 0).any())
+
+    def is_relevance(value: float) -> bool:
+        return value <= 1 and value.is_integer()
+
+    table = _read(Path(path), QRELS_COLUMNS, 3, is_relevance, "the relevance {} is not 1 (fixed) or 0", "judges")
+    explicit = any((values == 0).any() for _, _, values, _ in table.reports.values())
     judgements = []
-    for report, rows, first in table.by_report():
-        files, values, numbers = table.files[rows], table.values[rows], table.lines[rows]
-        table.check_once(report, files, numbers, "judges")
-        order = np.argsort(table.places[files])
-        files, values = files[order], values[order]
-        fixed, others = ([table.names[number] for number in files[values == value].tolist()] for value in (1, 0))
+    for report, (first, files, values, _) in table.reports.items():
+        in_order = np.argsort(table.places[files])
+        files, values = files[in_order], values[in_order]
+        fixed, others = (tuple(table.names[number] for number in files[values == value].tolist()) for value in (1, 0))
         where = f"{path} line {first}"
-        judgements.append(
-            Judgement(report, tuple(fixed), tuple(fixed), nonrelevant=tuple(others) if explicit else None, where=where)
-        )
+        judgements.append(Judgement(report, fixed, fixed, nonrelevant=others if explicit else None, where=where))
     return Qrels.of(judgements, where=str(path))
 
 
@@ -141,128 +117,142 @@ def _others(qrels: Qrels, judgement: Judgement) -> Iterable[str]:
     return qrels.file_lists.files(judgement.version)
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """All lines of a file, sorted by report."""
+class _Report(NamedTuple):
+    """The lines of one report."""
 
-    where: str
+    first: int
+    """Number of its first line in the file."""
+    files: IntArray
+    """(L,) numbers of paths."""
+    values: FloatArray
+    """(L,) scores or relevance."""
+    lines: IntArray
+    """(L,) numbers of lines."""
+
+
+class _Table(NamedTuple):
+    """All lines of a file, by report."""
+
+    reports: dict[str, _Report]
     names: Sequence[str]
-    """P paths, decoded."""
+    """P paths."""
     places: LongArray
     """(P,) place of each path in git's order."""
-    reports: Sequence[str]
-    starts: Sequence[int]
-    """First line of each report in the arrays, and one past the last."""
-    firsts: Sequence[int]
-    """Number of each report's first line in the file."""
-    files: IntArray
-    """(N,) path of each line."""
-    values: FloatArray
-    """(N,) score or relevance."""
-    lines: IntArray
-    """(N,) number of each line in the file."""
-
-    @classmethod
-    def of(cls, path: str | Path, reports: Numbers, paths: Numbers, blocks: _Lines) -> _Table:
-        """The lines of blocks, which are used up. Raises RunError for a file without any line."""
-        if not reports:
-            raise RunError(f"{path}: empty")
-        columns = [np.concatenate(column) for column in zip(*blocks, strict=True)]
-        blocks.clear()
-        of_report, files, values, lines = columns
-        del columns
-        ids, same_report = _decoded_names(reports)
-        names, same_path = _decoded_names(paths)
-        if same_report is not None:
-            of_report = same_report[of_report]
-        if same_path is not None:
-            files = same_path[files]
-        if (np.diff(of_report) < 0).any():
-            order = np.argsort(of_report, kind="stable")
-            of_report, files, values, lines = of_report[order], files[order], values[order], lines[order]
-        starts = np.searchsorted(of_report, np.arange(len(ids) + 1))
-        firsts = np.minimum.reduceat(lines, starts[:-1])
-        places = np.empty(len(names), dtype=np.int64)
-        places[sorted(range(len(names)), key=[_bytes(name) for name in names].__getitem__)] = np.arange(len(names))
-        none = paths.get(NO_PATH.encode())
-        table = cls(str(path), names, places, ids, starts.tolist(), firsts.tolist(), files, values, lines)
-        return table if none is None else table._without(none if same_path is None else int(same_path[none]))
-
-    def _without(self, path: int) -> _Table:
-        """The same reports without the lines of a path."""
-        kept = self.files != path
-        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts].tolist()
-        files, values, lines = self.files[kept], self.values[kept], self.lines[kept]
-        return _Table(self.where, self.names, self.places, self.reports, starts, self.firsts, files, values, lines)
-
-    def by_report(self) -> Iterator[tuple[str, slice, int]]:
-        """Each report, its lines in the arrays, and the number of its first line in the file."""
-        for number, (report, first) in enumerate(zip(self.reports, self.firsts, strict=True)):
-            yield report, slice(self.starts[number], self.starts[number + 1]), first
-
-    def check_once(self, report: str, files: IntArray, lines: IntArray, does: str) -> None:
-        """Raise RunError, naming the line, when a path comes twice among a report's files."""
-        if not len(files) or np.bincount(files).max() < 2:
-            return
-        order = np.lexsort((lines, files))
-        again = order[1:][np.diff(files[order]) == 0]
-        place = again[np.argmin(lines[again])]
-        raise RunError(
-            f"{self.where} line {lines[place]}: report {report} {does} {self.names[files[place]]} a second time"
-        )
+    tags: str
 
 
-class _Encoded:
-    """Paths as they are written, each encoded once."""
+class _Once(dict[Any, Any]):
+    """What a function makes of a cell or a number, made once for each."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._cells = names, dict[int, str]()
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
 
-    def of(self, numbers: Sequence[int]) -> list[str]:
-        """Cells of some paths."""
-        for number in set(numbers) - self._cells.keys():
-            self._cells[number] = encoded(self._names[number])
-        return [self._cells[number] for number in numbers]
+    def __missing__(self, key: Any) -> Any:
+        value = self[key] = self._make(key)
+        return value
 
 
-def _numbered(numbers: Numbers, cells: Sequence[bytes]) -> IntArray:
-    return np.fromiter(map(numbers.__getitem__, cells), np.int32, len(cells))
+def _read(
+    path: Path, columns: Sequence[str], of_value: int, valid: Callable[[float], bool], wrong: str, does: str
+) -> _Table:
+    """The lines of a file with these columns, whose values in column ``of_value`` are ``valid``."""
+    names = Names()
+    number_of = _Once(lambda cell: names.id(decoded(cell)))
+    lists_of = _Once(lambda report: (array("i"), array("d"), array("i")))  # files, values, lines
+    report_of, firsts, tags = _Once(decoded), dict[str, int](), set[bytes]()
+    no_path = NO_PATH.encode()
+    for number, cells in _rows(path, columns):
+        try:
+            value = float(cells[of_value])
+        except ValueError:
+            value = math.nan
+        report = report_of[cells[0]]
+        if not valid(value):
+            raise RunError(f"{path} line {number}: report {_shown(cells[0])}: {wrong.format(_shown(cells[of_value]))}")
+        firsts.setdefault(report, number)
+        files, values, lines = lists_of[report]
+        if cells[2] != no_path:
+            files.append(number_of[cells[2]])
+            values.append(value)
+            lines.append(number)
+        tags.add(cells[-1])
+    if not firsts:
+        raise RunError(f"{path}: empty")
+    reports = {}
+    for report in firsts:
+        files, values, lines = lists_of.pop(report)
+        reports[report] = _Report(firsts[report], np.array(files), np.array(values), np.array(lines))
+        _, seen = np.unique(reports[report].files, return_index=True)
+        again = np.setdiff1d(np.arange(len(files)), seen)
+        if len(again):
+            twice = names.names[files[int(again[0])]]
+            raise RunError(f"{path} line {lines[int(again[0])]}: report {report} {does} {twice} a second time")
+    places = np.empty(len(names), dtype=np.int64)
+    by_bytes = list(map(_bytes, names.names))
+    places[sorted(range(len(names)), key=by_bytes.__getitem__)] = np.arange(len(names))
+    return _Table(reports, names.names, places, ", ".join(sorted(map(decoded, tags))))
 
 
-def _floats(cells: Sequence[bytes]) -> FloatArray | None:
-    """(N,) values; None when one is no finite number."""
-    try:
-        values = np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        return None
-    return values if np.isfinite(values).all() else None
-
-
-def _number(cell: bytes) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return math.nan
-
-
-def _wrong_cell(
-    path: str | Path, block: Block, values: Sequence[bytes], valid: Callable[[float], bool], says: tuple[str, str]
-) -> RunError:
-    """The error of the first cell that is not valid; ``says`` is what stands before and after it."""
-    row = next(row for row, cell in enumerate(values) if not valid(_number(cell)))
-    report, value = readable_cell(block.columns[0][row]), readable_cell(values[row])
-    return RunError(f"{path} line {block.lines[row]}: report {report}: {says[0]} {value} {says[1]}")
-
-
-def _decoded_names(numbers: Numbers) -> tuple[list[str], IntArray | None]:
-    """Names in order of number, and the new number of each old one where different cells name the same."""
-    names = [decoded(cell) if cell != NO_PATH.encode() else "" for cell in numbers]
-    unique = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    if len(unique) == len(names):
-        return names, None
-    return list(unique), np.array([unique[name] for name in names], dtype=np.int32)
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[bytes]]]:
+    """Number and cells of each line that is not blank. Raises RunError."""
+    with open_unpacked(path) as file:
+        try:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                cells = line.split()
+                if len(line) > LONGEST_LINE:
+                    raise RunError(f"{path}: not a file of lines: one is longer than {LONGEST_LINE:,} bytes")
+                if len(cells) == len(columns):
+                    yield number, cells
+                elif cells:
+                    raise RunError(
+                        f"{path} line {number}: report {_shown(cells[0])} has {len(cells)} columns, not the"
+                        f" {len(columns)} of {' '.join(columns)}; a blank in a path is written %20"
+                    )
+        except (EOFError, zlib.error):
+            raise RunError(f"{path}: the file is damaged or cut off; fetch or make it again") from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot read on: {error.strerror or error}") from None
 
 
 def _bytes(name: str) -> bytes:
     """Key of git's order."""
     return name.encode("utf-8", "surrogateescape")
+
+
+def _shown(cell: bytes) -> str:
+    return printable(decoded(cell)[:60])
+
+
+def encoded(text: str) -> str:
+    r"""Text without white space, from which ``decoded`` makes the same again. Raises RunError for what is no file name.
+
+    >>> encoded("Eclipse SWT/100%/caf\udce9.java"), encoded("é\u3000"), encoded("-")
+    ('Eclipse%20SWT/100%25/caf%E9.java', 'é%E3%80%80', '%2D')
+    """
+    if text == "-":
+        return "%2D"
+    if text.isascii() and text.isprintable() and " " not in text and "%" not in text and text:
+        return text
+    try:
+        cell = "".join(
+            char
+            if char.isprintable() and char not in " %"
+            else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+            for char in text
+        )
+    except UnicodeEncodeError:
+        raise RunError(f"{text!r} holds half a character; it cannot be written in TREC's form") from None
+    if not cell:
+        raise RunError("an empty name cannot be written in TREC's form")
+    return cell
+
+
+def decoded(cell: bytes) -> str:
+    r"""Text of a cell; a ``%`` without two hexadecimal digits is itself, and bytes that are no UTF-8 are escaped.
+
+    >>> decoded(b"Eclipse%20SWT/100%25/caf%E9.java"), decoded(b"100%.java")
+    ('Eclipse SWT/100%/caf\udce9.java', '100%.java')
+    """
+    return unquote_to_bytes(cell).decode("utf-8", "surrogateescape")
