@@ -13,8 +13,8 @@ import pytest
 from tosloc.errors import RunError
 from tosloc.evaluate import jsonl
 from tosloc.evaluate.file_lists import read_file_lists
-from tosloc.evaluate.formats import read_any_run
 from tosloc.evaluate.judgements import read_judgements
+from tosloc.evaluate.run_paths import read_any_run
 from tosloc.evaluate.runs import read_run
 
 HEAD = '{"format": "tosloc-run/2"}\n{"first": 0, "paths": ["a", "b"]}\n'

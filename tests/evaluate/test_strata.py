@@ -1,7 +1,7 @@
 """Kinds of reports: which rows a table has, and what a test is."""
 
 from tosloc.evaluate import Judgement
-from tosloc.evaluate.strata import STRATA, known_strata
+from tosloc.evaluate.tables import STRATA, known_strata
 from tosloc.records import ReportAttributes
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, Qrels, Run, evaluate, read_scored, trec, write_judgements, write_run
 from tosloc.evaluate.file_lists import read_file_lists, write_file_lists
-from tosloc.evaluate.formats import format_of, read_any_judgements, read_any_run
+from tosloc.evaluate.run_paths import format_of, read_any_judgements, read_any_run
 from tosloc.evaluate.runs import write_known_ranks
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking

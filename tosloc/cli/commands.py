@@ -116,7 +116,7 @@ def train(
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, StageTwoSettings, load_config
-    from tosloc.evaluate.strata import FEW_REPORTS
+    from tosloc.evaluate.tables import FEW_REPORTS
 
     _check_folder(out)
     settings = Config() if config is None else load_config(config)

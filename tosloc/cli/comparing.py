@@ -26,7 +26,7 @@ from tosloc.errors import RunError, counted
 if TYPE_CHECKING:
     from tosloc.evaluate.compare import Comparison
     from tosloc.evaluate.measures import Measure
-    from tosloc.evaluate.project_runs import ProjectRuns
+    from tosloc.evaluate.project_means import ProjectRuns
     from tosloc.evaluate.run_paths import ScoredRun
 
 _DIFFERS = 1
@@ -98,7 +98,7 @@ def compare(
 
 def _many_of_each(paths: Sequence[Path], split: str) -> list[ProjectRuns] | None:
     """The runs of folders of projects; None where the first is of one project."""
-    from tosloc.evaluate.project_runs import project_runs
+    from tosloc.evaluate.project_means import project_runs
 
     found = [project_runs(path, split) for path in paths]
     if found[0] is None:

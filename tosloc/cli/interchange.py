@@ -40,7 +40,7 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.evaluate.formats import format_of
+    from tosloc.evaluate.run_paths import format_of
 
     _check_folder(out)
     found = format_of(file)
@@ -97,7 +97,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.evaluate import RUN_FILE, evaluate, write_run
-    from tosloc.evaluate.formats import read_any_judgements
+    from tosloc.evaluate.run_paths import read_any_judgements
     from tosloc.evaluate.trec import read_trec_run
 
     run = read_trec_run(file)

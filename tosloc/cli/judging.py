@@ -17,7 +17,7 @@ from tosloc.errors import CheckpointError, RunError
 if TYPE_CHECKING:
     from tosloc.evaluate.evaluate import Evaluation, ReportScores
     from tosloc.evaluate.measures import Measure
-    from tosloc.evaluate.project_runs import ProjectRuns
+    from tosloc.evaluate.project_means import ProjectRuns
     from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.evaluate.tables import Results
     from tosloc.plots.page import WhyAbove
@@ -132,7 +132,7 @@ def _many_runs(
     runs: Sequence[Path], split: str, mean: bool, projects: Path | None, repos: Path | None
 ) -> ProjectRuns | None:
     """The runs of a folder of projects, or where their mean is asked for the runs that are named; else None."""
-    from tosloc.evaluate.project_runs import ProjectRuns, project_runs
+    from tosloc.evaluate.project_means import ProjectRuns, project_runs
 
     only = None
     if projects is not None:
@@ -269,7 +269,7 @@ def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests:
 
 def without_tests(scored: ScoredRun) -> ScoredRun:
     """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
-    from tosloc.evaluate.fewer_files import only_some_files
+    from tosloc.evaluate.restrict import only_some_files
     from tosloc.reports.test_paths import which_are_tests
 
     return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")

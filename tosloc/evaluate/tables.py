@@ -1,8 +1,13 @@
-"""All that a results page or table tells of one run: the headline over all reports, intervals, strata, each report."""
+"""All that a results page or table tells of one run: the headline over all reports, intervals, strata, each report.
+
+Strata are kinds of reports, whose results stand below those of all reports and are never the headline: reports that
+name the class to fix are easier (Kochhar et al. 2014), and a project's mix of kinds can explain more of a mean than the
+method does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -10,13 +15,57 @@ import numpy as np
 
 from tosloc.errors import counted
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TAUGHT
 from tosloc.evaluate.statistics import Interval, percentile_interval, ratios, resampled_sums
-from tosloc.evaluate.strata import FEW_REPORTS, Stratum, known_strata
 from tosloc.metrics import found_at
-from tosloc.records import FloatArray
+from tosloc.records import FloatArray, ReportAttributes
+from tosloc.reports.test_paths import which_are_tests
+
+FEW_REPORTS = 30
+"""A stratum of fewer reports says little; its interval is too narrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A kind of reports, by their judgement or, if it is given, by their attributes."""
+
+    name: str
+    of_judgement: Callable[[Judgement], bool] = lambda one: True
+    of_attributes: Callable[[ReportAttributes], bool] | None = None
+
+    def holds(self, one: Judgement) -> bool | None:
+        """Whether a report is of this kind; None if it is not known."""
+        if self.of_attributes is None:
+            return self.of_judgement(one)
+        return None if one.attributes is None else self.of_attributes(one.attributes)
+
+
+STRATA: Final = (
+    Stratum("reachable only", lambda one: len(one.fixed) > 0),
+    Stratum("left empty", lambda one: len(one.fixed) == 0),
+    Stratum("1 fixed file", lambda one: len(one.fixed) == 1),
+    Stratum("2 to 5 fixed files", lambda one: 2 <= len(one.fixed) <= 5),
+    Stratum("6 or more fixed files", lambda one: len(one.fixed) >= 6),
+    Stratum("with a description", of_attributes=lambda kind: kind.description),
+    Stratum("without a description", of_attributes=lambda kind: not kind.description),
+    Stratum("with a stack trace", of_attributes=lambda kind: kind.stack_trace),
+    Stratum("without a stack trace", of_attributes=lambda kind: not kind.stack_trace),
+    Stratum("already localized", of_attributes=lambda kind: kind.named > 0),
+    Stratum("not localized", of_attributes=lambda kind: kind.named == 0),
+    Stratum("only test files fixed", lambda one: bool(one.fixed) and bool(which_are_tests(one.fixed).all())),
+)
+"""Named kinds, in the order of a table. Reachable: some fixed file is in the searched version. Already localized: the
+report names the class of a fixed file."""
+
+
+def known_strata(judgements: Iterable[Judgement]) -> list[Stratum]:
+    """The strata of which it is known, for every one of these reports, whether it belongs."""
+    attributed = all(one.attributes is not None for one in judgements)
+    return [stratum for stratum in STRATA if stratum.of_attributes is None or attributed]
+
 
 _MEANS: Final = {
     "mrr": RR,

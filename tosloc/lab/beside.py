@@ -15,9 +15,8 @@ from tosloc.errors import RunError
 from tosloc.evaluate.compare import COMPARED, Comparison, Move, compare, compared, comparison_values
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.project_means import ProjectMeans, project_difference_values
+from tosloc.evaluate.project_means import ProjectMeans, project_difference_values, project_runs
 from tosloc.evaluate.project_means import compare_projects as project_differences
-from tosloc.evaluate.project_runs import project_runs
 from tosloc.evaluate.run_paths import ScoredRun, read_scored
 
 NO_LANGUAGE: Final = "none"

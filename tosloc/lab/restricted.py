@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.fewer_files import only_some_files
 from tosloc.evaluate.file_lists import FILE_LISTS_FILE, write_file_lists
 from tosloc.evaluate.judgements import write_judgements
+from tosloc.evaluate.restrict import only_some_files
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
 from tosloc.evaluate.runs import write_run
 from tosloc.io import read_plain

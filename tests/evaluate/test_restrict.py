@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluate.fewer_files import only_some_files
 from tosloc.evaluate.file_lists import FileLists
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.restrict import only_some_files
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
 from tosloc.records import BoolArray, Names, Ranking
