@@ -32,8 +32,8 @@ from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished, write_text
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.open_version import texts_of, vectors_path
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import WORK, LabelledReports
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
@@ -138,7 +138,7 @@ class ExperimentContext:
             len(self.repo.path_names),
             self.history.ancestors,
             texts_of(self.repo),
-            vectors_path(self.indexed.store_path),
+            self.indexed.vectors_path,
         )
 
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:

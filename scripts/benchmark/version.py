@@ -32,8 +32,8 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.store import FactStore
 from tosloc.io import write_text
+from tosloc.localization import OpenVersion
 from tosloc.localizer import Localizer
-from tosloc.open_version import OpenVersion
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Snapshot
@@ -94,7 +94,7 @@ class Bench:
         assert self.indexed
         evidence = self.evidence
         corpus, paths = self.project.corpus([snapshot]), list(self.repo.path_names.names)
-        return OpenVersion.of(PreparedVersion.of(snapshot, corpus, evidence, paths))
+        return OpenVersion.of(PreparedVersion.of(snapshot, corpus, evidence, paths), self.project)
 
     @cached_property
     def whole(self) -> OpenVersion:

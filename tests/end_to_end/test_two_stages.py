@@ -26,7 +26,6 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
-from tosloc.open_version import vectors_path
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import RerankingContext
@@ -260,7 +259,7 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     with Repository(project.git.path) as repo:
         answer = toy.ask(localizer, REPORT, repo, project.git.made[-2], store)
     assert answer.reranked is None
-    assert not vectors_path(store).exists()
+    assert not store.with_name(f"{store.stem}.vectors.sqlite").exists()
     localizer.version_.reranking = None
     assert answer.ranking == localizer.localization(REPORT).ranking
 

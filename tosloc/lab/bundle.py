@@ -22,8 +22,8 @@ from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, written_whole
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.open_version import texts_of
 from tosloc.rank.feature_tables import LabelledReports, StoredFeatureTables
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
