@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import shipped_stage_one
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
@@ -208,7 +207,7 @@ def _finish(
 
     ``newest`` is the version that the checkpoint carries. What a reranker adds stands beside what it began with.
     """
-    candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, tables)
+    candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if localizer.reranker_ is not None:
         seed = experiment.config.run.seed

@@ -14,12 +14,11 @@ import numpy as np
 
 from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
 from tosloc.io import beside, parse_json, read_plain, write_text, written_whole
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.records import BoolArray, Case, Float32Array, FloatArray, IntArray, Ranking
+from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 
 _LISTING: Final = "blocks.json"
 WORK: Final = ".tosloc-work"
@@ -45,16 +44,6 @@ class FeatureTable:
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
         return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledReports:
-    """The labelled reports of a repository."""
-
-    repo: Repository
-    suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
 
 
 _COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
