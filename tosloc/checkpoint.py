@@ -177,25 +177,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
-def shipped_stage_one() -> StageOne:
-    """The shipped stage one."""
-    return shipped()[0]
-
-
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        check_digests(folder)
         record = read_record(folder / WEIGHTS_FILE)
         return read_stage_one(record, folder), read_temperature(record, folder)
 
 
 def shipped_projects() -> frozenset[str]:
-    """Names of the projects that taught the shipped weights, as their list called them; none where they do not say."""
+    """Names of the projects that taught the shipped weights, as their list called them."""
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        learned_on = read_record(folder / WEIGHTS_FILE).get(LEARNED_ON)
-    projects = learned_on.get("projects") if isinstance(learned_on, dict) else None
-    return frozenset(projects) if isinstance(projects, dict) else frozenset()
+        return frozenset(read_record(folder / WEIGHTS_FILE)[LEARNED_ON]["projects"])
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import shipped_stage_one
+from tosloc.checkpoint import shipped
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, Stopwatch, own_folder, write_record
@@ -19,10 +19,9 @@ from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import SAMPLED, Extraction, tasks_of
-from tosloc.rank.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
+from tosloc.rank.extract import SAMPLED, tasks_of
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
-from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank import reranker_class
 from tosloc.rerank.base import Reranker
@@ -31,9 +30,6 @@ STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
 EVOLUTION_REPORTS: Final = 600
 """The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
-NOTHING_TO_LEARN: Final = (
-    "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
-)
 
 
 def train(
@@ -46,13 +42,10 @@ def train(
     *,
     carry: bool = True,
     keep_features: bool = False,
-    default: StageOne | Literal["shipped"] | None = "shipped",
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
 
     With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
-    ``default`` is the stage one that training may lean on: the shipped one, unless the settings do without, another, or
-    None.
     """
     folder = Path(out).expanduser()
     watch = Stopwatch()
@@ -69,17 +62,20 @@ def train(
             )
         watch.took("facts and history")
         extraction = experiment.extraction(work, names)
-        blocks = _blocks(experiment, extraction, progress)
+        blocks = {}
+        for part in PARTS:
+            cases, sampled = experiment.part(part), 0
+            if part == "train":
+                cases, sampled = training_cases(experiment.config, cases)
+            tasks = tasks_of(cases, experiment.history, sampled)
+            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
         watch.took("features")
-        if default == "shipped":
-            default = shipped_stage_one() if config.stage_one.shipped else None
+        default = shipped()[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
-        if not len(lists):
-            raise ToslocError(NOTHING_TO_LEARN)
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one_, localizer.choice_ = fit_stage_one(
@@ -168,30 +164,14 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     settings = config.stage_one
     useful = [case for case in train if case.fixed]
     if not useful:
-        raise ToslocError(NOTHING_TO_LEARN)
+        raise ToslocError(
+            "no training report has a fixed file in its version; are these the reports of this repository, and its"
+            " suffixes?"
+        )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
         return useful[-EVOLUTION_REPORTS:], 0
     return useful, SAMPLED
-
-
-def _blocks(experiment: ExperimentContext, extraction: Extraction, progress: Progress) -> dict[str, list[Path]]:
-    """Feature tables of each part of the reports, made; of train only what the fit looks at."""
-    blocks = {}
-    for part in ("train", "validation", "test"):
-        cases, sampled = experiment.part(part), 0
-        if part == "train":
-            cases, sampled = training_cases(experiment.config, cases)
-        tasks, what = tasks_of(cases, experiment.history, sampled), f"features of {part}"
-        blocks[part] = extraction.run(tasks, jobs=experiment.config.run.jobs, what=what, progress=progress)
-    return blocks
-
-
-def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
-    """The same rankings; the list gets what shares are fitted to."""
-    for ranking, case in zip(rankings, cases, strict=True):
-        judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
-        yield ranking
 
 
 def _finish(
@@ -215,6 +195,13 @@ def _finish(
         watch.took("stage two")
     whole = localizer.reranker_
     localizer.provenance_ = experiment.provenance()
+    judged: list[JudgedAnswer] = []
+
+    def judging(rankings: Iterable[Ranking], cases: Iterable[Case]) -> Iterator[Ranking]:
+        for ranking, case in zip(rankings, cases, strict=True):
+            judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
+            yield ranking
+
     for part in ("validation", "test"):
         cases, header = experiment.part(part), experiment.run_header("tosloc train") | {"split": part}
         rankings = candidates.rankings(part)
@@ -223,8 +210,7 @@ def _finish(
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "test":
             header[TEMPERATURE] = localizer.temperature_
-        judged: list[JudgedAnswer] = []
-        experiment.write_part(folder / part, header, _judging(rankings, cases, judged), cases)
+        experiment.write_part(folder / part, header, judging(rankings, cases), cases)
         if part == "validation" and judged:
             localizer.temperature_ = fit_temperature(judged)
     watch.took("rankings")

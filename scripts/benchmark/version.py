@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.timing import ROUNDS, in_turns, say
 from tosloc import experiment
-from tosloc.checkpoint import shipped_stage_one
+from tosloc.checkpoint import shipped
 from tosloc.code.languages import has_grammar, language_named, language_of
 from tosloc.code.parse import parser_of
 from tosloc.code.text import words
@@ -105,7 +105,7 @@ class Bench:
     def default(self) -> Localizer:
         """Stage one with the shipped weights; before there are any, with the fixed first guess."""
         try:
-            return localizer(shipped_stage_one())
+            return localizer(shipped()[0])
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
             guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED_NAMES, 1.0)

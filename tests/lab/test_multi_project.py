@@ -83,7 +83,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         folders.append(project.folder / name)
         training.train(
             config, project.git.path, project.reports(), folders[-1], project.store,
-            carry=False, keep_features=True, default=None,
+            carry=False, keep_features=True,
         )  # fmt: skip
     return folders
 
