@@ -162,7 +162,7 @@ def opened(world: World, name: str, version: str) -> Answer:
     if name in SYSTEMS:
         return lambda report: baseline(world, name).rank(report, snapshot)
     made = localizer(world, name).open_version(world.experiment.indexed, version)
-    return lambda report: made.rank(report, snapshot)
+    return lambda report: made.localization(report).ranking
 
 
 def localizer(world: World, name: str) -> Localizer:

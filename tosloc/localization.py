@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
@@ -13,18 +13,22 @@ import numpy as np
 
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, shares
+from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
+from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository, decode
 from tosloc.git.web_pages import WebPages
-from tosloc.index.context import VersionIndex
+from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import suffix_of
+from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
+from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.reasons import Sources
-from tosloc.rank.stage_one import StageOneAnswer
-from tosloc.records import FloatArray, Function, Hit, Ranking, Reason, Snapshot
+from tosloc.rank.stage_one import StageOne, StageOneAnswer
+from tosloc.records import BugReport, FloatArray, Function, Hit, Ranking, Reason, Snapshot
 from tosloc.reports.globs import Chosen, PathFilter
 from tosloc.rerank.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
@@ -51,9 +55,23 @@ class OpenVersion:
     _functions: Remembered = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prepared: PreparedVersion, repository: IndexedRepository | None = None) -> Self:
-        """A version that was made ready."""
-        return cls(prepared.snapshot, prepared.index, prepared.history, prepared.notes, repository)
+    def of(
+        cls,
+        repository: IndexedRepository | None,
+        prepared: PreparedVersion,
+        reports: tuple[Documents, Sequence[str]] | None,
+        reranker: Reranker | None,
+    ) -> Self:
+        """A version with the fixed reports that training knew, and the paths that their numbers mean, if there are any.
+
+        The ``reranker`` is one that may be asked of it.
+        """
+        history = prepared.history if reports is None else prepared.with_reports(*reports)
+        about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
+        version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
+        context = version.for_reranking()
+        version.reranking = context if reranker is not None and reranker.can_score(context) else None
+        return version
 
     @property
     def newest(self) -> datetime:
@@ -118,6 +136,27 @@ class Localization:
     reranker: Reranker | None
     reranked: Reranked | None
     """The reranker's answer, where it had one."""
+
+    @classmethod
+    def of(
+        cls, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
+    ) -> Self:
+        """Every file of a version ranked for a report. Raises CheckpointError for weights that give no scores."""
+        notes = version.notes
+        if report.opened is None:
+            report = replace(report, opened=version.newest)
+            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
+        context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
+        first = StageOneAnswer.of(context, stage)
+        scores, reranked = first.scores, None
+        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
+            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
+            scores = scores if reranked is None else final_scores(scores, reranked)
+        if not context.shares_words:
+            notes += ("no word of the report occurs in any file; the order says only which files change most",)
+        if not np.isfinite(scores).all():
+            raise CheckpointError("the weights give scores that are no numbers; train again")
+        return cls(version, first, scores, notes, temperature, reranker, reranked)
 
     @cached_property
     def ranking(self) -> Ranking:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from io import StringIO
@@ -13,24 +14,19 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
 from tosloc import checkpoint as stored
 from tosloc.answer import Answer
 from tosloc.calibration import UNFITTED
-from tosloc.candidates import candidates_of_answer, final_scores
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
-from tosloc.index.context import QueryContext
 from tosloc.index.documents import Documents
 from tosloc.index.mapped import release_pages
-from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import write_text
-from tosloc.localization import UNDATED, Localization, OpenVersion
-from tosloc.rank.stage_one import StageOne, StageOneAnswer
-from tosloc.records import BugReport, Progress, Ranking, Snapshot, silent
+from tosloc.localization import Localization, OpenVersion
+from tosloc.rank.stage_one import StageOne
+from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.globs import PathFilter
 from tosloc.reports.issues import read_report
 from tosloc.rerank.base import Reranker
@@ -48,6 +44,8 @@ LARGE: Final = 200_000
 class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
+    _closed = False
+
     def __init__(self, config: Config | None = None) -> None:
         if config is not None:
             self.config = config
@@ -63,10 +61,9 @@ class Localizer:
         """The version that was opened last, or that a checkpoint carries along."""
         self.provenance_: dict[str, Any] = {}
         self._repository: IndexedRepository | None = None
-        self._closed = False
         self._versions: dict[str, OpenVersion] = {}
         self._lock = RLock()
-        """Of all that reads the repository, and of the reranker."""
+        """Of all that reads the repository, and what was computed of a version."""
 
     @cached_property
     def config(self) -> Config:
@@ -128,9 +125,9 @@ class Localizer:
         with self._lock:
             self._versions = {}
             if self._repository is not None:
-                self._closed = True
                 self._repository.close()
                 self._repository.repo.close()
+                self._closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -195,10 +192,8 @@ class Localizer:
             if version is None:
                 version = self.version(commit, progress)
                 chosen = version.choose(wanted)
-            localization = self.localization(asked, version)
             with self._lock:
-                answer = localization.answer(top, chosen, functions=functions)
-            del localization  # a table of all files
+                answer = self.localization(asked, version).answer(top, chosen, functions=functions)
             if len(version.snapshot) > LARGE:
                 release_pages(version.index.text.rows)  # else each question's postings are added to those of all before
             yield replace(answer, seconds=time.perf_counter() - started)
@@ -228,17 +223,14 @@ class Localizer:
         file, chosen = paths.index(path), version.choose(PathFilter())
         if not chosen.kept[file]:
             chosen = version.choose(PathFilter(tests=True))
-        localization = self.localization(asked, version)
         with self._lock:
-            answer = localization.answer(1, chosen, functions=functions, only=file)
+            answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def files(self, commit: str = "HEAD") -> Sequence[str]:
         """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
-        if self._repository is None:
-            return self.version().snapshot.paths
         with self._lock:
-            return self._repository.sources(commit).paths
+            return (self._repository.sources(commit) if self._repository else self.version().snapshot).paths
 
     def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
         """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
@@ -255,10 +247,8 @@ class Localizer:
                 raise ToslocError(f"{place.repo.path}: this repository was closed; open it again")
             commit = place.repo.resolve(commit)
             if commit not in self._versions:
-                try:
+                with closing(place):  # the next version may be made by another thread, which needs its own store
                     made = self._ready(place, commit, progress)
-                finally:
-                    place.close()  # the next version may be made by another thread, which needs its own store
                 self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
             return self._versions[commit]
 
@@ -267,29 +257,9 @@ class Localizer:
 
         Without a ``version`` it is the one that was opened last, or that a checkpoint carries along.
         """
-        version = version or self.version_ or self.version()
-        notes = version.notes
-        if report.opened is None:
-            report = replace(report, opened=version.newest)
-            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
-        context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
-        first = StageOneAnswer.of(context, self.stage_one)
-        scores, reranker, reranked = first.scores, self.reranker_, None
-        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            with self._lock:
-                [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
-            scores = scores if reranked is None else final_scores(scores, reranked)
-        if not context.shares_words:
-            notes += ("no word of the report occurs in any file; the order says only which files change most",)
-        if not np.isfinite(scores).all():
-            raise CheckpointError("the weights give scores that are no numbers; train again")
-        return Localization(version, first, scores, notes, self.temperature, reranker, reranked)
-
-    def rank(self, report: BugReport, version: Snapshot) -> Ranking:
-        """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
-        if self.version_ is None or self.version_.snapshot.commit != version.commit:
-            raise ToslocError(f"version {version.commit[:12]} is not open; call open_version(indexed, revision) first")
-        return self.localization(report, self.version_).ranking
+        version, stage = version or self.version_ or self.version(), self.stage_one
+        with self._lock:
+            return Localization.of(report, version, stage, self.reranker_, self.temperature)
 
     def indexed(self, repo: Repository, store: Path | None = None) -> IndexedRepository:
         """A repository with the files that these weights are for, and where its facts are kept."""
@@ -317,14 +287,7 @@ class Localizer:
 
     def _ready(self, indexed: IndexedRepository, revision: str, progress: Progress) -> OpenVersion:
         """A version with what these weights have beside it."""
-        prepared = indexed.prepared(revision, progress)
-        version = OpenVersion.of(prepared, indexed)
-        if self.reports_ is not None:
-            version.history = prepared.with_reports(*self.reports_)
-        version.notes = (*indexed.repo.notes(prepared.missing, len(version.history.reports)), *prepared.notes)
-        if self.reranker_ is not None:
-            version.reranking = version.for_reranking()
-        return version
+        return OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
 
     # Keeping
 
@@ -368,10 +331,7 @@ class Localizer:
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
         if (carried := stored.read_version(path)) is not None:
-            localizer.version_ = version = OpenVersion.of(carried)
-            context = version.for_reranking()
-            if localizer.reranker_ is not None and localizer.reranker_.can_score(context):
-                version.reranking = context
+            localizer.version_ = OpenVersion.of(None, carried, None, localizer.reranker_)
         return localizer
 
     @classmethod

@@ -94,7 +94,8 @@ class Bench:
         assert self.indexed
         evidence = self.evidence
         corpus, paths = self.project.corpus([snapshot]), list(self.repo.path_names.names)
-        return OpenVersion.of(PreparedVersion.of(snapshot, corpus, evidence, paths), self.project)
+        made = PreparedVersion.of(snapshot, corpus, evidence, paths)
+        return OpenVersion(made.snapshot, made.index, made.history, repository=self.project)
 
     @cached_property
     def whole(self) -> OpenVersion:
