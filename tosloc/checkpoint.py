@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 import tosloc
 from tosloc.arrays import (
+    Arrays,
     check_numbers,
     checked,
     load_arrays,
@@ -58,8 +60,6 @@ LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
 _REPORTS_FILE: Final = "reports.npz"
 _VERSION_FILE: Final = "version.npz"
-_NOT_FITTING: Final = (KeyError, IndexError, ValueError, TypeError)
-"""What arrays that are no checkpoint's raise when put together."""
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
@@ -150,27 +150,22 @@ def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is None:
         return stage
-    path = folder / _RANKER_FILE
-    try:
+    with _arrays_of(folder / _RANKER_FILE) as arrays:
         names, weight = tuple(ranker["features"]), ranker["weight"]
         if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
             raise ValueError("its weight or features are none")
-        trees = Trees.from_arrays(load_arrays(path), len(names) + 2)
+        trees = Trees.from_arrays(arrays, len(names) + 2)
         return replace(stage, ranker=HeadRanker(names, trees, float(weight)))
-    except _NOT_FITTING as error:
-        raise _damaged(path, error) from error
 
 
 def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
     """The temperature of shares in weights.json; None where none was fitted."""
     value = record.get("temperature")
-    if value is None:
-        return None
-    if not _is_number(value) or not LOWEST <= value <= HIGHEST:
+    if value is not None and not (_is_number(value) and LOWEST <= value <= HIGHEST):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
         )
-    return float(value)
+    return value
 
 
 def _is_number(value: Any) -> bool:
@@ -193,13 +188,11 @@ def shipped_projects() -> frozenset[str]:
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
-    if name is None:
-        return None
-    if not isinstance(name, str) or name not in RERANKERS:
+    if name is not None and name not in list(RERANKERS):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
-    return reranker_class(name).load(folder / name)
+    return None if name is None else reranker_class(name).load(folder / name)
 
 
 def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:
@@ -214,16 +207,12 @@ def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]
 
 def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
-    path = folder / _REPORTS_FILE
-    if not path.exists():
+    if not (folder / _REPORTS_FILE).exists():
         return None
-    stored = load_arrays(path)
-    try:
-        documents, paths = Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
+    with _arrays_of(folder / _REPORTS_FILE) as arrays:
+        documents, paths = Documents.from_arrays(under("reports", arrays)), unpack_strings(arrays, "paths")
         check_numbers(documents.files, len(paths), "files")
         return documents, paths
-    except _NOT_FITTING as error:
-        raise _damaged(path, error) from error
 
 
 def write_version(folder: Path, snapshot: Snapshot, index: VersionIndex, history: HistoryIndex) -> None:
@@ -241,12 +230,10 @@ def write_version(folder: Path, snapshot: Snapshot, index: VersionIndex, history
 
 def read_version(folder: Path) -> PreparedVersion | None:
     """The version that ``write_version`` wrote, if it did. Raises CheckpointError for a damaged file."""
-    path = folder / _VERSION_FILE
-    if not path.exists():
+    if not (folder / _VERSION_FILE).exists():
         return None
-    stored = load_arrays(path)
-    try:
-        version = under("version", stored)
+    with _arrays_of(folder / _VERSION_FILE) as arrays:
+        version = under("version", arrays)
         [commit], paths, blobs = (unpack_strings(version, name) for name in ("commit", "paths", "blobs"))
         [committed_at] = checked(version, "committed_at", np.int64, 1).tolist()
         if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
@@ -256,16 +243,19 @@ def read_version(folder: Path) -> PreparedVersion | None:
         files = dict(zip(paths, blobs, strict=True))
         if not 0 < len(files) == len(paths):
             raise ValueError("files of the version are counted wrongly")
-        history, names = HistoryIndex.from_arrays(under("evidence", stored))
-        corpus = Corpus(FactTable.from_arrays(under("facts", stored)))
+        history, names = HistoryIndex.from_arrays(under("evidence", arrays))
+        corpus = Corpus(FactTable.from_arrays(under("facts", arrays)))
         return PreparedVersion.of(Snapshot.of(commit, committed_at, files), corpus, history, names)
-    except (*_NOT_FITTING, StoreError) as error:
-        raise _damaged(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> CheckpointError:
-    """What to say of arrays that do not fit together."""
-    return CheckpointError(f"{path} is damaged or of another version ({error}); train again")
+@contextmanager
+def _arrays_of(path: Path) -> Iterator[Arrays]:
+    """The arrays of a file, for a block that puts them together. Raises CheckpointError where they do not fit."""
+    arrays = load_arrays(path)
+    try:
+        yield arrays
+    except (KeyError, IndexError, ValueError, TypeError, StoreError) as error:
+        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 
 def read_record(path: Path) -> dict[str, Any]:

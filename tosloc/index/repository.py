@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, language_of
-from tosloc.errors import CheckpointError, RepositoryError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION, commit_payloads, history_of_commits
@@ -77,15 +77,11 @@ class IndexedRepository:
     def sources(self, revision: str) -> Snapshot:
         """The version that ``revision`` names. Raises UnknownCommit, and ToslocError when it holds no source file."""
         snapshot = self.snapshot(revision)
-        if not len(snapshot) and self.repo.missing:
-            raise RepositoryError(
-                f"{self.repo.path}: no file of version {snapshot.commit[:12]} can be read: its folders are missing or"
-                " damaged; run 'git fsck' there, or clone it again"
-            )
         if not len(snapshot):
             shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
+            why = "its folders are missing or damaged: run 'git fsck' there" if self.repo.missing else shown
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({why});"
                 " name another with --commit, or other suffixes in the configuration"
             )
         return snapshot
