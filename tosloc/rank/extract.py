@@ -6,12 +6,11 @@ on after the last one.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -70,26 +69,21 @@ class Task:
     """How many wrong files to keep; 0 keeps every file."""
 
 
+@dataclass(eq=False)
 class Extraction:
     """The feature tables of one project, kept in a folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        repo_path: Path,
-        store_path: Path,
-        suffixes: frozenset[str],
-        names: Sequence[str],
-        *,
-        lizard: bool = False,
-    ) -> None:
-        self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
-        self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
-        self.shared = False
-        """Whether its files are read over a network: of the store a copy, which nobody writes."""
-        self.term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
-        """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
-        self.history_digest = ""
+    folder: Path
+    repo_path: Path
+    store_path: Path
+    suffixes: frozenset[str]
+    names: Sequence[str]
+    lizard: bool = False
+    shared: bool = False
+    """Whether its files are read over a network: of the store a copy, which nobody writes."""
+    term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
+    """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
+    history_digest: str = ""
 
     def write_history(self, history: HistoryIndex, paths: Names) -> None:
         """Keep the history for the workers."""
@@ -123,7 +117,8 @@ class Extraction:
                 workers = jobs if made.shared else min(joblib.effective_n_jobs(jobs), len(calls))
                 with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
                     for path, block, finished in results:
-                        _write_block(path, block)
+                        with written_whole(path) as temporary:
+                            temporary.write_bytes(block)
                         done += finished
                         progress(what, done, len(tasks))
         return paths
@@ -138,15 +133,15 @@ class Extraction:
         if executor() is None:
             yield self
             return
-        made = copy.copy(self)
-        made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
-        made.store_path = made.folder / "facts.sqlite"
+        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
+        store_path = folder / "facts.sqlite"
+        made = replace(self, folder=folder, repo_path=repo_path, store_path=store_path, shared=True)
         try:
             with FactStore(self.store_path) as store:
-                store.copy_to(made.store_path)
+                store.copy_to(store_path)
             yield made
         finally:
-            made.store_path.unlink(missing_ok=True)
+            store_path.unlink(missing_ok=True)
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
         """The tables of finished blocks, in order."""
@@ -186,11 +181,6 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
         for task, snapshot in zip(tasks, snapshots, strict=True)
     ]
     return path, block_bytes(tables), len(tasks)
-
-
-def _write_block(path: Path, block: bytes) -> None:
-    with written_whole(path) as temporary:
-        temporary.write_bytes(block)
 
 
 def _table(

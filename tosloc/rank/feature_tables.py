@@ -16,7 +16,7 @@ from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
-from tosloc.io import beside, parse_json, read_plain, write_text, written_whole
+from tosloc.io import beside, parse_json, read_plain, write_text
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 
@@ -76,14 +76,8 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
     return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
 
 
-def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
-    """Write tables as one file."""
-    with written_whole(path) as temporary:
-        temporary.write_bytes(block_bytes(tables))
-
-
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
-    """What ``save_block`` writes."""
+    """Tables as the bytes of one file."""
     buffer = io.BytesIO()
     ids = json.dumps([table.report for table in tables]).encode()
     arrays: Arrays = {
