@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -113,23 +113,17 @@ def train_reranker(
     watch = Stopwatch()
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config, localizer.reranker_ = config, configured_reranker(config)
-    with ExitStack() as stack:
-        work = stack.enter_context(own_folder(folder))
-        repo = stack.enter_context(Repository(repo_path))
-        history_index, names = stored.history()
+    history_index, names = stored.history()
+    with own_folder(folder) as work, Repository(repo_path) as repo:
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
-        experiment = stack.enter_context(
-            ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
-        )
-        for was, now in (
-            (history_index.commits, experiment.history_index.commits),
-            (history_index.reports, experiment.history_index.reports),
-        ):
-            if was.ids != now.ids or was.commit_ids != now.commit_ids:
-                raise ToslocError(f"{run} was trained on other reports or another history; train it again")
-        watch.took("facts and history")
-        _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
+        with ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment:
+            now = experiment.history_index
+            for before, after in ((history_index.commits, now.commits), (history_index.reports, now.reports)):
+                if before.ids != after.ids or before.commit_ids != after.commit_ids:
+                    raise ToslocError(f"{run} was trained on other reports or another history; train it again")
+            watch.took("facts and history")
+            _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
         work.rmdir()
     return localizer

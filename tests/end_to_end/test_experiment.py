@@ -159,15 +159,15 @@ def test_no_known_word_is_said_and_still_ranked(out, project):
 
 def test_interrupted_training_goes_on(out, project, monkeypatch):
     monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
-    real, made = extraction_module._write_block, []
+    real, made = extraction_module.written_whole, []
 
-    def killed(path, block):
+    def killed(path):
         if len(made) == 2:
             raise RuntimeError("killed")
-        real(path, block)
         made.append(path)
+        return real(path)
 
-    monkeypatch.setattr(extraction_module, "_write_block", killed)
+    monkeypatch.setattr(extraction_module, "written_whole", killed)
     with pytest.raises(RuntimeError, match="killed"):
         train(project, "stopped")
     folder = project.folder / "stopped"
@@ -175,7 +175,7 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
     assert not (folder / "test").exists()
     assert sorted((folder / ".tosloc-work").glob("block-*")) == sorted(made)
     kept = set(made)
-    monkeypatch.setattr(extraction_module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
+    monkeypatch.setattr(extraction_module, "written_whole", lambda path: made.append(path) or real(path))
     train(project, "stopped")
     assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
     assert kept < set(made)

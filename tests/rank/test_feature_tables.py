@@ -173,21 +173,21 @@ def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
 def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, monkeypatch):
     extraction = experiment.extraction(tmp_path, NAMES)
     tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
-    real, made = module._write_block, []
+    real, made = module.written_whole, []
 
-    def broken(path, block):
+    def broken(path):
         if len(made) == 2:
             raise RuntimeError("killed")
-        real(path, block)
         made.append(path)
+        return real(path)
 
-    monkeypatch.setattr(module, "_write_block", broken)
+    monkeypatch.setattr(module, "written_whole", broken)
     with pytest.raises(RuntimeError, match="killed"):
         extraction.run(tasks, jobs=1)
     assert sorted(tmp_path.glob("block-*")) == sorted(made)
     first = {path: path.stat().st_mtime_ns for path in made}
     made.clear()
-    monkeypatch.setattr(module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
+    monkeypatch.setattr(module, "written_whole", lambda path: made.append(path) or real(path))
     steps = []
     blocks = extraction.run(tasks, jobs=1, progress=lambda what, done, total: steps.append((done, total)))
     assert made == blocks[2:]
