@@ -20,9 +20,9 @@ from tosloc.io import beside, parse_json, read_plain, write_text
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 
-_LISTING: Final = "blocks.json"
 WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
+_LISTING: Final = "blocks.json"
 """In a work folder that is kept: which of its blocks are train, validation and test."""
 PARTS: Final = ("train", "validation", "test")
 
