@@ -77,7 +77,7 @@ def write_digests(folder: Path) -> None:
     Raises CheckpointError for something in it that is neither a plain file nor a folder of them.
     """
     digests = {name: _digest(path) for name, path in _files(folder).items()}
-    write_text(folder / DIGESTS_FILE, json.dumps({"sha256": digests}, indent=1, sort_keys=True) + "\n")
+    write_record(folder / DIGESTS_FILE, {"sha256": digests})
 
 
 def check_digests(folder: Path) -> None:
@@ -256,6 +256,11 @@ def _arrays_of(path: Path) -> Iterator[Arrays]:
         yield arrays
     except (KeyError, IndexError, ValueError, TypeError, StoreError) as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a JSON object with its keys in order."""
+    write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def read_record(path: Path) -> dict[str, Any]:

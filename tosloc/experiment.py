@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
+from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -263,11 +264,6 @@ def index(
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo, store_path)) as indexed:
         return indexed.index([indexed.sources(revision)], progress)
-
-
-def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON object with its keys in order."""
-    write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 @contextmanager

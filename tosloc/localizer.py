@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,6 @@ from tosloc.git.repository import Repository
 from tosloc.index.documents import Documents
 from tosloc.index.mapped import release_pages
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import write_text
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
@@ -294,7 +292,7 @@ class Localizer:
     def save(self, folder: Path) -> None:
         """Write the checkpoint: configuration, weights, fixed reports and, if opened, the version carried along."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / "config.json", json.dumps(self.config.as_dict(), indent=1, sort_keys=True) + "\n")
+        stored.write_record(folder / "config.json", self.config.as_dict())
         if self.reports_ is not None:
             stored.write_known_reports(folder, *self.reports_)
         version, more = self.version_, {}
@@ -305,7 +303,7 @@ class Localizer:
                 self.reranker_.carry(version.reranking, sorted(set(version.snapshot.blobs)))
             self.reranker_.save(folder / self.reranker_.name)
             more = {"stage_two": self.reranker_.name}
-        write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
+        stored.write_record(folder / "provenance.json", self.provenance_)
         lizard = self.config.stage_one.lizard
         # last, because a folder without weights and digests is no checkpoint
         stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature_, more, lizard=lizard)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import shipped
+from tosloc.checkpoint import shipped, write_record
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, Stopwatch, own_folder, write_record
+from tosloc.experiment import ExperimentContext, Stopwatch, own_folder
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer

@@ -46,7 +46,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     first = project.prepared("HEAD")
     assert first.snapshot.commit == head
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
-    assert "src/caf\udce9.java" in first.paths
+    assert "src/caf\udce9.java" in first.index.paths.table.paths
     assert len(kept(project)) == 1
     for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)

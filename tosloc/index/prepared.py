@@ -75,11 +75,6 @@ class PreparedVersion:
         index = VersionIndex(view, PathView(PathTable(names.names), own.path_ids, resident=True))
         return cls(own, index, HistoryIndex(commits, reports), commit_ids, _notes(own, corpus, missing), missing)
 
-    @property
-    def paths(self) -> Sequence[str]:
-        """What numbers of files mean."""
-        return self.index.paths.table.paths
-
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
         """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
 
