@@ -77,7 +77,7 @@ class World:
     @property
     def old(self) -> tuple[BugReport, str]:
         """A report of the past, and its version."""
-        case = self.experiment.labelled().cases[str(1000 + OLD)]
+        case = next(case for case in self.experiment.dataset.cases if case.report.id == str(1000 + OLD))
         return case.report, case.version
 
 
@@ -136,7 +136,7 @@ def tables_of(world: World, part: str) -> list[FeatureTable]:
 def training_set_of(world: World) -> LabelledCandidates:
     """What rerankers learn from in a world."""
     tables = {part: tables_of(world, part) for part in ("train", "validation")}
-    return LabelledCandidates(world.experiment.labelled(), WEIGHTED, lambda part: iter(tables[part]))
+    return world.experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 
 def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranker:
@@ -162,7 +162,7 @@ def opened(world: World, name: str, version: str) -> Answer:
     if name in SYSTEMS:
         return lambda report: baseline(world, name).rank(report, snapshot)
     made = localizer(world, name).open_version(world.experiment.indexed, version)
-    return lambda report: made.rank(report, snapshot)
+    return lambda report: made.localization(report).ranking
 
 
 def localizer(world: World, name: str) -> Localizer:

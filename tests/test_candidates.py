@@ -70,7 +70,7 @@ def tables(experiment: ExperimentContext, tmp_path_factory: pytest.TempPathFacto
 
 
 def labelled_candidates(experiment: ExperimentContext, tables: dict, stage: StageOne = STAGE) -> LabelledCandidates:
-    return LabelledCandidates(experiment.labelled(), stage, lambda part: iter(tables[part]))
+    return experiment.candidates(stage, lambda part: iter(tables[part]))
 
 
 def test_training_has_every_fixed_file_and_validation_the_ranks_of_those_missed(experiment, tables) -> None:
@@ -95,12 +95,12 @@ def test_training_has_every_fixed_file_and_validation_the_ranks_of_those_missed(
 
 
 def _fixed(experiment: ExperimentContext, one: Candidates) -> tuple[str, ...]:
-    return experiment.labelled().cases[one.report.id].fixed
+    return labelled_candidates(experiment, {}).cases[one.report.id].fixed
 
 
 def test_candidates_are_files_of_the_report_s_version(experiment, tables) -> None:
     for one in labelled_candidates(experiment, tables).candidates("train", 5, for_training=True):
-        case = experiment.labelled().cases[one.report.id]
+        case = labelled_candidates(experiment, {}).cases[one.report.id]
         snapshot = experiment.indexed.snapshot(case.version)
         blobs = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
         assert one.blobs == tuple(blobs[path] for path in one.paths)
@@ -197,7 +197,7 @@ def test_tables_are_read_one_by_one(experiment, tables) -> None:
             read.append(table.report)
             yield table
 
-    made = LabelledCandidates(experiment.labelled(), STAGE, noted)
+    made = experiment.candidates(STAGE, noted)
     next(made.candidates("train", 3))
     assert len(read) == 1
     next(made.rankings("train", Turned(), RerankingContext()))  # type: ignore[arg-type]

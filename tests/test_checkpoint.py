@@ -20,7 +20,7 @@ from tests import toy
 from tests.mutations import binary_damage, in_child, kinds, text_damage
 from tosloc import checkpoint as module
 from tosloc.arrays import load_arrays, save_arrays
-from tosloc.checkpoint import check_digests, shipped_stage_one, write_digests
+from tosloc.checkpoint import check_digests, shipped, write_digests
 from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository
 from tosloc.index.documents import Document, Documents
@@ -80,7 +80,7 @@ def test_shipped_files_are_those_of_their_digests() -> None:
     for folder in SHIPPED:
         assert (folder / "digests.json").is_file()
         check_digests(folder)
-    assert shipped_stage_one().ranker is not None
+    assert shipped()[0].ranker is not None
 
 
 @pytest.mark.parametrize("name", ["config.json", "provenance.json", "reports.npz", "version.npz", "weights.json"])

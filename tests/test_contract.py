@@ -165,10 +165,3 @@ def test_its_own_label_is_no_evidence(ranker: str, world: World, fixed: str) -> 
     before = opened(world, ranker, version)(report)
     assert after.paths == before.paths
     assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", [*rankers.STAGES, *rankers.BOTH])
-def test_only_an_open_version_is_ranked(world: World, name: str) -> None:
-    localizer = rankers.localizer(world, name).open_version(world.experiment.indexed, world.newest)
-    with pytest.raises(Exception, match="is not open"):
-        localizer.rank(report_of("usual"), world.experiment.indexed.snapshot(world.project.git.made[2]))

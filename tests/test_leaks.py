@@ -143,7 +143,7 @@ def large(tmp_path_factory) -> toy.Toy:
 def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
     out = made.folder / name
     reports = made.reports(f"{name}.jsonl", records)
-    training.train(config, made.git.path, reports, out, made.store, carry=False, default=None)
+    training.train(config, made.git.path, reports, out, made.store, carry=False)
     return out
 
 

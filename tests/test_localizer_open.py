@@ -239,10 +239,7 @@ def reports_of(number: int) -> list[BugReport]:
     return [BugReport(str(n), f"{word} bytes", f"open{word.title()} {n}", days[n % 2]) for n, word in enumerate(words)]
 
 
-def test_many_reports_are_answered_as_each_alone(
-    grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tosloc.localizer.TOGETHER", 3)
+def test_many_reports_are_answered_as_each_alone(grown: GitRepository, opened: Localizer) -> None:
     asked = reports_of(8)
     answers = list(opened.localize_many(iter(asked), top=3, functions=2))
     with Localizer.open(grown.path) as other:
@@ -266,7 +263,6 @@ def test_what_answers_share_is_read_once(
 ) -> None:
     [first] = opened.localize_many([TEXT])
     monkeypatch.setattr("tosloc.index.function_facts.FactStore", None)  # functions are remembered
-    monkeypatch.setattr("tosloc.index.live.LiveRepository.subjects", None)  # and the first lines of messages
     [again] = opened.localize_many([TEXT])
     assert content(again) == content(first)
     assert any(hit.functions for hit in first.hits)
@@ -290,7 +286,7 @@ def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
     gc.disable()  # else a circle would be found sooner or later, after many tables
     try:
         found = opened.localization(LATER)
-        assert found.answer(3).hits[0].why
+        assert found.top(3)[0].why
         held = weakref.ref(found.stage_one)
         del found
         assert held() is None

@@ -31,6 +31,7 @@ THEMES = (
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
 SMALL: Mapping[str, Any] = {
     "ranker": False,
+    "shipped": False,
     "evolution": {"generations": 3, "population": 4},
 }
 

@@ -5,16 +5,17 @@ Shapes: F files of a version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import tee
 
 import numpy as np
 
-from tosloc.rank.feature_tables import FeatureTable, LabelledReports
+from tosloc.git.repository import Repository
+from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
-from tosloc.records import FloatArray, Progress, Ranking, silent
+from tosloc.records import Case, FloatArray, Progress, Ranking, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
 
 
@@ -43,7 +44,10 @@ def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
 class LabelledCandidates:
     """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
 
-    labelled: LabelledReports
+    repo: Repository
+    suffixes: frozenset[str]
+    cases: Mapping[str, Case]
+    """Report id -> its case."""
     stage: StageOne
     tables: Callable[[str], Iterable[FeatureTable]]
     """Part (train, validation, test) -> its feature tables, read anew at each call."""
@@ -57,23 +61,22 @@ class LabelledCandidates:
             yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
 
     def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        labelled, case = self.labelled, self.labelled.cases[table.report]
+        case, names = self.cases[table.report], self.repo.path_names.names
         order = np.argsort(-scores, kind="stable")
         rows, rest = order[:depth], order[depth:]
         missed = np.flatnonzero(table.fixed[rest])
         missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
         if for_training:
             rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
-        snapshot = labelled.repo.snapshot(case.version, labelled.suffixes)
+        snapshot = self.repo.snapshot(case.version, self.suffixes)
         by_path = np.argsort(snapshot.path_ids)
         path_ids = table.path_ids[rows]
         files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
-        path_names, blob_names = labelled.repo.path_names.names, snapshot.blob_names.names
         return Candidates(
             case.report,
             case.version,
-            tuple(path_names[number] for number in path_ids.tolist()),
-            tuple(blob_names[number] for number in snapshot.blob_ids[files].tolist()),
+            tuple(names[number] for number in path_ids.tolist()),
+            tuple(map(snapshot.blob, files.tolist())),
             path_ids,
             scores[rows],
             table.fixed[rows],
@@ -90,7 +93,7 @@ class LabelledCandidates:
         progress: Progress = silent,
     ) -> Iterator[Ranking]:
         """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
-        paths = self.labelled.repo.path_names.names
+        paths = self.repo.path_names.names
         scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
         if reranker is None or context is None or not reranker.weight:
             for table, scores in scored:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,16 +17,32 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.arrays import check_numbers, load_arrays, pack_strings, prefixed, save_arrays, under, unpack_strings
+from tosloc.arrays import (
+    Arrays,
+    check_numbers,
+    checked,
+    load_arrays,
+    pack_strings,
+    prefixed,
+    save_arrays,
+    under,
+    unpack_strings,
+)
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, StoreError
+from tosloc.index.context import VersionIndex
+from tosloc.index.corpus import Corpus
 from tosloc.index.documents import Documents
+from tosloc.index.fact_table import FactTable
+from tosloc.index.history_index import HistoryIndex
+from tosloc.index.prepared import PreparedVersion
 from tosloc.io import open_plain, parse_json, printable, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.trees import Trees
+from tosloc.records import TIMES, Snapshot
 from tosloc.rerank import RERANKERS, reranker_class
 
 if TYPE_CHECKING:
@@ -41,10 +58,8 @@ _LARGEST: Final = 1 << 26
 _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
-REPORTS_FILE: Final = "reports.npz"
-VERSION_FILE: Final = "version.npz"
-NOT_FITTING: Final = (KeyError, IndexError, ValueError, TypeError)
-"""What arrays that are no checkpoint's raise when put together."""
+_REPORTS_FILE: Final = "reports.npz"
+_VERSION_FILE: Final = "version.npz"
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
@@ -62,7 +77,7 @@ def write_digests(folder: Path) -> None:
     Raises CheckpointError for something in it that is neither a plain file nor a folder of them.
     """
     digests = {name: _digest(path) for name, path in _files(folder).items()}
-    write_text(folder / DIGESTS_FILE, json.dumps({"sha256": digests}, indent=1, sort_keys=True) + "\n")
+    write_record(folder / DIGESTS_FILE, {"sha256": digests})
 
 
 def check_digests(folder: Path) -> None:
@@ -83,16 +98,12 @@ def check_digests(folder: Path) -> None:
 
 def _files(folder: Path) -> dict[str, Path]:
     """Path within the folder -> each file, but for the digests and what has a hidden name."""
-    found: dict[str, Path] = {}
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in [*folders, *files]:
-            path = Path(parent, name)
-            if path.is_dir() and not path.is_symlink():
-                continue
-            if not name.startswith(".") and path != folder / DIGESTS_FILE:
-                found[path.relative_to(folder).as_posix()] = path
-    return found
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {
+        path.as_posix(): folder / path
+        for path in found
+        if not any(part.startswith(".") for part in path.parts) and path != Path(DIGESTS_FILE)
+    }
 
 
 def _digest(path: Path) -> str:
@@ -103,26 +114,28 @@ def _digest(path: Path) -> str:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error
 
 
-def weights_record(
-    stage: StageOne, choice: Choice | None = None, temperature: float | None = None, *, lizard: bool = False
-) -> dict[str, Any]:
-    """What weights.json holds: stage one, learned with or without lizard's complexity, and the shares' temperature."""
-    return {
+def write_stage_one(
+    folder: Path,
+    stage: StageOne,
+    choice: Choice | None = None,
+    temperature: float | None = None,
+    more: Mapping[str, Any] | None = None,
+    *,
+    lizard: bool = False,
+) -> None:
+    """Write stage one, learned with or without lizard: its ranker, and weights.json with ``more`` in it."""
+    ranker = stage.ranker
+    if ranker is not None:
+        save_arrays(folder / _RANKER_FILE, ranker.trees.to_arrays())
+    record = {
         "tosloc": tosloc.__version__,
         "analyser": analyser(lizard),
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
-        "ranker": None
-        if stage.ranker is None
-        else {"weight": stage.ranker.weight, "features": list(stage.ranker.features)},
+        "ranker": None if ranker is None else {"weight": ranker.weight, "features": list(ranker.features)},
         "temperature": temperature,
-        "validation": {"taken": choice.taken, "tried": choice.tried} if choice is not None else None,
+        "validation": None if choice is None else {"taken": choice.taken, "tried": choice.tried},
     }
-
-
-def write_stage_one(folder: Path, stage: StageOne) -> None:
-    """Write the learned ranker, if there is one; the weights are for the caller to write, last of all."""
-    if stage.ranker is not None:
-        save_arrays(folder / _RANKER_FILE, stage.ranker.trees.to_arrays())
+    write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
 
 
 def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
@@ -134,94 +147,120 @@ def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
     unknown = [name for name in weights if name not in features.ALL]
     if unknown:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
-    values = np.array(list(weights.values()), dtype=np.float64)
-    return StageOne(tuple(weights), values, None if ranker is None else _ranker(ranker, weights, folder))
-
-
-def _ranker(record: Any, weights: Mapping[str, Any], folder: Path) -> HeadRanker:
-    path = folder / _RANKER_FILE
-    try:
-        names, weight = tuple(record["features"]), record["weight"]
+    stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
+    if ranker is None:
+        return stage
+    with _arrays_of(folder / _RANKER_FILE) as arrays:
+        names, weight = tuple(ranker["features"]), ranker["weight"]
         if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
             raise ValueError("its weight or features are none")
-        return HeadRanker(names, Trees.from_arrays(load_arrays(path), len(names) + 2), float(weight))
-    except NOT_FITTING as error:
-        raise damaged(path, error) from error
+        trees = Trees.from_arrays(arrays, len(names) + 2)
+        return replace(stage, ranker=HeadRanker(names, trees, float(weight)))
 
 
 def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
     """The temperature of shares in weights.json; None where none was fitted."""
     value = record.get("temperature")
-    if value is None:
-        return None
-    if not _is_number(value) or not LOWEST <= value <= HIGHEST:
+    if value is not None and not (_is_number(value) and LOWEST <= value <= HIGHEST):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
         )
-    return float(value)
+    return value
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
-def shipped_stage_one() -> StageOne:
-    """The shipped stage one."""
-    return shipped()[0]
-
-
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        check_digests(folder)
         record = read_record(folder / WEIGHTS_FILE)
         return read_stage_one(record, folder), read_temperature(record, folder)
 
 
 def shipped_projects() -> frozenset[str]:
-    """Names of the projects that taught the shipped weights, as their list called them; none where they do not say."""
+    """Names of the projects that taught the shipped weights, as their list called them."""
     with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        learned_on = read_record(folder / WEIGHTS_FILE).get(LEARNED_ON)
-    projects = learned_on.get("projects") if isinstance(learned_on, dict) else None
-    return frozenset(projects) if isinstance(projects, dict) else frozenset()
+        return frozenset(read_record(folder / WEIGHTS_FILE)[LEARNED_ON]["projects"])
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
-    if name is None:
-        return None
-    if not isinstance(name, str) or name not in RERANKERS:
+    if name is not None and name not in list(RERANKERS):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
-    return reranker_class(name).load(folder / name)
+    return None if name is None else reranker_class(name).load(folder / name)
 
 
-def write_known_reports(path: Path, documents: Documents, paths: tuple[str, ...]) -> None:
+def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:
     """Write fixed reports; ``paths`` are what their numbers mean, of which those that occur are kept."""
     used = np.unique(documents.files)
     numbers = np.full(len(paths), -1, dtype=np.int32)
     numbers[used] = np.arange(len(used), dtype=np.int32)
     kept = documents.renumbered(numbers).to_arrays()
     names = pack_strings([paths[number] for number in used.tolist()])
-    save_arrays(path, prefixed("reports", kept) | prefixed("paths", names))
+    save_arrays(folder / _REPORTS_FILE, prefixed("reports", kept) | prefixed("paths", names))
 
 
-def read_known_reports(path: Path) -> tuple[Documents, tuple[str, ...]]:
-    """What ``write_known_reports`` wrote. Raises CheckpointError."""
-    stored = load_arrays(path)
-    try:
-        documents, paths = Documents.from_arrays(under("reports", stored)), unpack_strings(stored, "paths")
+def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
+    """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
+    if not (folder / _REPORTS_FILE).exists():
+        return None
+    with _arrays_of(folder / _REPORTS_FILE) as arrays:
+        documents, paths = Documents.from_arrays(under("reports", arrays)), unpack_strings(arrays, "paths")
         check_numbers(documents.files, len(paths), "files")
         return documents, paths
-    except NOT_FITTING as error:
-        raise damaged(path, error) from error
 
 
-def damaged(path: Path, error: Exception) -> CheckpointError:
-    """What to say of arrays that do not fit together."""
-    return CheckpointError(f"{path} is damaged or of another version ({error}); train again")
+def write_version(folder: Path, snapshot: Snapshot, index: VersionIndex, history: HistoryIndex) -> None:
+    """Write a version with its facts and history, to localize in without a repository."""
+    version = {
+        "committed_at": np.array([snapshot.committed_at], dtype=np.int64),
+        **prefixed("commit", pack_strings([snapshot.commit])),
+        **prefixed("paths", pack_strings(snapshot.paths)),
+        **prefixed("blobs", pack_strings(snapshot.blobs)),
+    }
+    facts, evidence = index.text.corpus.table.to_arrays(), history.to_arrays(index.paths.table.paths)
+    arrays = prefixed("version", version) | prefixed("facts", facts) | prefixed("evidence", evidence)
+    save_arrays(folder / _VERSION_FILE, arrays)
+
+
+def read_version(folder: Path) -> PreparedVersion | None:
+    """The version that ``write_version`` wrote, if it did. Raises CheckpointError for a damaged file."""
+    if not (folder / _VERSION_FILE).exists():
+        return None
+    with _arrays_of(folder / _VERSION_FILE) as arrays:
+        version = under("version", arrays)
+        [commit], paths, blobs = (unpack_strings(version, name) for name in ("commit", "paths", "blobs"))
+        [committed_at] = checked(version, "committed_at", np.int64, 1).tolist()
+        if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
+            raise ValueError("the commit has no name that git gives")
+        if committed_at not in TIMES:
+            raise ValueError("the commit has a time that no date has")
+        files = dict(zip(paths, blobs, strict=True))
+        if not 0 < len(files) == len(paths):
+            raise ValueError("files of the version are counted wrongly")
+        history, names = HistoryIndex.from_arrays(under("evidence", arrays))
+        corpus = Corpus(FactTable.from_arrays(under("facts", arrays)))
+        return PreparedVersion.of(Snapshot.of(commit, committed_at, files), corpus, history, names)
+
+
+@contextmanager
+def _arrays_of(path: Path) -> Iterator[Arrays]:
+    """The arrays of a file, for a block that puts them together. Raises CheckpointError where they do not fit."""
+    arrays = load_arrays(path)
+    try:
+        yield arrays
+    except (KeyError, IndexError, ValueError, TypeError, StoreError) as error:
+        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a JSON object with its keys in order."""
+    write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.calibration import TEMPERATURE
 from tosloc.candidates import LabelledCandidates
+from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -32,35 +33,35 @@ from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished, write_text
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.open_version import texts_of, vectors_path
 from tosloc.rank.extract import Extraction, tasks_of
-from tosloc.rank.feature_tables import WORK, LabelledReports
+from tosloc.rank.feature_tables import WORK, FeatureTable
+from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
 from tosloc.reports.splits import Splits, chronological, settled
 from tosloc.rerank.base import RerankingContext, facts_in_store
 
-PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
-RERANKER_PACKAGES: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
+_PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
+_OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 
 class Stopwatch:
     """Seconds since the last look, by what was done in them."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
         self._last = time.monotonic()
 
     def took(self, what: str) -> None:
         """Note the seconds since the last call under ``what``."""
-        now = time.monotonic()
-        self.seconds[what] = round(now - self._last, 1)
-        self._last = now
+        last, self._last = self._last, time.monotonic()
+        self._seconds[what] = round(self._last - last, 1)
 
     def write(self, folder: Path) -> None:
         """Write seconds.json; it stands apart, so that everything else of a run is the same byte for byte."""
-        write_text(folder / "seconds.json", json.dumps(self.seconds, indent=1) + "\n")
+        write_text(folder / "seconds.json", json.dumps(self._seconds, indent=1) + "\n")
 
 
 @dataclass(eq=False)
@@ -92,22 +93,16 @@ class ExperimentContext:
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
         config = settled(config, reports)
-        indexed = IndexedRepository(
-            repo, store_path, config.data.named_suffixes, config.run.jobs, lizard=config.stage_one.lizard
-        )
-        try:
-            dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
-            dataset = dataset.oldest(config.data.oldest)
-            splits = chronological(dataset.cases, config.data.train, config.data.validation)
-            versions = list(dict.fromkeys(case.version for case in dataset.cases))
-            if facts:
-                indexed.index([indexed.snapshot(version) for version in versions], progress)
-            tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
-            history = indexed.history(list(tips), progress)
-            history_index = build_history(history, dataset.cases, repo.path_names)
-        except BaseException:
-            indexed.close()
-            raise
+        indexed = Localizer(config).indexed(repo, store_path)
+        dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
+        dataset = dataset.oldest(config.data.oldest)
+        splits = chronological(dataset.cases, config.data.train, config.data.validation)
+        if facts:
+            versions = dict.fromkeys(case.version for case in dataset.cases)
+            indexed.index([indexed.snapshot(version) for version in versions], progress)
+        tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
+        history = indexed.history(list(tips), progress)
+        history_index = build_history(history, dataset.cases, repo.path_names)
         return cls(indexed, dataset, splits, history, history_index, reports, config)
 
     def __enter__(self) -> Self:
@@ -126,9 +121,10 @@ class ExperimentContext:
         """The repository."""
         return self.indexed.repo
 
-    def labelled(self) -> LabelledReports:
-        """All cases by report, with their repository."""
-        return LabelledReports(self.repo, self.indexed.suffixes, {case.report.id: case for case in self.dataset.cases})
+    def candidates(self, stage: StageOne, tables: Callable[[str], Iterable[FeatureTable]]) -> LabelledCandidates:
+        """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
+        cases = {case.report.id: case for case in self.dataset.cases}
+        return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
@@ -138,7 +134,7 @@ class ExperimentContext:
             len(self.repo.path_names),
             self.history.ancestors,
             texts_of(self.repo),
-            vectors_path(self.indexed.store_path),
+            self.indexed.vectors_path,
         )
 
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
@@ -150,8 +146,9 @@ class ExperimentContext:
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
-        two, lizard = self.config.stage_two, ["lizard"] if self.indexed.lizard else []
-        packages = [*PACKAGES, *(RERANKER_PACKAGES[two.reranker] if two.enabled else ()), *lizard]
+        two, cases = self.config.stage_two, self.dataset.cases
+        packages = [*_PACKAGES, *(_OF_RERANKERS[two.reranker] if two.enabled else ())]
+        packages += ["lizard"] if self.indexed.lizard else []
         return {
             "tosloc": tosloc.__version__,
             "analyser": analyser(self.indexed.lizard),
@@ -159,12 +156,8 @@ class ExperimentContext:
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
             "repository": self.repo.name,
-            "reports": {
-                "name": self.reports.name,
-                "sha256": fingerprint(self.reports),
-                "cases": len(self.dataset.cases),
-            },
-            "newest fix": self.dataset.cases[-1].fix_commit or self.dataset.cases[-1].version,
+            "reports": {"name": self.reports.name, "sha256": fingerprint(self.reports), "cases": len(cases)},
+            "newest fix": cases[-1].fix_commit or cases[-1].version,
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
 
@@ -173,18 +166,15 @@ class ExperimentContext:
 
         It is known where the checkpoint learned from the same file of reports, byte for byte; else 0.
         """
-        reports, splits = provenance.get("reports"), provenance.get("splits")
-        if not isinstance(reports, Mapping) or reports.get("sha256") != fingerprint(self.reports):
+        try:
+            same = provenance["reports"]["sha256"] == fingerprint(self.reports)
+            oldest = self.dataset.cases[: provenance["splits"]["train"]] if same else ()
+        except (KeyError, TypeError):
             return 0
-        number = splits.get("train") if isinstance(splits, Mapping) else 0
-        oldest = {case.report.id for case in self.dataset.cases[: number if isinstance(number, int) else 0]}
-        return sum(case.report.id in oldest for case in cases)
+        return len({case.report.id for case in oldest} & {case.report.id for case in cases})
 
     def run_header(self, command: str) -> dict[str, Any]:
-        """What a run's first line says: the same for the same command, so that runs can be compared byte for byte.
-
-        What it took stands beside the run, in seconds.json.
-        """
+        """What a run's first line says: the same for the same command, so that runs can be compared byte for byte."""
         return {
             "command": command,
             "seed": self.config.run.seed,
@@ -230,20 +220,17 @@ def rank_reports(
     """
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
-    config, reranker = config or localizer.config, localizer.reranker_
-    watch = Stopwatch()
+    config, watch = config or localizer.config, Stopwatch()
     with (
         own_folder(folder) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
-        cases = experiment.part(split)
+        cases, dataset = experiment.part(split), experiment.dataset
         if not cases:
-            raise ToslocError(
-                f"{reports_path}: none of its {counted(len(experiment.dataset.cases), 'report')} falls to {split};"
-                " rank them with --split all"
-            )
-        if functions and not any(experiment.dataset.labelled[case.report.id].functions for case in cases):
+            number = counted(len(dataset.cases), "report")
+            raise ToslocError(f"{reports_path}: none of its {number} falls to {split}; rank them with --split all")
+        if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
             raise ToslocError(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
                 " or 'methods'"
@@ -252,17 +239,15 @@ def rank_reports(
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
-        candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, lambda _: extraction.tables(blocks))
-        rankings = candidates.rankings(split, reranker, experiment.for_reranking(), progress)
-        header = experiment.run_header("tosloc rank") | {"split": split}
-        header |= {TEMPERATURE: localizer.temperature_}
-        taught = experiment.taught(localizer.provenance_, cases)
-        if taught:
-            header |= {TAUGHT: taught}
+        candidates = experiment.candidates(localizer.stage_one, lambda _: extraction.tables(blocks))
+        rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
+        header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature_}
+        if taught := experiment.taught(localizer.provenance_, cases):
+            header[TAUGHT] = taught
         experiment.write_part(folder / split, header, rankings, cases)
         watch.took("features, rankings")
         if functions:
-            write_function_runs(folder / split, header, experiment.indexed, experiment.dataset, cases, progress)
+            write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)
             watch.took("functions")
         watch.write(folder)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
@@ -277,26 +262,14 @@ def index(
     progress: Progress = silent,
 ) -> BuildReport:
     """Make the facts of one version's files."""
-    config = config or Config()
-    suffixes, jobs, lizard = config.data.named_suffixes, config.run.jobs, config.stage_one.lizard
-    with (
-        Repository(repo_path) as repo,
-        closing(IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)) as indexed,
-    ):
+    with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo, store_path)) as indexed:
         return indexed.index([indexed.sources(revision)], progress)
-
-
-def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON object with its keys in order."""
-    write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[None]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
-    if folder.exists() and not folder.is_dir():
-        raise ToslocError(f"{folder} is a file; name a folder for the results")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -323,9 +296,8 @@ def own_folder(folder: Path) -> Iterator[Path]:
         try:
             yield work
         except BaseException:
-            with suppress(OSError):  # not empty
-                if [*folder.iterdir()] == [work]:
-                    work.rmdir()
+            if [*folder.iterdir()] == [work] and not any(work.iterdir()):
+                work.rmdir()
             raise
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
-from tosloc.records import Case, FloatArray, LongArray, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, FloatArray, Progress, Ranking, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 from tosloc.reports.test_paths import which_are_tests
@@ -35,30 +34,8 @@ MOST_RANKED: Final = 1_000
 """Functions of one written ranking; a changed one further down counts as not found."""
 BLOCK_REPORTS: Final = 16
 """Reports whose versions are read together."""
-
 _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
-
-
-@dataclass(frozen=True, eq=False)
-class _SearchedVersion:
-    """A version without its tests: the files whose functions are ranked."""
-
-    snapshot: Snapshot
-    files: LongArray
-    """Rows of the version."""
-    facts: Sequence[FunctionFacts]
-    """The functions of these files."""
-
-    @property
-    def names(self) -> list[str]:
-        """Full names of all functions, file by file."""
-        paths = self.snapshot.paths
-        return [
-            full_name(paths[row], name)
-            for row, one in zip(self.files.tolist(), self.facts, strict=True)
-            for name in one.names
-        ]
 
 
 def full_name(path: str, name: str) -> str:
@@ -87,49 +64,41 @@ def write_function_runs(
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
-    for number, (case, searched, version) in enumerate(_versions(indexed, cases), start=1):
+    for number, (case, version, facts) in enumerate(_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
-        labelled = dataset.labelled[case.report.id]
-        by_path = dict(zip(searched.files.tolist(), searched.facts, strict=True))
-        rows = {path: row for row, path in enumerate(searched.snapshot.paths) if row in by_path}
-        listed, fixed = changed_functions(labelled.functions, {path: by_path[row] for path, row in rows.items()})
+        report, paths = case.report, version.text.snapshot.paths
+        by_path = {paths[row]: found for row, found in facts.items()}
+        listed, fixed = changed_functions(dataset.labelled[report.id].functions, by_path)
         if not fixed:
             continue
-        names = searched.names
-        judgements.append(
-            Judgement(
-                case.report.id,
-                fixed,
-                listed,
-                len(set(names)),
-                case.version,
-                attributes_of(case.report, case.fixed),
-            )
-        )
-        ours.append(_our_ranking(case, run.ranking(case.report.id), rows, by_path, version))
-        bm25.append(_ranking(case.report.id, names, function_bm25(case.report, searched.facts)))
-    counts = {"reports": len(cases), "reports without a changed function": len(cases) - len(judgements)}
+        names = [full_name(path, name) for path, found in by_path.items() for name in found.names]
+        attributes = attributes_of(report, case.fixed)
+        judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
+        ours.append(_our_ranking(case, run.ranking(report.id), version, facts))
+        bm25.append(_ranking(report.id, names, function_bm25(report, list(facts.values()))))
+    said = {
+        "reports": len(cases),
+        "reports without a changed function": len(cases) - len(judgements),
+        "search space": "functions and classes of all source files of the version but tests",
+    }
     for name, ranker, rankings in (
         (FUNCTION_LEVEL, f"functions of the first {FUNCTION_DEPTH} files", ours),
         (BM25_LEVEL, "BM25 over the functions of all files", bm25),
     ):
-        place = folder / name
-        space = "functions and classes of all source files of the version but tests"
-        write_run(place / RUN_FILE, {**header, **counts, "ranker": ranker, "search space": space}, rankings)
-        write_judgements(place / JUDGEMENTS_FILE, judgements)
+        write_run(folder / name / RUN_FILE, {**header, **said, "ranker": ranker}, rankings)
+        write_judgements(folder / name / JUDGEMENTS_FILE, judgements)
 
 
-def _our_ranking(
-    case: Case, files: Ranking, rows: Mapping[str, int], facts: Mapping[int, FunctionFacts], version: VersionIndex
-) -> Ranking:
+def _our_ranking(case: Case, files: Ranking, version: VersionIndex, facts: Mapping[int, FunctionFacts]) -> Ranking:
     """Ranking of the functions of the first files of a ranking of files."""
-    snapshot = version.text.snapshot
+    paths = version.text.snapshot.paths
     of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
-    scores = np.array([of_path[path] for path in snapshot.paths])
+    rows = {paths[row]: row for row in facts}
     head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
+    scores = np.array([of_path[path] for path in paths])
     scored = score_functions(Query(case.report), version, head, scores, [facts[row] for row in head])
     functions = [
-        (full_name(snapshot.paths[row], function.name), function.score)
+        (full_name(paths[row], function.name), function.score)
         for row, some in zip(head, scored, strict=True)
         for function in sorted(some, key=lambda function: function.start)
     ]
@@ -140,36 +109,30 @@ def _ranking(report: str, names: Sequence[str], scores: FloatArray) -> Ranking:
     """The first functions; overloads once; equal scores in the order given."""
     best: dict[str, float] = {}
     for place in np.argsort(-scores, kind="stable").tolist():
-        if names[place] not in best:
-            best[names[place]] = float(scores[place])
-            if len(best) == MOST_RANKED:
-                break
-    return Ranking(report, tuple(best), np.array(list(best.values()), dtype=np.float64))
+        best.setdefault(names[place], float(scores[place]))
+    first = list(best)[:MOST_RANKED]
+    return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
 
 
 def _versions(
     indexed: IndexedRepository, cases: Sequence[Case]
-) -> Iterator[tuple[Case, _SearchedVersion, VersionIndex]]:
-    """Each case with its version, made ready to be asked."""
+) -> Iterator[tuple[Case, VersionIndex, dict[int, FunctionFacts]]]:
+    """Each case with its version, made ready to be asked, and the functions of each of its files but tests."""
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus = indexed.corpus(snapshots)
-        searched = [np.flatnonzero(~which_are_tests(snapshot.paths)) for snapshot in snapshots]
+        rows = [np.flatnonzero(~which_are_tests(snapshot.paths)).tolist() for snapshot in snapshots]
         suffixes = {
-            snapshot.blobs[row]: suffix_of(snapshot.paths[row], indexed.suffixes)
-            for snapshot, rows in zip(snapshots, searched, strict=True)
-            for row in rows.tolist()
+            snapshot.blob(row): suffix_of(snapshot.path(row), indexed.suffixes)
+            for snapshot, chosen in zip(snapshots, rows, strict=True)
+            for row in chosen
         }
         made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
         facts = dict(zip(suffixes, made, strict=True))
-        table = PathTable(indexed.repo.path_names.names)
-        for case, snapshot, rows in zip(block, snapshots, searched, strict=True):
+        corpus, table = indexed.corpus(snapshots), PathTable(indexed.repo.path_names.names)
+        for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
             version = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
-            yield case, _SearchedVersion(snapshot, rows, [facts[snapshot.blobs[row]] for row in rows.tolist()]), version
-
-
-# What was changed
+            yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}
 
 
 def changed_functions(
@@ -184,32 +147,27 @@ def changed_functions(
     """
     names: set[str] = set()
     found: set[str] = set()
-    for one in listed:
-        if one.path not in facts or one.name == _ANONYMOUS:
+    for changed in listed:
+        if changed.path not in facts or changed.name == _ANONYMOUS:
             continue
-        known = facts[one.path]
-        name = _by_method(one, known) if one.start else _by_qualified_name(one.name, known)
-        names.add(full_name(one.path, name or one.name))
+        known = facts[changed.path]
+        if changed.start:
+            name = _by_method(changed, known)
+        else:
+            marked = _MARK.fullmatch(changed.name)
+            tried = (changed.name, *(marked.groups()[:1] if marked else ()))
+            name = next((wanted for wanted in tried if wanted in known.names), None)
+        names.add(full_name(changed.path, name or changed.name))
         if name is not None:
-            found.add(full_name(one.path, name))
+            found.add(full_name(changed.path, name))
     return tuple(sorted(names)), tuple(sorted(found))
-
-
-def _by_qualified_name(name: str, facts: FunctionFacts) -> str | None:
-    if name in facts.names:
-        return name
-    marked = _MARK.fullmatch(name)
-    return marked[1] if marked is not None and marked[1] in facts.names else None
 
 
 def _by_method(listed: ChangedFunction, facts: FunctionFacts) -> str | None:
     parts = dotted(listed.name).split(".")
-    best: tuple[int, int, int, str] | None = None
+    agreeing = []
     for name, kind, start in zip(facts.names, facts.kinds.tolist(), facts.starts.tolist(), strict=True):
-        own = name.split(".")
-        if KINDS[kind] == "class" or own[-1] != parts[-1]:
-            continue
-        agreeing = len(set(own[:-1]) & set(parts[:-1]))
-        key = (-agreeing, len(own), abs(start - listed.start), name)
-        best = key if best is None else min(best, key)
-    return None if best is None else best[3]
+        *outer, last = name.split(".")
+        if KINDS[kind] != "class" and last == parts[-1]:
+            agreeing.append((-len(set(outer) & set(parts[:-1])), len(outer), abs(start - listed.start), name))
+    return min(agreeing)[3] if agreeing else None

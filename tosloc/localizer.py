@@ -2,102 +2,73 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from io import StringIO
-from itertools import islice
 from pathlib import Path, PurePosixPath
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
-from tosloc import checkpoint
+from tosloc import checkpoint as stored
 from tosloc.answer import Answer
 from tosloc.calibration import UNFITTED
-from tosloc.candidates import candidates_of_answer, final_scores
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
-from tosloc.index.context import QueryContext
 from tosloc.index.documents import Documents
-from tosloc.index.live import OPEN_VERSIONS, LiveRepository
 from tosloc.index.mapped import release_pages
-from tosloc.index.prepared import PreparedVersion
-from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import write_text
-from tosloc.localization import UNDATED, Localization
-from tosloc.open_version import (
-    OpenVersion,
-    functions_source,
-    read_version,
-    sources_of,
-    texts_of,
-    vectors_path,
-    write_version,
-)
-from tosloc.rank.stage_one import StageOne, StageOneAnswer
-from tosloc.records import (
-    BugReport,
-    Progress,
-    Ranking,
-    Snapshot,
-    silent,
-)
+from tosloc.localization import Localization, OpenVersion
+from tosloc.rank.stage_one import StageOne
+from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.globs import PathFilter
 from tosloc.reports.issues import read_report
 from tosloc.rerank.base import Reranker
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tosloc.config import Config
     from tosloc.rank.fitting import Choice
 
-TOGETHER: Final = 8
-"""Reports of one call whose answers are made together, at most: what is held of one is a table of all files."""
-FILES_TOGETHER: Final = 200_000
-"""Files of all of them together."""
-FUNCTIONS_TOGETHER: Final = 1_000
-"""Files whose functions are read for them together: no more than are remembered."""
+OPEN_VERSIONS: Final = 2
+"""Versions that stay in memory: the one that is asked, and the one before a branch moved."""
+LARGE: Final = 200_000
+"""Files of a version whose postings are not kept in memory from one report to the next."""
 
 
 class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
+    _closed = False
+
     def __init__(self, config: Config | None = None) -> None:
-        self._config = config
+        if config is not None:
+            self.config = config
         self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None
         """What training tried and took for stage one."""
         self.temperature_: float | None = None
         """Of shares, fitted on validation."""
         self.reranker_: Reranker | None = None
-        self.reports_: tuple[Documents, tuple[str, ...]] | None = None
+        self.reports_: tuple[Documents, Sequence[str]] | None = None
         """Fixed reports that training knew, with the paths that their numbers mean."""
         self.version_: OpenVersion | None = None
         """The version that was opened last, or that a checkpoint carries along."""
-        self._live: LiveRepository | None = None
-        self._versions: dict[str, OpenVersion] = {}
-        self._reranking = Lock()
         self.provenance_: dict[str, Any] = {}
+        self._repository: IndexedRepository | None = None
+        self._versions: dict[str, OpenVersion] = {}
+        self._lock = RLock()
+        """Of all that reads the repository, and what was computed of a version."""
 
-    @property
+    @cached_property
     def config(self) -> Config:
         """The settings; those of every key's default, which take long to load, when they are asked for."""
-        if self._config is None:
-            from tosloc.config import Config
+        from tosloc.config import Config
 
-            self._config = Config()
-        return self._config
-
-    @config.setter
-    def config(self, config: Config) -> None:
-        self._config = config
+        return Config()
 
     @property
     def stage_one(self) -> StageOne:
@@ -143,22 +114,23 @@ class Localizer:
         """
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
         repo = Repository(discovery.containing(Path(path).expanduser().absolute()))
-        localizer._live = LiveRepository(localizer.indexed(repo, store))
-        localizer.version_ = None if commit is None else localizer._opened(commit, progress)
+        localizer._repository = localizer.indexed(repo, store)
+        localizer.version_ = None if commit is None else localizer.version(commit, progress)
         return localizer
 
     def close(self) -> None:
         """End what ``open`` began; the localizer cannot be asked of that repository afterwards."""
-        if self._live is not None:
-            self._live.close()
+        with self._lock:
             self._versions = {}
+            if self._repository is not None:
+                self._repository.close()
+                self._repository.repo.close()
+                self._closed = True
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def localize(
@@ -181,17 +153,8 @@ class Localizer:
         many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        answers = self.localize_many(
-            [report],
-            commit=commit,
-            include=include,
-            exclude=exclude,
-            tests=tests,
-            top=top,
-            functions=functions,
-            progress=progress,
-        )
-        return next(answers)
+        wanted = PathFilter(tuple(include), tuple(exclude), tests)
+        return next(self._answers([report], commit, wanted, top, functions, progress))
 
     def localize_many(
         self,
@@ -207,37 +170,32 @@ class Localizer:
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
 
-        The same answers; up to ``TOGETHER`` are made together, which read what they share once: ``seconds`` is their
-        mean.
-        Raises as ``localize`` does, when the first answer is asked for.
+        Raises as ``localize`` does, when an answer is asked for.
         """
-        started = time.perf_counter()
-        waiting = iter(reports)
-        first = next(waiting, None)
-        if first is None:
-            return
-        asked = _report_of(first)
-        version = self._opened(commit, progress) if self._live is not None else self._carried()
-        chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
-        path = None if self._live is None else self._live.path
-        together = max(
-            1, min(TOGETHER, FILES_TOGETHER // max(len(version.snapshot), 1), FUNCTIONS_TOGETHER // max(top, 1))
-        )
-        some = [asked]
-        while some:
-            some += map(_report_of, islice(waiting, together - len(some)))
-            found = [self.localization(report, version) for report in some]
-            if functions and len(found) > 1:
-                # which are remembered
-                version.functions_of([file for one in found for file in one.first(top, chosen)])
-            answers = [one.answer(top, chosen, path, functions=functions) for one in found]
-            del found  # tables of all files
-            if len(version.snapshot) > FILES_TOGETHER:
+        wanted = PathFilter(tuple(include), tuple(exclude), tests)
+        return self._answers(reports, commit, wanted, top, functions, progress)
+
+    def _answers(
+        self,
+        reports: Iterable[BugReport | str],
+        commit: str,
+        wanted: PathFilter,
+        top: int,
+        functions: int,
+        progress: Progress,
+    ) -> Iterator[Answer]:
+        started, version = time.perf_counter(), None
+        for report in reports:
+            asked = _report_of(report)
+            if version is None:
+                version = self.version(commit, progress)
+                chosen = version.choose(wanted)
+            with self._lock:
+                answer = self.localization(asked, version).answer(top, chosen, functions=functions)
+            if len(version.snapshot) > LARGE:
                 release_pages(version.index.text.rows)  # else each question's postings are added to those of all before
-            seconds = (time.perf_counter() - started) / len(answers)
-            yield from (replace(answer, seconds=seconds) for answer in answers)
+            yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()
-            some = list(map(_report_of, islice(waiting, 1)))
 
     def explain(
         self,
@@ -254,131 +212,102 @@ class Localizer:
         ``localize`` does, and ToslocError for a path that is no source file of the version.
         """
         started = time.perf_counter()
-        asked = _report_of(report)
-        version = self._opened(commit, progress) if self._live is not None else self._carried()
+        asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
         if path not in paths:
             same = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
             near = ", ".join(same[:3]) or "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {near}")
-        chosen = version.choose(PathFilter())
-        if not chosen.kept[paths.index(path)]:
+        file, chosen = paths.index(path), version.choose(PathFilter())
+        if not chosen.kept[file]:
             chosen = version.choose(PathFilter(tests=True))
-        repository = None if self._live is None else self._live.path
-        answer = self.localization(asked, version).answer(1, chosen, repository, functions=functions, only=path)
+        with self._lock:
+            answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
     def files(self, commit: str = "HEAD") -> Sequence[str]:
         """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
-        return self._carried().snapshot.paths if self._live is None else self._live.files(commit).paths
+        with self._lock:
+            return (self._repository.sources(commit) if self._repository else self.version().snapshot).paths
+
+    def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
+        """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
+
+        Raises as ``localize`` does.
+        """
+        place = self._repository
+        if place is None:
+            if self.version_ is None:
+                raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
+            return self.version_
+        with self._lock:
+            if self._closed:
+                raise ToslocError(f"{place.repo.path}: this repository was closed; open it again")
+            commit = place.repo.resolve(commit)
+            if commit not in self._versions:
+                with closing(place):  # the next version may be made by another thread, which needs its own store
+                    made = self._ready(place, commit, progress)
+                self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
+            return self._versions[commit]
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
         """Every file of a version ranked for a report: a function of both, and of no clock.
 
         Without a ``version`` it is the one that was opened last, or that a checkpoint carries along.
         """
-        version = version or self._carried()
-        notes = version.notes
-        if report.opened is None:
-            report = replace(report, opened=version.newest)
-            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
-        context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
-        first = StageOneAnswer.of(context, self.stage_one)
-        scores, reranked = first.scores, None
-        reranker = None if version.reranking is None else self.reranker_
-        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            with self._reranking:
-                candidates = [candidates_of_answer(first, reranker.depth)]
-                [reranked] = reranker.rerank(candidates, version.reranking)
-            scores = scores if reranked is None else final_scores(scores, reranked)
-        if not context.shares_words:
-            notes += ("no word of the report occurs in any file; the order says only which files change most",)
-        if not np.isfinite(scores).all():
-            raise CheckpointError("the weights give scores that are no numbers; train again")
-        return Localization(first, scores, notes, reranker, reranked, self.temperature, version)
+        version, stage = version or self.version_ or self.version(), self.stage_one
+        with self._lock:
+            return Localization.of(report, version, stage, self.reranker_, self.temperature)
 
-    def rank(self, report: BugReport, version: Snapshot) -> Ranking:
-        """Every file of the opened version, most suspicious first. Raises ToslocError for another version."""
-        if self.version_ is None or self.version_.snapshot.commit != version.commit:
-            raise ToslocError(f"version {version.commit[:12]} is not open; call open_version(indexed, revision) first")
-        return self.localization(report, self.version_).ranking
-
-    def indexed(self, repo: Repository, store_path: Path | None = None) -> IndexedRepository:
+    def indexed(self, repo: Repository, store: Path | None = None) -> IndexedRepository:
         """A repository with the files that these weights are for, and where its facts are kept."""
+        if "config" not in vars(self):  # not loaded in vain: all languages, all cores
+            return IndexedRepository(repo, store)
+        data, run, stage = self.config.data, self.config.run, self.config.stage_one
         # shipped weights serve any language, a learned checkpoint the files that it learned on
-        suffixes = () if self.provenance_.get("shipped") else self.config.data.named_suffixes
-        jobs = -1 if self._config is None else self.config.run.jobs
-        lizard = self._config is not None and self.config.stage_one.lizard
-        return IndexedRepository(repo, store_path, suffixes, jobs, lizard=lizard)
+        suffixes = () if self.provenance_.get("shipped") else data.named_suffixes
+        return IndexedRepository(repo, store, suffixes, run.jobs, lizard=stage.lizard)
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        prepared = indexed.prepared(revision, progress)
-        self.version_ = self._ready(prepared, indexed, indexed.repo)
+        self.version_ = self._ready(indexed, revision, progress)
         return self
 
     @property
     def commit(self) -> str:
         """Full id of the version that was opened last, or that a checkpoint carries. Raises ToslocError without one."""
-        return self._carried().snapshot.commit
+        return (self.version_ or self.version()).snapshot.commit
 
     @property
-    def repository(self) -> LiveRepository | None:
+    def repository(self) -> Repository | None:
         """What ``open`` opened; None without."""
-        return self._live
+        return None if self._repository is None else self._repository.repo
 
-    def _carried(self) -> OpenVersion:
-        if self.version_ is None:
-            raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
-        return self.version_
-
-    def _opened(self, commit: str, progress: Progress) -> OpenVersion:
-        """The version of the live repository that a revision names now."""
-        assert self._live is not None
-        live = self._live
-        prepared = live.version(commit, progress)
-        # read once, replaced as a whole: other threads ask at the same time, and the same twice does no harm
-        found = self._versions.get(prepared.snapshot.commit)
-        if found is None or found.index is not prepared.index:
-            found = self._ready(prepared, live.indexed, live)
-            self._versions = dict([*self._versions.items(), (prepared.snapshot.commit, found)][-OPEN_VERSIONS:])
-        return found
-
-    def _ready(
-        self, prepared: PreparedVersion, indexed: IndexedRepository, repo: Repository | LiveRepository
-    ) -> OpenVersion:
-        """A prepared version with what these weights have beside it."""
-        history = prepared.history if self.reports_ is None else prepared.with_reports(*self.reports_)
-        notes = tuple(indexed.repo.notes(prepared.missing, len(history.reports)))
-        version = OpenVersion.of(prepared, notes, history)
-        if self.reranker_ is not None:
-            version.reranking = version.for_reranking(texts_of(repo), vectors_path(indexed.store_path))
-        version.sources = sources_of(repo)
-        version.functions = functions_source(repo, indexed.store_path, indexed.suffixes)
-        return version
+    def _ready(self, indexed: IndexedRepository, revision: str, progress: Progress) -> OpenVersion:
+        """A version with what these weights have beside it."""
+        return OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
 
     # Keeping
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint: configuration, weights, fixed reports and, if opened, the version carried along."""
-        stage = self.stage_one
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / "config.json", json.dumps(self.config.as_dict(), indent=1, sort_keys=True) + "\n")
-        checkpoint.write_stage_one(folder, stage)
+        stored.write_record(folder / "config.json", self.config.as_dict())
         if self.reports_ is not None:
-            checkpoint.write_known_reports(folder / checkpoint.REPORTS_FILE, *self.reports_)
-        record = checkpoint.weights_record(stage, self.choice_, self.temperature_, lizard=self.config.stage_one.lizard)
-        if self.version_ is not None:
-            write_version(folder / checkpoint.VERSION_FILE, self.version_)
+            stored.write_known_reports(folder, *self.reports_)
+        version, more = self.version_, {}
+        if version is not None:
+            stored.write_version(folder, version.snapshot, version.index, version.history)
         if self.reranker_ is not None:
-            if self.version_ is not None and self.version_.reranking is not None:
-                self.reranker_.carry(self.version_.reranking, sorted(set(self.version_.snapshot.blobs)))
+            if version is not None and version.reranking is not None:
+                self.reranker_.carry(version.reranking, sorted(set(version.snapshot.blobs)))
             self.reranker_.save(folder / self.reranker_.name)
-            record |= {"stage_two": self.reranker_.name}
-        write_text(folder / "provenance.json", json.dumps(self.provenance_, indent=1, sort_keys=True) + "\n")
-        # last, because a folder without it is no checkpoint
-        write_text(folder / checkpoint.WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
-        checkpoint.write_digests(folder)
+            more = {"stage_two": self.reranker_.name}
+        stored.write_record(folder / "provenance.json", self.provenance_)
+        lizard = self.config.stage_one.lizard
+        # last, because a folder without weights and digests is no checkpoint
+        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature_, more, lizard=lizard)
+        stored.write_digests(folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -386,31 +315,28 @@ class Localizer:
 
         Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
         """
-        path = checkpoint.checkpoint_folder(folder)
-        checkpoint.check_digests(path)
+        path = stored.checkpoint_folder(folder)
+        stored.check_digests(path)
         from tosloc.config import Config
 
-        config = path / "config.json"
-        localizer = cls(_of_this_machine(Config.of(checkpoint.read_record(config), str(config))))
-        record = checkpoint.read_record(path / checkpoint.WEIGHTS_FILE)
-        localizer.stage_one_ = checkpoint.read_stage_one(record, path)
-        localizer.temperature_ = checkpoint.read_temperature(record, path)
-        localizer.provenance_ = checkpoint.read_record(path / "provenance.json")
-        if (path / checkpoint.REPORTS_FILE).exists():
-            localizer.reports_ = checkpoint.read_known_reports(path / checkpoint.REPORTS_FILE)
-        localizer.reranker_ = checkpoint.read_reranker(record, path)
-        if (path / checkpoint.VERSION_FILE).exists():
-            localizer.version_ = version = read_version(path / checkpoint.VERSION_FILE)
-            context = version.for_reranking()
-            if localizer.reranker_ is not None and localizer.reranker_.can_score(context):
-                version.reranking = context
+        config = Config.of(stored.read_record(path / "config.json"), str(path / "config.json"))
+        if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
+            config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
+        localizer, record = cls(config), stored.read_record(path / stored.WEIGHTS_FILE)
+        localizer.stage_one_ = stored.read_stage_one(record, path)
+        localizer.temperature_ = stored.read_temperature(record, path)
+        localizer.provenance_ = stored.read_record(path / "provenance.json")
+        localizer.reports_ = stored.read_known_reports(path)
+        localizer.reranker_ = stored.read_reranker(record, path)
+        if (carried := stored.read_version(path)) is not None:
+            localizer.version_ = OpenVersion.of(None, carried, None, localizer.reranker_)
         return localizer
 
     @classmethod
     def default(cls) -> Self:
         """Localizer with the shipped weights: learned on 128 projects, for any repository."""
         localizer = cls()
-        localizer.stage_one_, localizer.temperature_ = checkpoint.shipped()
+        localizer.stage_one_, localizer.temperature_ = stored.shipped()
         localizer.provenance_ = {"shipped": True}
         return localizer
 
@@ -418,10 +344,3 @@ class Localizer:
 def _report_of(said: BugReport | str) -> BugReport:
     """A report, or the text of one. Raises ReportError."""
     return read_report(StringIO(said)) if isinstance(said, str) else said
-
-
-def _of_this_machine(config: Config) -> Config:
-    """The settings, where those of a machine with more cores asked for too many processes with as many as there are."""
-    if config.run.jobs <= (os.cpu_count() or 1):
-        return config
-    return config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})

@@ -5,25 +5,23 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.candidates import LabelledCandidates
-from tosloc.checkpoint import shipped_stage_one
+from tosloc.checkpoint import shipped, write_record
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, Stopwatch, own_folder, write_record
+from tosloc.experiment import ExperimentContext, Stopwatch, own_folder
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import SAMPLED, Extraction, tasks_of
-from tosloc.rank.feature_tables import WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
+from tosloc.rank.extract import SAMPLED, tasks_of
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
-from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank import reranker_class
 from tosloc.rerank.base import Reranker
@@ -32,9 +30,6 @@ STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
 EVOLUTION_REPORTS: Final = 600
 """The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
-NOTHING_TO_LEARN: Final = (
-    "no training report has a fixed file in its version; are these the reports of this repository, and its suffixes?"
-)
 
 
 def train(
@@ -47,13 +42,10 @@ def train(
     *,
     carry: bool = True,
     keep_features: bool = False,
-    default: StageOne | Literal["shipped"] | None = "shipped",
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
 
     With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
-    ``default`` is the stage one that training may lean on: the shipped one, unless the settings do without, another, or
-    None.
     """
     folder = Path(out).expanduser()
     watch = Stopwatch()
@@ -70,17 +62,20 @@ def train(
             )
         watch.took("facts and history")
         extraction = experiment.extraction(work, names)
-        blocks = _blocks(experiment, extraction, progress)
+        blocks = {}
+        for part in PARTS:
+            cases, sampled = experiment.part(part), 0
+            if part == "train":
+                cases, sampled = training_cases(experiment.config, cases)
+            tasks = tasks_of(cases, experiment.history, sampled)
+            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
         watch.took("features")
-        if default == "shipped":
-            default = shipped_stage_one() if config.stage_one.shipped else None
+        default = shipped()[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
-        if not len(lists):
-            raise ToslocError(NOTHING_TO_LEARN)
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one_, localizer.choice_ = fit_stage_one(
@@ -118,23 +113,17 @@ def train_reranker(
     watch = Stopwatch()
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config, localizer.reranker_ = config, configured_reranker(config)
-    with ExitStack() as stack:
-        work = stack.enter_context(own_folder(folder))
-        repo = stack.enter_context(Repository(repo_path))
-        history_index, names = stored.history()
+    history_index, names = stored.history()
+    with own_folder(folder) as work, Repository(repo_path) as repo:
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
-        experiment = stack.enter_context(
-            ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress)
-        )
-        for was, now in (
-            (history_index.commits, experiment.history_index.commits),
-            (history_index.reports, experiment.history_index.reports),
-        ):
-            if was.ids != now.ids or was.commit_ids != now.commit_ids:
-                raise ToslocError(f"{run} was trained on other reports or another history; train it again")
-        watch.took("facts and history")
-        _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
+        with ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment:
+            now = experiment.history_index
+            for before, after in ((history_index.commits, now.commits), (history_index.reports, now.reports)):
+                if before.ids != after.ids or before.commit_ids != after.commit_ids:
+                    raise ToslocError(f"{run} was trained on other reports or another history; train it again")
+            watch.took("facts and history")
+            _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
         work.rmdir()
     return localizer
@@ -169,30 +158,14 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     settings = config.stage_one
     useful = [case for case in train if case.fixed]
     if not useful:
-        raise ToslocError(NOTHING_TO_LEARN)
+        raise ToslocError(
+            "no training report has a fixed file in its version; are these the reports of this repository, and its"
+            " suffixes?"
+        )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
         return useful[-EVOLUTION_REPORTS:], 0
     return useful, SAMPLED
-
-
-def _blocks(experiment: ExperimentContext, extraction: Extraction, progress: Progress) -> dict[str, list[Path]]:
-    """Feature tables of each part of the reports, made; of train only what the fit looks at."""
-    blocks = {}
-    for part in ("train", "validation", "test"):
-        cases, sampled = experiment.part(part), 0
-        if part == "train":
-            cases, sampled = training_cases(experiment.config, cases)
-        tasks, what = tasks_of(cases, experiment.history, sampled), f"features of {part}"
-        blocks[part] = extraction.run(tasks, jobs=experiment.config.run.jobs, what=what, progress=progress)
-    return blocks
-
-
-def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
-    """The same rankings; the list gets what shares are fitted to."""
-    for ranking, case in zip(rankings, cases, strict=True):
-        judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
-        yield ranking
 
 
 def _finish(
@@ -208,7 +181,7 @@ def _finish(
 
     ``newest`` is the version that the checkpoint carries. What a reranker adds stands beside what it began with.
     """
-    candidates = LabelledCandidates(experiment.labelled(), localizer.stage_one, tables)
+    candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if localizer.reranker_ is not None:
         seed = experiment.config.run.seed
@@ -216,6 +189,13 @@ def _finish(
         watch.took("stage two")
     whole = localizer.reranker_
     localizer.provenance_ = experiment.provenance()
+    judged: list[JudgedAnswer] = []
+
+    def judging(rankings: Iterable[Ranking], cases: Iterable[Case]) -> Iterator[Ranking]:
+        for ranking, case in zip(rankings, cases, strict=True):
+            judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
+            yield ranking
+
     for part in ("validation", "test"):
         cases, header = experiment.part(part), experiment.run_header("tosloc train") | {"split": part}
         rankings = candidates.rankings(part)
@@ -224,8 +204,7 @@ def _finish(
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "test":
             header[TEMPERATURE] = localizer.temperature_
-        judged: list[JudgedAnswer] = []
-        experiment.write_part(folder / part, header, _judging(rankings, cases, judged), cases)
+        experiment.write_part(folder / part, header, judging(rankings, cases), cases)
         if part == "validation" and judged:
             localizer.temperature_ = fit_temperature(judged)
     watch.took("rankings")

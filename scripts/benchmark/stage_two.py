@@ -13,8 +13,8 @@ import numpy as np
 from benchmark.timing import ROUNDS, Row, in_turns, say
 from benchmark.version import Bench, warm
 from tosloc.errors import ToslocError
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.open_version import texts_of
 from tosloc.records import BugReport
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ def both_stages(bench: Bench, reranker: EncoderReranker) -> Row:
     reports, settings, encoder = bench.reports[:READ_AGAIN], reranker.settings, reranker.model.report
     both = Localizer.default()
     both.reranker_ = reranker
-    version = replace(
-        bench.whole, reranking=bench.whole.for_reranking(texts_of(bench.repo), bench.work / "vectors.sqlite")
-    )
+    version = replace(bench.whole, reranking=bench.whole.for_reranking())
     say(f"encoding the first {settings.candidates} files of {len(reports)} reports")
     warm(both, version, reports)
     pieces = encoder.pieces([report_text(report) for report in reports], settings.report_tokens)

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.timing import ROUNDS, in_turns, say
 from tosloc import experiment
-from tosloc.checkpoint import shipped_stage_one
+from tosloc.checkpoint import shipped
 from tosloc.code.languages import has_grammar, language_named, language_of
 from tosloc.code.parse import parser_of
 from tosloc.code.text import words
@@ -32,8 +32,8 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.index.store import FactStore
 from tosloc.io import write_text
+from tosloc.localization import OpenVersion
 from tosloc.localizer import Localizer
-from tosloc.open_version import OpenVersion
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Snapshot
@@ -94,7 +94,8 @@ class Bench:
         assert self.indexed
         evidence = self.evidence
         corpus, paths = self.project.corpus([snapshot]), list(self.repo.path_names.names)
-        return OpenVersion.of(PreparedVersion.of(snapshot, corpus, evidence, paths))
+        made = PreparedVersion.of(snapshot, corpus, evidence, paths)
+        return OpenVersion(made.snapshot, made.index, made.history, repository=self.project)
 
     @cached_property
     def whole(self) -> OpenVersion:
@@ -105,7 +106,7 @@ class Bench:
     def default(self) -> Localizer:
         """Stage one with the shipped weights; before there are any, with the fixed first guess."""
         try:
-            return localizer(shipped_stage_one())
+            return localizer(shipped()[0])
         except CheckpointError:
             say("no shipped weights: the first guess stands in for them")
             guess = dict(features.PRIOR_WEIGHTS) | dict.fromkeys(features.RELATED_NAMES, 1.0)

@@ -43,7 +43,6 @@ def out(project) -> Path:
 
 
 def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
-    options = {"default": None} | options
     return training.train(config, project.git.path, project.reports(), project.folder / name, project.store, **options)
 
 
@@ -63,13 +62,13 @@ def test_training_learns(out):
 
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
-    few = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=False)
-    train(project, "few", few, default="shipped", keep_features=True)
+    few = toy.config(0.6, 0.2, ranker=True, train_reports=9)
+    train(project, "few", few, keep_features=True)
     stored = StoredFeatureTables.read(project.folder / "few")
     assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]
     tried = json.loads((project.folder / "few/checkpoint/weights.json").read_text())["validation"]["tried"]
     assert not any("default" in name for name in tried)
-    train(project, "leaning", CONFIG, default="shipped")
+    train(project, "leaning", toy.config(0.6, 0.2, ranker=True, shipped=True))
     tried = json.loads((project.folder / "leaning/checkpoint/weights.json").read_text())["validation"]["tried"]
     assert any("default" in name for name in tried)
 
@@ -160,15 +159,15 @@ def test_no_known_word_is_said_and_still_ranked(out, project):
 
 def test_interrupted_training_goes_on(out, project, monkeypatch):
     monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
-    real, made = extraction_module._write_block, []
+    real, made = extraction_module.written_whole, []
 
-    def killed(path, block):
+    def killed(path):
         if len(made) == 2:
             raise RuntimeError("killed")
-        real(path, block)
         made.append(path)
+        return real(path)
 
-    monkeypatch.setattr(extraction_module, "_write_block", killed)
+    monkeypatch.setattr(extraction_module, "written_whole", killed)
     with pytest.raises(RuntimeError, match="killed"):
         train(project, "stopped")
     folder = project.folder / "stopped"
@@ -176,7 +175,7 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
     assert not (folder / "test").exists()
     assert sorted((folder / ".tosloc-work").glob("block-*")) == sorted(made)
     kept = set(made)
-    monkeypatch.setattr(extraction_module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
+    monkeypatch.setattr(extraction_module, "written_whole", lambda path: made.append(path) or real(path))
     train(project, "stopped")
     assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
     assert kept < set(made)
@@ -259,7 +258,7 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
-        training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store, default=None)
+        training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store)
 
 
 def test_learned_nothing_yet():

@@ -62,7 +62,7 @@ def train(
 ) -> Path:
     out = project.folder / name
     reports = project.reports(f"{name}.jsonl", records)
-    training.train(settings, project.git.path, reports, out, project.store, default=None, **options)
+    training.train(settings, project.git.path, reports, out, project.store, **options)
     return out
 
 

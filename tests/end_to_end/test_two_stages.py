@@ -26,7 +26,6 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
-from tosloc.open_version import vectors_path
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import RerankingContext
@@ -63,9 +62,7 @@ def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: A
 
 
 def train(project: toy.Toy, name: str, settings: Config, progress: Progress = silent) -> Localizer:
-    return training.train(
-        settings, project.git.path, project.reports(), project.folder / name, project.store, progress, default=None
-    )
+    return training.train(settings, project.git.path, project.reports(), project.folder / name, project.store, progress)
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +109,7 @@ def test_what_is_tested_teaches_nothing(out, project, encoder):
         for number, record in enumerate(project.records)
     ]
     folder = project.folder / "other"
-    training.train(
-        config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store, default=None
-    )
+    training.train(config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store)
     assert (folder / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
     for name in (HEAD, "checkpoint/encoder/encoder.json"):
         assert (folder / name).read_bytes() == (out / name).read_bytes()
@@ -169,7 +164,7 @@ def test_learning_on_a_kept_run_is_what_training_does(out, project, encoder):
     settings = config(encoder)
     alone = settings.model_copy(update={"stage_two": Config().stage_two})
     given = project.git.path, project.reports()
-    training.train(alone, *given, kept, project.store, default=None, keep_features=True)
+    training.train(alone, *given, kept, project.store, keep_features=True)
     training.train_reranker(settings, kept, *given, added, project.store)
     for name in ("validation/run.jsonl.gz", "test/run.jsonl.gz"):
         assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
@@ -260,7 +255,7 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     with Repository(project.git.path) as repo:
         answer = toy.ask(localizer, REPORT, repo, project.git.made[-2], store)
     assert answer.reranked is None
-    assert not vectors_path(store).exists()
+    assert not store.with_name(f"{store.stem}.vectors.sqlite").exists()
     localizer.version_.reranking = None
     assert answer.ranking == localizer.localization(REPORT).ranking
 

@@ -78,7 +78,7 @@ def compared(repository: GitRepository, tmp_path: Path, before: str, after: str)
     for one in (made, read):
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.commit_ids) == list(whole.commit_ids)
-        assert list(one.paths) == list(whole.paths)
+        assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
         assert sorted(one.index.text.corpus.term_ids) == sorted(whole.index.text.corpus.term_ids)
     assert answers(made) == answers(read) == answers(whole)
     for one in (warm, cold):
@@ -120,7 +120,7 @@ def test_files_that_go_and_move(grown: GitRepository, tmp_path: Path) -> None:
     grown.commit({gone: None, moved: None, "a/Socket.java": source(1, "Socket"), "z.java": source(1, "Socket")}, "Move")
     made = compared(grown, tmp_path, "HEAD~1", "HEAD")
     assert gone not in made.snapshot.paths
-    assert gone in made.paths
+    assert gone in made.index.paths.table.paths
 
 
 def test_a_merge_of_an_older_branch(grown: GitRepository, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from collections import Counter
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.snapshots import snapshot_from_arrays, snapshot_to_arrays
-from tosloc.records import Names, Snapshot
 
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
 
@@ -44,15 +42,3 @@ def test_history_through_a_file(tmp_path):
     same(read.commits, history.commits)
     same(read.reports, history.reports)
     assert paths == ODD
-
-
-def test_a_version_with_any_paths():
-    files = {path: f"blob{place}" for place, path in enumerate(ODD) if path}
-    snapshot = Snapshot.of("c" * 40, 123, files)
-    names = Names()
-    names.id("an earlier path")
-    read = snapshot_from_arrays(snapshot_to_arrays(snapshot), names)
-    assert (read.commit, read.committed_at) == (snapshot.commit, 123)
-    assert read.paths == snapshot.paths
-    assert read.blobs == snapshot.blobs
-    assert 0 not in read.path_ids

@@ -14,7 +14,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.lab.multi_project import feature_ablation
-from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, save_block, write_listing
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, block_bytes, write_listing
 
 NAMES = ("good", "noise")
 
@@ -33,8 +33,8 @@ def keep(folder: Path, train: int = 8) -> StoredFeatureTables:
     work = folder / ".tosloc-work"
     work.mkdir(parents=True)
     blocks = {"train": [work / "block-a.npz"], "validation": [work / "block-b.npz"], "test": []}
-    save_block(blocks["train"][0], [table(f"t{n}", n % 3) for n in range(train)])
-    save_block(blocks["validation"][0], [table("v", 2), table("w", 3)])
+    blocks["train"][0].write_bytes(block_bytes([table(f"t{n}", n % 3) for n in range(train)]))
+    blocks["validation"][0].write_bytes(block_bytes([table("v", 2), table("w", 3)]))
     write_listing(work, NAMES, blocks)
     return StoredFeatureTables.read(folder)
 
@@ -83,7 +83,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         folders.append(project.folder / name)
         training.train(
             config, project.git.path, project.reports(), folders[-1], project.store,
-            carry=False, keep_features=True, default=None,
+            carry=False, keep_features=True,
         )  # fmt: skip
     return folders
 

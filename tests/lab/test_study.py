@@ -21,9 +21,7 @@ def project(tmp_path_factory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def folder(project, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "toy"
-    training.train(
-        toy.config(0.5, 0.1), project.git.path, project.reports(), out, project.store, keep_features=True, default=None
-    )
+    training.train(toy.config(0.5, 0.1), project.git.path, project.reports(), out, project.store, keep_features=True)
     return out
 
 

@@ -17,7 +17,7 @@ from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.lab.agreement.term_bounds import TermBounds
 from tosloc.rank import extract as module
 from tosloc.rank.extract import sampled_rows, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, ranking_lists, read_block, save_block
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, block_bytes, ranking_lists, read_block
 from tosloc.records import Snapshot
 
 NAMES = ("code", "near_reports", "popularity")
@@ -117,7 +117,7 @@ def test_blocks_round_trip(tmp_path):
         )
         for name, size in (("ü 1", 4), ("none", 0), ("3", 2))
     ]
-    save_block(tmp_path / "block.npz", tables)
+    (tmp_path / "block.npz").write_bytes(block_bytes(tables))
     assert [content(table) for table in read_block(tmp_path / "block.npz")] == [content(table) for table in tables]
 
 
@@ -173,21 +173,21 @@ def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
 def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, monkeypatch):
     extraction = experiment.extraction(tmp_path, NAMES)
     tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
-    real, made = module._write_block, []
+    real, made = module.written_whole, []
 
-    def broken(path, block):
+    def broken(path):
         if len(made) == 2:
             raise RuntimeError("killed")
-        real(path, block)
         made.append(path)
+        return real(path)
 
-    monkeypatch.setattr(module, "_write_block", broken)
+    monkeypatch.setattr(module, "written_whole", broken)
     with pytest.raises(RuntimeError, match="killed"):
         extraction.run(tasks, jobs=1)
     assert sorted(tmp_path.glob("block-*")) == sorted(made)
     first = {path: path.stat().st_mtime_ns for path in made}
     made.clear()
-    monkeypatch.setattr(module, "_write_block", lambda path, block: (real(path, block), made.append(path)))
+    monkeypatch.setattr(module, "written_whole", lambda path: made.append(path) or real(path))
     steps = []
     blocks = extraction.run(tasks, jobs=1, progress=lambda what, done, total: steps.append((done, total)))
     assert made == blocks[2:]
@@ -237,7 +237,7 @@ def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
         "1", np.ones((3, 2), np.float32), np.ones(3, np.bool_), np.ones(3, np.float32), np.arange(3, dtype=np.int32)
     )
     path = tmp_path / "block.npz"
-    save_block(path, [table, table])
+    path.write_bytes(block_bytes([table, table]))
     assert [content(one) for one in read_block(path)] == [content(table)] * 2
     arrays = load_arrays(path)
     save_arrays(path, arrays | {name: change(arrays[name])})

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.arrays import load_arrays, save_arrays
-from tosloc.checkpoint import shipped_stage_one
+from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
 from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows, reorder_head
 from tosloc.rank.ranking_lists import RankingLists
@@ -184,7 +184,7 @@ def test_stage_one_with_a_ranker(trees: Trees) -> None:
 @pytest.mark.parametrize("where", [0, 17, 50])
 def test_a_feature_that_the_weights_do_not_know_changes_no_bit(where: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lambdamart, "DEPTH", 150)
-    stage = shipped_stage_one()
+    stage = shipped()[0]
     table = np.random.default_rng(1).random((400, len(stage.features))).astype(np.float32)
     names = (*stage.features[:where], *(f"new {number}" for number in range(20)), *stage.features[where:])
     wider = np.insert(table, [where] * 20, 7.0, axis=1)

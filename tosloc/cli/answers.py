@@ -18,7 +18,7 @@ from tosloc.io import printable
 from tosloc.records import Function, Hit, Reason
 
 if TYPE_CHECKING:
-    from tosloc.index.live import LiveRepository
+    from tosloc.git.repository import Repository
 
 BAR: Final = 8
 """Cells of a full bar."""
@@ -31,7 +31,7 @@ _OLDEST_VTE: Final = 5000
 """Version of the library of several terminals from which on it knows links."""
 
 
-def print_answer(answer: Answer, repository: LiveRepository | None = None, *, again: bool = False) -> None:
+def print_answer(answer: Answer, repository: Repository | None = None, *, again: bool = False) -> None:
     """Print what was searched, and each hit with its functions and reasons; its notes are left to the caller.
 
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
@@ -55,7 +55,7 @@ def print_answer(answer: Answer, repository: LiveRepository | None = None, *, ag
 class Links:
     """Where files and commits can be opened: the work tree's files, else pages on the web; None where there is none."""
 
-    def __init__(self, answer: Answer, repository: LiveRepository | None) -> None:
+    def __init__(self, answer: Answer, repository: Repository | None) -> None:
         self.commit = answer.commit
         self.pages = None if repository is None else WebPages.of(repository.remote_url())
         self.work_tree = None if repository is None else repository.work_tree

@@ -115,7 +115,7 @@ def localize(
             if views is not None:
                 from tosloc.web.view import View
 
-                views.append(View.of(answer, localizer.repository))
+                views.append(View.of(answer, localizer))
                 if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
                     _write_page(html, views)
             print_notes(note for note in answer.notes if note not in said)

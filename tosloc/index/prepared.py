@@ -24,7 +24,7 @@ from tosloc.index.names import PackedLists, PackedNames, Vocabulary, vocabulary_
 from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import Postings
-from tosloc.records import IntArray, Names, Snapshot
+from tosloc.records import Names, Snapshot
 
 PREPARED_VERSION: Final = 4
 """Of the arrays below: raise it with whatever changes them."""
@@ -59,47 +59,21 @@ class PreparedVersion:
         Files that are gone stay in the history, after the version's own: what was said of them is heard through their
         names, here as in training.
         """
-        compact = _compact(snapshot)
+        files = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
+        own = Snapshot.of(snapshot.commit, snapshot.committed_at, files)  # with numbers that no other version shares
+        names = own.path_names
         touched = np.unique(np.concatenate((history.commits.files, history.reports.files)))
-        own = compact.path_names.ids
-        gone = [path for path in (paths[number] for number in touched.tolist()) if path not in own]
-        for path in sorted(gone, key=_bytes):
-            compact.path_names.id(path)
+        gone = {paths[number] for number in touched.tolist()} - files.keys()
+        for path in sorted(gone, key=lambda path: path.encode("utf-8", "surrogateescape")):
+            names.id(path)
         numbers = np.full(len(paths), -1, dtype=np.int32)
-        numbers[touched] = [own[paths[number]] for number in touched.tolist()]
+        numbers[touched] = [names.ids[paths[number]] for number in touched.tolist()]
         commits, reports = (
             documents.renumbered(numbers).with_files_in_order() for documents in (history.commits, history.reports)
         )
-        return cls._assembled(
-            compact,
-            corpus,
-            PathTable(compact.path_names.names),
-            HistoryIndex(commits, reports),
-            commit_ids,
-            notes=_notes(compact, corpus, missing),
-            missing=missing,
-        )
-
-    @classmethod
-    def _assembled(
-        cls,
-        snapshot: Snapshot,
-        corpus: Corpus,
-        table: PathTable,
-        history: HistoryIndex,
-        commit_ids: Sequence[str],
-        rows: IntArray | None = None,
-        notes: tuple[str, ...] = (),
-        missing: int = 0,
-    ) -> PreparedVersion:
-        view = VersionView(corpus, snapshot, resident=True, known_rows=rows)
-        index = VersionIndex(view, PathView(table, snapshot.path_ids, resident=True))
-        return cls(snapshot, index, history, commit_ids, notes, missing)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """What numbers of files mean."""
-        return self.index.paths.table.paths
+        view = VersionView(corpus, own, resident=True)
+        index = VersionIndex(view, PathView(PathTable(names.names), own.path_ids, resident=True))
+        return cls(own, index, HistoryIndex(commits, reports), commit_ids, _notes(own, corpus, missing), missing)
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
         """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
@@ -114,18 +88,10 @@ class PreparedVersion:
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
         return HistoryIndex(self.history.commits, adopted.with_files_in_order())
 
-    # ---- as arrays
-
-    @property
-    def record(self) -> dict[str, str]:
-        """What is kept beside the arrays."""
-        snapshot = self.snapshot
-        notes = "\n".join(self.notes)
-        return {"commit": snapshot.commit, "committed_at": str(snapshot.committed_at), "notes": notes}
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``; all that a query needs is computed now."""
-        history, table = self.history, self.index.paths.table
+    def to_arrays(self) -> tuple[dict[str, str], Arrays]:
+        """A record and plain arrays, for ``from_arrays``; all that a query needs is computed now."""
+        snapshot, history, table = self.snapshot, self.history, self.index.paths.table
+        record = {"commit": snapshot.commit, "committed_at": str(snapshot.committed_at), "notes": "\n".join(self.notes)}
         names = history.name_incidence(table)
         arrays: Arrays = {
             "rows": self.index.text.rows,
@@ -138,11 +104,11 @@ class PreparedVersion:
         for name, documents in (("commits", history.commits), ("reports", history.reports)):
             all_known = np.ones(len(documents), dtype=bool)
             arrays |= prefixed(name, _documents_to_arrays(documents, history.view(documents, all_known)))
-        return arrays
+        return record, arrays
 
     @classmethod
     def from_arrays(cls, record: Mapping[str, str], arrays: Mapping[str, Any], table: TableSource) -> PreparedVersion:
-        """A version from its ``record`` and ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
+        """The version of ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
         corpus = Corpus.from_arrays(under("text", arrays), table)
         paths = PathTable.from_arrays(under("paths", arrays))
         rows = arrays["rows"]
@@ -154,7 +120,9 @@ class PreparedVersion:
         history.remember(commits[1], reports[1])
         history.remember_names(paths, Membership(len(paths.term_ids), arrays["names.starts"], arrays["names.members"]))
         notes = tuple(filter(None, record["notes"].split("\n")))
-        return cls._assembled(snapshot, corpus, paths, history, PackedNames.read(arrays, "history"), rows, notes)
+        view = VersionView(corpus, snapshot, resident=True, known_rows=rows)
+        index = VersionIndex(view, PathView(paths, snapshot.path_ids, resident=True))
+        return cls(snapshot, index, history, PackedNames.read(arrays, "history"), notes)
 
 
 class _KnownNames(Names):
@@ -184,15 +152,6 @@ def _notes(snapshot: Snapshot, corpus: Corpus, missing: int) -> tuple[str, ...]:
         "too large, too deep or too broken for a parser, read word by word": by_words,
     }
     return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
-
-
-def _compact(snapshot: Snapshot) -> Snapshot:
-    """The version with numbers of its own, that no other version shares."""
-    return Snapshot.of(snapshot.commit, snapshot.committed_at, dict(zip(snapshot.paths, snapshot.blobs, strict=True)))
-
-
-def _bytes(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")
 
 
 def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:

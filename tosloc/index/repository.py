@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, language_of
-from tosloc.errors import CheckpointError, RepositoryError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION, commit_payloads, history_of_commits
@@ -59,6 +59,11 @@ class IndexedRepository:
         note_use(self.repo, self.store_path)
         return FactStore(self.store_path)
 
+    @property
+    def vectors_path(self) -> Path:
+        """Where the vectors of a project's files lie: beside their facts."""
+        return self.store_path.with_name(f"{self.store_path.stem}.vectors.sqlite")
+
     def close(self) -> None:
         """Close the store, which is opened again when it is asked; the repository belongs to the caller."""
         if "store" in vars(self):
@@ -72,15 +77,11 @@ class IndexedRepository:
     def sources(self, revision: str) -> Snapshot:
         """The version that ``revision`` names. Raises UnknownCommit, and ToslocError when it holds no source file."""
         snapshot = self.snapshot(revision)
-        if not len(snapshot) and self.repo.missing:
-            raise RepositoryError(
-                f"{self.repo.path}: no file of version {snapshot.commit[:12]} can be read: its folders are missing or"
-                " damaged; run 'git fsck' there, or clone it again"
-            )
         if not len(snapshot):
             shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
+            why = "its folders are missing or damaged: run 'git fsck' there" if self.repo.missing else shown
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({why});"
                 " name another with --commit, or other suffixes in the configuration"
             )
         return snapshot
@@ -120,7 +121,11 @@ class IndexedRepository:
         commits. Raises UnknownCommit, and ToslocError when it holds no source file.
         """
         commit = self.repo.resolve(revision)
-        path = self._kept_folder / f"{self._key()}-{commit}.safetensors"
+        languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
+        maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        # a clone that was cut off has another history once it is made whole
+        key = key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
+        path = self.store_path.with_name(f"{self.store_path.stem}.versions") / f"{key}-{commit}.safetensors"
         if (kept := self._kept(path)) is not None:
             note_use(self.repo, self.store_path)
             with suppress(OSError):
@@ -138,53 +143,36 @@ class IndexedRepository:
 
     def _commit_documents(self, order: Sequence[str], progress: Progress) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
-        maker = metadata.version("PyStemmer")
-        analyser = f"{COMMITS}{HISTORY_VERSION}+{maker}+{key_of(sorted(self.suffixes))[:12]}"
+        analyser = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{key_of(sorted(self.suffixes))[:12]}"
         for _ in range(2):
-            new = self.store.missing(order, analyser)
-            history = read_commits(self.repo, new, self.suffixes, progress)
+            history = read_commits(self.repo, self.store.missing(order, analyser), self.suffixes, progress)
             made = dict(commit_payloads(history))
             cut = self.repo.shallow  # what these touched is not known until the clone is whole
             self.store.write((commit, analyser, made[commit]) for commit in made if commit not in cut)
-            try:
+            with suppress(ValueError):
                 return history_of_commits(order, self.store.read(order, analyser), self.repo.path_names)
-            except ValueError:  # damaged: all are made again
-                self.store.remove_analysers([analyser])
+            self.store.remove_analysers([analyser])  # damaged: all are made again
         raise StoreError(f"{self.store_path}: the facts store is damaged; delete it: what it holds is made again")
-
-    def _key(self) -> str:
-        """Of kept versions that differ in their commit alone."""
-        languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
-        maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        # a clone that was cut off has another history once it is made whole
-        return key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
-
-    @property
-    def _kept_folder(self) -> Path:
-        return self.store_path.with_name(f"{self.store_path.stem}.versions")
 
     def _kept(self, path: Path) -> PreparedVersion | None:
         """The version that a file keeps; None where there is no such file, or a damaged one."""
         try:
             record, arrays = read_mapped(path)
-            if record["name"] != path.name:  # another one's content
-                return None
-            made: list[PreparedVersion] = []
-
-            def table(blobs: Sequence[str]) -> FactTable:
-                suffixes = blobs_of([made[0].snapshot], self.suffixes)
-                return self.facts({blob: suffixes[blob] for blob in blobs})
-
-            made.append(PreparedVersion.from_arrays(record, arrays, table))
-            return made[0]
-        except (CheckpointError, KeyError, ValueError, TypeError):
+        except CheckpointError:
             return None
+
+        def table(blobs: Sequence[str]) -> FactTable:
+            suffixes = blobs_of([version.snapshot], self.suffixes)
+            return self.facts({blob: suffixes[blob] for blob in blobs})
+
+        version = PreparedVersion.from_arrays(record, arrays, table)
+        return version
 
     def _keep(self, path: Path, version: PreparedVersion) -> None:
         """Write a version beside the facts; of all that are kept the last used stay."""
         with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_mapped(path, version.record | {"name": path.name}, version.to_arrays())
+            write_mapped(path, *version.to_arrays())
             by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
             for old in by_use[KEPT_VERSIONS:]:
                 old.unlink(missing_ok=True)

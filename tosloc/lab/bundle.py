@@ -22,9 +22,9 @@ from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, written_whole
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.open_version import texts_of
-from tosloc.rank.feature_tables import LabelledReports, StoredFeatureTables
+from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext
@@ -91,8 +91,8 @@ def bundle_training(
         named = Repository(repository)
         for name in tables.history()[1]:
             named.path_names.id(name)
-        labelled = LabelledReports(named, suffixes, {case.report.id: case for case in dataset.cases})
-        training_set = LabelledCandidates(labelled, localizer.stage_one, tables.tables)
+        cases = {case.report.id: case for case in dataset.cases}
+        training_set = LabelledCandidates(named, suffixes, cases, localizer.stage_one, tables.tables)
         depth, parts = settings.candidates, {}
         for part in PARTS:
             candidates = training_set.candidates(part, depth, for_training=part == "train")

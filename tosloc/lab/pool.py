@@ -23,7 +23,6 @@ from tosloc.checkpoint import (
     WEIGHTS_FILE,
     read_record,
     read_stage_one,
-    weights_record,
     write_digests,
     write_stage_one,
 )
@@ -199,7 +198,6 @@ class Pool:
         stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)
-        write_text(folder / WEIGHTS_FILE, json.dumps(weights_record(stage), indent=1) + "\n")
         finish(folder, key)
         return stage
 
@@ -409,7 +407,5 @@ def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: f
         "reports": sum(one.learned for one in tables),
         "settings": _settings(pool.config),
     }
-    write_stage_one(out, stage)
-    record = weights_record(stage, temperature=temperature) | {LEARNED_ON: provenance}
-    write_text(out / WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
+    write_stage_one(out, stage, temperature=temperature, more={LEARNED_ON: provenance})
     write_digests(out)

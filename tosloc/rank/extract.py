@@ -6,12 +6,11 @@ on after the last one.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -45,7 +44,6 @@ from tosloc.records import (
     LongArray,
     Names,
     Progress,
-    Snapshot,
     silent,
 )
 
@@ -70,26 +68,21 @@ class Task:
     """How many wrong files to keep; 0 keeps every file."""
 
 
+@dataclass(eq=False)
 class Extraction:
     """The feature tables of one project, kept in a folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        repo_path: Path,
-        store_path: Path,
-        suffixes: frozenset[str],
-        names: Sequence[str],
-        *,
-        lizard: bool = False,
-    ) -> None:
-        self.folder, self.repo_path, self.store_path = folder, repo_path, store_path
-        self.suffixes, self.names, self.lizard = suffixes, tuple(names), lizard
-        self.shared = False
-        """Whether its files are read over a network: of the store a copy, which nobody writes."""
-        self.term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
-        """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
-        self.history_digest = ""
+    folder: Path
+    repo_path: Path
+    store_path: Path
+    suffixes: frozenset[str]
+    names: Sequence[str]
+    lizard: bool = False
+    shared: bool = False
+    """Whether its files are read over a network: of the store a copy, which nobody writes."""
+    term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
+    """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
+    history_digest: str = ""
 
     def write_history(self, history: HistoryIndex, paths: Names) -> None:
         """Keep the history for the workers."""
@@ -123,7 +116,8 @@ class Extraction:
                 workers = jobs if made.shared else min(joblib.effective_n_jobs(jobs), len(calls))
                 with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
                     for path, block, finished in results:
-                        _write_block(path, block)
+                        with written_whole(path) as temporary:
+                            temporary.write_bytes(block)
                         done += finished
                         progress(what, done, len(tasks))
         return paths
@@ -138,15 +132,15 @@ class Extraction:
         if executor() is None:
             yield self
             return
-        made = copy.copy(self)
-        made.folder, made.repo_path, made.shared = self.folder.absolute(), self.repo_path.absolute(), True
-        made.store_path = made.folder / "facts.sqlite"
+        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
+        store_path = folder / "facts.sqlite"
+        made = replace(self, folder=folder, repo_path=repo_path, store_path=store_path, shared=True)
         try:
             with FactStore(self.store_path) as store:
-                store.copy_to(made.store_path)
+                store.copy_to(store_path)
             yield made
         finally:
-            made.store_path.unlink(missing_ok=True)
+            store_path.unlink(missing_ok=True)
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
         """The tables of finished blocks, in order."""
@@ -154,62 +148,42 @@ class Extraction:
             yield from read_block(path)
 
 
-@dataclass(eq=False)
-class _Worker:
-    """What a process needs for every block of an extraction."""
-
-    repo: Repository
-    store: FactStore
-    history: HistoryIndex
-    paths: PathTable
-
-
 @lru_cache(maxsize=1)
-def _worker(repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str) -> _Worker:
+def _opened(
+    repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str
+) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
+    """What a process needs for every block of an extraction."""
     history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
-    return _Worker(repo, FactStore(store_path, unchanging=shared), history, PathTable(paths))
+    return repo, FactStore(store_path, unchanging=shared), history, PathTable(paths)
 
 
 def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
     """The block of some tasks, as bytes."""
-    history_path = made.folder / "evidence.npz"
-    worker = _worker(made.repo_path, made.store_path, made.shared, history_path, made.history_digest)
-    snapshots = [worker.repo.snapshot(task.version, made.suffixes) for task in tasks]
-    blobs = blobs_of(snapshots, made.suffixes)
-    corpus = Corpus(read_facts(made.repo_path, worker.store, blobs, lizard=made.lizard))
-    structured = StructuredText(corpus, worker.paths) if "text" in made.names else None
-    tables = [
-        _table(made, task, worker, corpus, snapshot, structured)
-        for task, snapshot in zip(tasks, snapshots, strict=True)
-    ]
+    kept = made.folder / "evidence.npz"
+    repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
+    snapshots = [repo.snapshot(task.version, made.suffixes) for task in tasks]
+    corpus = Corpus(read_facts(made.repo_path, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard))
+    structured = StructuredText(corpus, paths) if "text" in made.names else None
+    tables = []
+    for task, snapshot in zip(tasks, snapshots, strict=True):
+        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids), structured)
+        tables.append(_table(made, task, version, history, repo.path_names))
     return path, block_bytes(tables), len(tasks)
 
 
-def _write_block(path: Path, block: bytes) -> None:
-    with written_whole(path) as temporary:
-        temporary.write_bytes(block)
-
-
-def _table(
-    made: Extraction,
-    task: Task,
-    worker: _Worker,
-    corpus: Corpus,
-    snapshot: Snapshot,
-    structured: StructuredText | None,
-) -> FeatureTable:
-    version = VersionIndex(VersionView(corpus, snapshot), PathView(worker.paths, snapshot.path_ids), structured)
+def _table(made: Extraction, task: Task, version: VersionIndex, history: HistoryIndex, names: Names) -> FeatureTable:
+    path_ids = version.text.snapshot.path_ids
     contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-    history = worker.history.as_of(task.report.opened_seconds, contained)
+    known = history.as_of(task.report.opened_seconds, contained)
     term_filter = None if made.term_bounds is None else made.term_bounds(version.text)
-    values = columns(QueryContext(Query(task.report, term_filter), version, history), made.names)
+    values = columns(QueryContext(Query(task.report, term_filter), version, known), made.names)
     rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
-    wanted = {worker.repo.path_names.ids[path] for path in task.fixed}
-    fixed = np.isin(snapshot.path_ids, np.array(sorted(wanted), dtype=np.int32))
-    table = FeatureTable(task.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), snapshot.path_ids)
+    wanted = {names.ids[path] for path in task.fixed}
+    fixed = np.isin(path_ids, np.array(sorted(wanted), dtype=np.int32))
+    table = FeatureTable(task.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
     if task.sampled and len(rows) > task.sampled + len(wanted):
         return _sampled(table, prior(values), task.sampled, task.version)
     return table

@@ -14,16 +14,15 @@ import numpy as np
 
 from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
-from tosloc.io import beside, parse_json, read_plain, write_text, written_whole
+from tosloc.io import beside, parse_json, read_plain, write_text
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.records import BoolArray, Case, Float32Array, FloatArray, IntArray, Ranking
+from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 
-_LISTING: Final = "blocks.json"
 WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
+_LISTING: Final = "blocks.json"
 """In a work folder that is kept: which of its blocks are train, validation and test."""
 PARTS: Final = ("train", "validation", "test")
 
@@ -45,16 +44,6 @@ class FeatureTable:
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
         return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledReports:
-    """The labelled reports of a repository."""
-
-    repo: Repository
-    suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
 
 
 _COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -87,14 +76,8 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
     return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
 
 
-def save_block(path: Path, tables: Sequence[FeatureTable]) -> None:
-    """Write tables as one file."""
-    with written_whole(path) as temporary:
-        temporary.write_bytes(block_bytes(tables))
-
-
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
-    """What ``save_block`` writes."""
+    """Tables as the bytes of one file."""
     buffer = io.BytesIO()
     ids = json.dumps([table.report for table in tables]).encode()
     arrays: Arrays = {

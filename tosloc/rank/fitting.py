@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -13,11 +13,11 @@ from tosloc.config import StageOneSettings
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank import lambdamart
 from tosloc.rank.feature_tables import FeatureTable
-from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows, reorder_head
-from tosloc.rank.linear import ListQuality, fit_evolution, fit_listwise
+from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
+from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Float32Array, FloatArray, Progress, silent
+from tosloc.records import Progress, silent
 
 SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
@@ -57,22 +57,14 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
-    return _judged(candidates, lambda rows: [stage.scores(rows) for stage in candidates.values()], tables)
-
-
-def _judged(
-    names: Iterable[str],
-    scores_of: Callable[[Float32Array], Iterable[FloatArray]],
-    tables: Iterable[FeatureTable],
-) -> dict[str, tuple[float, float]]:
-    sums = {name: np.zeros(2) for name in names}
+    sums = {name: np.zeros(2) for name in candidates}
     reports = 0
     for table in tables:
         reports += 1
         if table.fixed.any():
-            for values, scores in zip(sums.values(), scores_of(table.rows), strict=True):
-                values += rr_and_ap(fixed_ranks(scores, table.fixed).tolist())
-    return {name: (float(s[0]) / max(reports, 1), float(s[1]) / max(reports, 1)) for name, s in sums.items()}
+            for name, stage in candidates.items():
+                sums[name] += rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist())
+    return {name: (float(mrr) / max(reports, 1), float(map_) / max(reports, 1)) for name, (mrr, map_) in sums.items()}
 
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:
@@ -127,11 +119,11 @@ def fit_stage_one(
     stage = linear[taken]
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        ranked = {f"{taken}, {name}": one for name, one in _rankers(stage, train, default, seed)}
+        ranked = {f"{taken}, {name}": replace(stage, ranker=own) for name, own in _rankers(stage, train, default, seed)}
         progress("learned ranker", 1, 1)
-        scores = _judged(ranked, lambda rows: _ranked_scores(stage, list(ranked.values()), rows), validation())
+        scores = judge(ranked, validation())
         taken = choose({taken: tried[taken], **scores})
-        stage = StageOne(names, stage.weights, ranked.get(taken))
+        stage = ranked.get(taken, stage)
         tried |= scores
     if whole:
         tried |= {AS_SHIPPED: judged[AS_SHIPPED]}
@@ -153,7 +145,7 @@ def _fit_weights(
         evolution = settings.evolution
         weights = fit_evolution(
             len(names),
-            ListQuality(train),
+            list_quality(train),
             generations=evolution.generations,
             population=evolution.population,
             seed=seed,
@@ -178,15 +170,3 @@ def _rankers(
     for name, ranker in rankers.items():
         for weight in WEIGHTS:
             yield f"{name} x {weight:g}", replace(ranker, weight=weight)
-
-
-def _ranked_scores(stage: StageOne, rankers: Sequence[HeadRanker], table: Float32Array) -> Iterator[FloatArray]:
-    """(F,) scores by a weighted sum with each of some rankers; the trees of each are asked once for all weights."""
-    linear = stage.linear(table)
-    learned: dict[int, FloatArray] = {}
-    for ranker in rankers:
-        order, rows = stage.head(ranker, table, linear)
-        key = id(ranker.trees)
-        if key not in learned:
-            learned[key] = ranker.trees.scores(rows)
-        yield reorder_head(linear, order, learned[key], ranker.weight)

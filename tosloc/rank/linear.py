@@ -104,37 +104,27 @@ def fit_listwise(
     return weights
 
 
-class ListQuality:
-    """MRR + MAP of weighted sums over the same lists, for many trials of weights.
+def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
+    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file.
 
-    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing; sampled rows
-    count for the files that they stand for.
+    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing.
     """
+    counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
+    fixed_rows, wrong_rows = lists.rows[lists.fixed], lists.rows[~lists.fixed]
+    fixed_ends, wrong_ends = np.cumsum(counts).tolist(), np.cumsum(lists.sizes - counts).tolist()
 
-    def __init__(self, lists: RankingLists) -> None:
-        counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
-        self._fixed, self._wrong = lists.rows[lists.fixed], lists.rows[~lists.fixed]
-        self._fixed_ends = np.cumsum(counts).tolist()
-        self._wrong_ends = np.cumsum(np.diff(lists.starts) - counts).tolist()
-        weights = lists.weights[~lists.fixed]
-        self._sampled = weights.astype(np.float64) if (weights != 1).any() else None
-
-    def __call__(self, weights: FloatArray) -> float:
-        """MRR + MAP of the weighted sum."""
-        fixed, wrong = weighted_sums(self._fixed, weights), weighted_sums(self._wrong, weights)
+    def quality(weights: FloatArray) -> float:
+        fixed, wrong = weighted_sums(fixed_rows, weights), weighted_sums(wrong_rows, weights)
         total, start, first = 0.0, 0, 0
-        for end, last in zip(self._wrong_ends, self._fixed_ends, strict=True):
+        for end, last in zip(wrong_ends, fixed_ends, strict=True):
             own = np.sort(fixed[first:last])[::-1]
-            ahead = wrong[start:end] >= own[:, None]
-            if self._sampled is None:
-                before = np.count_nonzero(ahead, axis=1).astype(np.float64)
-            else:
-                before = np.where(ahead, self._sampled[start:end], 0.0).sum(axis=1)
             nth = np.arange(1, len(own) + 1)
-            rank = before + nth
+            rank = np.count_nonzero(wrong[start:end] >= own[:, None], axis=1).astype(np.float64) + nth
             total += float((nth / rank).mean()) + 1.0 / float(rank[0])
             start, first = end, last
-        return total / len(self._fixed_ends)
+        return total / len(fixed_ends)
+
+    return quality
 
 
 def fit_evolution(

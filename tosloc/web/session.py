@@ -153,15 +153,14 @@ class Session:
 
 def warm(opening: Opening, commit: str, progress: Progress) -> None:
     """Make a version ready. Raises as ``Localizer.open`` does."""
-    if (repository := _opened(opening).repository) is not None:
-        repository.version(commit, progress)
+    _opened(opening).version(commit, progress)
 
 
 def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, number: int, progress: Progress) -> Markup:
     """What the page shows of an answer. Raises as ``Localizer.localize`` does."""
     localizer = _opened(opening)
     answer = localizer.localize(report, commit=commit, tests=tests, top=FILES, progress=progress)
-    return answered(View.of(answer, localizer.repository), number, removable=True)
+    return answered(View.of(answer, localizer), number, removable=True)
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Final
 from tosloc.answer import Answer
 from tosloc.git.repository import decode
 from tosloc.git.web_pages import WebPages
-from tosloc.index.live import LiveRepository
 from tosloc.index.query import Query
+from tosloc.localizer import Localizer
 from tosloc.records import Hit
 from tosloc.web.excerpts import (
     LONGEST_REPORT,
@@ -43,30 +43,31 @@ class View:
     """Where the project is seen on the web."""
 
     @classmethod
-    def of(cls, answer: Answer, repository: LiveRepository | None = None) -> View:
-        """An answer with lines of its first files from the repository that gave it; without one there are none."""
+    def of(cls, answer: Answer, localizer: Localizer | None = None) -> View:
+        """An answer with lines of its first files from the localizer's repository; without one there are none."""
         report = answer.report
         left_out = max(0, len(report.description) - LONGEST_REPORT)
-        if repository is None:
+        repository = None if localizer is None else localizer.repository
+        if localizer is None or repository is None:
             title = (Piece(report.summary),) if report.summary else ()
             return cls(answer, title, (Piece(report.description[:LONGEST_REPORT]),), left_out)
-        prepared = repository.version(answer.commit)
-        query, version = Query(report), prepared.index
-        terms = telling_terms(query, version)
-        number_of = {path: number for number, path in enumerate(prepared.snapshot.paths)}
+        version = localizer.version(answer.commit)
+        query, index, snapshot = Query(report), version.index, version.snapshot
+        terms = telling_terms(query, index)
+        number_of = {path: number for number, path in enumerate(snapshot.paths)}
         files = [number_of[hit.path] for hit in answer.hits]
-        framed = framed_lines(query, version, files)
+        framed = framed_lines(query, index, files)
         shown = list(zip(answer.hits, files, strict=True))[:FILES]
-        texts = dict(repository.texts(dict.fromkeys(prepared.snapshot.blobs[file] for _, file in shown)))
+        texts = dict(repository.texts(dict.fromkeys(snapshot.blobs[file] for _, file in shown)))
         sources = {
             hit.path: stretches(decode(data), terms, hit.functions, framed.get(file, ()), _told(hit))
             for hit, file in shown
-            if (data := texts[prepared.snapshot.blobs[file]]) is not None
+            if (data := texts[snapshot.blobs[file]]) is not None
         }
         return cls(
             answer,
             marked(report.summary, terms),
-            marked_report(query, terms, version, files),
+            marked_report(query, terms, index, files),
             left_out,
             sources,
             WebPages.of(repository.remote_url()),
