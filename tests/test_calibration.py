@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from tests import toy
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.checkpoint import read_temperature, shipped, write_digests
+from tosloc.checkpoint import read_temperature, shipped
 from tosloc.errors import CheckpointError
 from tosloc.evaluate.reliability import Reliability, judged_answers
 from tosloc.evaluate.run_paths import read_scored
@@ -90,7 +90,6 @@ def test_training_fits_it_on_validation_and_the_checkpoint_and_the_test_run_say_
 
     path = run / "checkpoint/weights.json"
     path.write_text(json.dumps({key: value for key, value in record.items() if key != "temperature"}))
-    write_digests(path.parent)
     assert Localizer.load(run).temperature == UNFITTED  # as earlier versions wrote it
 
 

@@ -1,11 +1,7 @@
-"""What was learned, on disk: JSON, arrays and safetensors; never pickle. Also the shipped weights.
-
-One small file, written last, holds the SHA-256 of every other one: nothing is parsed before all of them fit.
-"""
+"""What was learned, on disk: JSON, arrays and safetensors; never pickle. Also the shipped weights."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,7 +33,7 @@ from tosloc.index.documents import Documents
 from tosloc.index.fact_table import FactTable
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PreparedVersion
-from tosloc.io import open_plain, parse_json, printable, read_plain, write_text
+from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker
 from tosloc.rank.stage_one import StageOne
@@ -50,8 +46,6 @@ if TYPE_CHECKING:
     from tosloc.rerank.base import Reranker
 
 WEIGHTS_FILE: Final = "weights.json"
-DIGESTS_FILE: Final = "digests.json"
-"""{"sha256": {path in the folder: SHA-256 of the file}}"""
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26
 """Bytes of a record."""
@@ -60,6 +54,7 @@ LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
 _REPORTS_FILE: Final = "reports.npz"
 _VERSION_FILE: Final = "version.npz"
+FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, _VERSION_FILE)
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
@@ -69,49 +64,6 @@ def checkpoint_folder(folder: str | Path) -> Path:
         if (candidate / WEIGHTS_FILE).exists():
             return candidate
     raise CheckpointError(f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote")
-
-
-def write_digests(folder: Path) -> None:
-    """Write the digests of all files of a checkpoint, as they are now; last of all.
-
-    Raises CheckpointError for something in it that is neither a plain file nor a folder of them.
-    """
-    digests = {name: _digest(path) for name, path in _files(folder).items()}
-    write_record(folder / DIGESTS_FILE, {"sha256": digests})
-
-
-def check_digests(folder: Path) -> None:
-    """Raise CheckpointError, naming the file, unless a checkpoint's files are those whose digests it holds."""
-    digests, present = read_record(folder / DIGESTS_FILE).get("sha256"), _files(folder)
-    if not isinstance(digests, dict):
-        raise CheckpointError(f"{folder / DIGESTS_FILE} holds no digests; train again, or copy the whole folder")
-    for name in sorted(digests.keys() | present.keys()):
-        path = folder / printable(name)
-        if name not in present:
-            raise CheckpointError(f"{path} is missing; train again, or copy the whole folder")
-        if name not in digests:
-            raise CheckpointError(f"{path} is no part of this checkpoint ({DIGESTS_FILE} lacks it); take it away")
-        if digests[name] != _digest(present[name]):
-            why = f"is damaged or was changed ({DIGESTS_FILE} has another SHA-256 of it)"
-            raise CheckpointError(f"{path} {why}; train again, or copy the whole folder")
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    """Path within the folder -> each file, but for the digests and what has a hidden name."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    return {
-        path.as_posix(): folder / path
-        for path in found
-        if not any(part.startswith(".") for part in path.parts) and path != Path(DIGESTS_FILE)
-    }
-
-
-def _digest(path: Path) -> str:
-    try:
-        with open_plain(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); copy the whole folder") from error
 
 
 def write_stage_one(

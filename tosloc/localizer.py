@@ -292,6 +292,8 @@ class Localizer:
     def save(self, folder: Path) -> None:
         """Write the checkpoint: configuration, weights, fixed reports and, if opened, the version carried along."""
         folder.mkdir(parents=True, exist_ok=True)
+        for name in stored.FILES:  # of an earlier one
+            (folder / name).unlink(missing_ok=True)
         stored.write_record(folder / "config.json", self.config.as_dict())
         if self.reports_ is not None:
             stored.write_known_reports(folder, *self.reports_)
@@ -305,9 +307,8 @@ class Localizer:
             more = {"stage_two": self.reranker_.name}
         stored.write_record(folder / "provenance.json", self.provenance_)
         lizard = self.config.stage_one.lizard
-        # last, because a folder without weights and digests is no checkpoint
+        # last, because a folder without weights is no checkpoint
         stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature_, more, lizard=lizard)
-        stored.write_digests(folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -316,7 +317,6 @@ class Localizer:
         Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
         """
         path = stored.checkpoint_folder(folder)
-        stored.check_digests(path)
         from tosloc.config import Config
 
         config = Config.of(stored.read_record(path / "config.json"), str(path / "config.json"))

@@ -15,7 +15,6 @@ import pytest
 from tests import toy
 from tests.conftest import GitRepository
 from tosloc import io as files
-from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.git.repository import Repository
 from tosloc.index import store as store_module
@@ -379,7 +378,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
         sentence = fails("localize", "--checkpoint", folder, "--report", bug)
         if content is not None:
             assert f"{folder / name} is damaged or was changed" in sentence
-            write_digests(folder)
             sentence = fails("localize", "--checkpoint", folder, "--report", bug)
         assert str(folder) in sentence
         if name != "version.npz" or content is not None:
@@ -412,7 +410,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
         assert "reports.npz is no part of this checkpoint" in fails(
             "localize", "--checkpoint", place / "broken", "--report", bug
         )
-        write_digests(place / "broken")
         assert "damaged" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
         shutil.rmtree(place / "broken")
     (place / "empty").mkdir()
@@ -426,14 +423,12 @@ def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, pla
     (place / "broken/weights.json").write_text(json.dumps(record | {"ranker": {"weight": 1.0, "features": ["path"]}}))
     for text in ("", "nonsense"):
         (place / "broken/ranker.npz").write_text(text)
-        write_digests(place / "broken")
         assert "ranker.npz" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
     shutil.copytree(checkpoint, place / "lean")
     (place / "lean/version.npz").unlink()
-    write_digests(place / "lean")
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 

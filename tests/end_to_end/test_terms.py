@@ -17,7 +17,6 @@ import torch
 
 from tests import toy
 from tosloc import experiment, training
-from tosloc.checkpoint import write_digests
 from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.evaluate import evaluate_folder, read_run
@@ -243,7 +242,6 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     shutil.copytree(out / "checkpoint", tmp_path / "checkpoint")
     path = tmp_path / "checkpoint/terms/terms.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"trained_until": middle}))
-    write_digests(tmp_path / "checkpoint")
     experiment.rank_reports(
         tmp_path / "checkpoint", project.git.path, project.reports(), tmp_path / "ranked", "test", project.store
     )

@@ -20,7 +20,6 @@ from tests.rerank.encoder.epochs import Epochs
 from tests.rerank.encoder.tiny import write_encoder
 from tests.rerank.made import candidates, report
 from tosloc import experiment, training
-from tosloc.checkpoint import write_digests
 from tosloc.config import Config
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
@@ -79,7 +78,6 @@ def weighing(checkpoint: Path, out: Path, **changes: Any) -> Path:
     shutil.copytree(out / "checkpoint", checkpoint)
     record = json.loads((checkpoint / RECORD).read_text())
     (checkpoint / RECORD).write_text(json.dumps(record | changes))
-    write_digests(checkpoint)
     return checkpoint
 
 
@@ -249,7 +247,6 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     """Validation wants nothing of it: no file is encoded, and stage one's order stands."""
     checkpoint = weighing(tmp_path / "c", out, weight=0.0)
     (checkpoint / "encoder/vectors.safetensors").unlink()
-    write_digests(checkpoint)
     localizer = Localizer.load(checkpoint)
     store = tmp_path / "facts.sqlite"
     with Repository(project.git.path) as repo:
@@ -263,7 +260,6 @@ def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
 def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
     (tmp_path / "c/encoder/vectors.safetensors").unlink()
-    write_digests(tmp_path / "c")
     whole = Localizer.load(out)
     whole.version_.reranking = None
     assert Localizer.load(tmp_path / "c").localization(REPORT).ranking == whole.localization(REPORT).ranking
@@ -279,7 +275,6 @@ def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
 def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
     shutil.copytree(out / "checkpoint", tmp_path / "c")
     (tmp_path / "c" / file).write_text("{")
-    write_digests(tmp_path / "c")
     with pytest.raises(CheckpointError, match=sentence):
         Localizer.load(tmp_path / "c")
 
@@ -308,7 +303,6 @@ def test_another_encoder_is_one_sentence(out, project, tmp_path):
         record = json.loads(path.read_text())
         record["encoders"]["code"]["place"] = str(tmp_path / other)
         path.write_text(json.dumps(record))
-        write_digests(tmp_path / f"c-{other}")
         with pytest.raises(CheckpointError, match=sentence):
             Localizer.load(tmp_path / f"c-{other}")
     with pytest.raises(CheckpointError, match="do not fit together"):

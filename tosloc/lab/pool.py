@@ -23,7 +23,6 @@ from tosloc.checkpoint import (
     WEIGHTS_FILE,
     read_record,
     read_stage_one,
-    write_digests,
     write_stage_one,
 )
 from tosloc.code.languages import analyser
@@ -408,4 +407,3 @@ def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: f
         "settings": _settings(pool.config),
     }
     write_stage_one(out, stage, temperature=temperature, more={LEARNED_ON: provenance})
-    write_digests(out)
