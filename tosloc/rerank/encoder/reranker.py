@@ -15,7 +15,7 @@ import safetensors.torch
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.io import folder_written_whole, key_of, parse_json, read_plain
+from tosloc.io import key_of, parse_json, read_plain, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
 from tosloc.rerank.encoder.early_stopping import EarlyStopping
@@ -192,7 +192,8 @@ class EncoderReranker(Reranker):
             "trained_until": self.trained_until,
         }
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_written_whole(folder) as new:
+        with written_whole(folder) as new:
+            new.mkdir()
             for name, encoder in learning.items():
                 encoder.save(new / name)
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
@@ -207,7 +208,7 @@ class EncoderReranker(Reranker):
         Raises CheckpointError when it is incomplete or damaged, of another version, or an encoder is gone or another.
         """
         try:
-            record = parse_json(read_plain(folder / RECORD), infinite=True)
+            record = parse_json(read_plain(folder / RECORD))
             if record["schema"] != SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
             settings = StageTwoSettings.model_validate(record["settings"])
