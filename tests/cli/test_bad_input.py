@@ -221,7 +221,7 @@ def test_files_of_reports(
         ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
         ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
         ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
-        ("[data]\ntrain = 'much'\n", "should be a number"),
+        ("[data]\ntrain = 'much'\n", "should be a valid number"),
         ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
         ("[data\n", "not valid TOML"),
         ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
