@@ -150,7 +150,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="in a circle"):
         load_config(tmp_path / "a.toml")
-    with pytest.raises(ConfigError, match="not valid TOML: .utf-8. codec"):
+    with pytest.raises(ConfigError, match="not valid TOML"):
         load_config(tmp_path / "c.toml")
     with pytest.raises(ConfigError, match="cannot read the configuration: No such file"):
         load_config(tmp_path / "d.toml")
