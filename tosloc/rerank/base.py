@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -73,15 +73,10 @@ class Candidates:
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        chosen = positions.tolist()
-        return replace(
-            self,
-            paths=tuple(self.paths[position] for position in chosen),
-            blobs=tuple(self.blobs[position] for position in chosen),
-            path_ids=self.path_ids[positions],
-            scores=self.scores[positions],
-            fixed=self.fixed[positions],
-        )
+        taken: dict[str, Any] = {name: getattr(self, name)[positions] for name in ("path_ids", "scores", "fixed")}
+        for name in ("paths", "blobs"):
+            taken[name] = tuple(getattr(self, name)[place] for place in positions.tolist())
+        return replace(self, **taken)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
@@ -163,8 +158,7 @@ class Reranked:
 class Reranker(ABC):
     """Scores the first files of a ranking anew; every other file keeps its place.
 
-    The constructor stores; ``fit`` learns, once, from what the constructor was given. A new reranker is one folder, and
-    one line in ``RERANKERS``.
+    A new reranker is one folder, and one line in ``RERANKERS``.
     """
 
     name: ClassVar[str]
@@ -207,11 +201,7 @@ class Reranker(ABC):
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where stage one's order stands.
-
-        That is so wherever ``may_score`` says no: without weight, and for a report opened before the last fix that it
-        learned from.
-        """
+        """New scores for the candidates of each report; None where ``may_score`` says no: stage one's order stands."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:

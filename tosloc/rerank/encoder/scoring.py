@@ -36,15 +36,9 @@ class Question:
     report: Chunks
     """(1, d) what a report encoder that does not learn made of it, or its one piece."""
 
-    @property
-    def teaches(self) -> bool:
-        """Whether there is a fixed and a wrong candidate."""
-        return 0 < int(self.candidates.fixed.sum()) < len(self.candidates)
-
 
 class ChunkPooling(nn.Module):
-    """One vector of a file: the paper's ``softmax(Linear(Normalize(E)))^T E``, one learned weight for each chunk
-    (docs/method.md, section 3)."""
+    """One vector of a file: the paper's ``softmax(Linear(Normalize(E)))^T E`` (docs/method.md, section 3)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,6 @@ from tosloc.errors import ToslocError
 from tosloc.io import written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, values_of
-from tosloc.rerank.encoder.early_stopping import EarlyStopping
 from tosloc.rerank.encoder.encoders import memory_explained, processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
@@ -33,6 +32,24 @@ LONGEST_GRADIENT: Final = 1.0
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
 Parameters: TypeAlias = Mapping[str, Tensor]
+
+
+@dataclass(slots=True)
+class EarlyStopping:
+    """How far a training has come: kept after every epoch, so that a killed one goes on."""
+
+    epoch: int = 0
+    """Epochs that are finished."""
+    best: float = -math.inf
+    """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
+    best_epoch: int = 0
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    """One entry an epoch: loss on train, measures on validation, seconds of the pass, and the loss of each step."""
+
+    @property
+    def epochs_since_best(self) -> int:
+        """Epochs since the best one."""
+        return self.epoch - self.best_epoch
 
 
 @dataclass(eq=False)
@@ -62,7 +79,7 @@ class Trainer:
         self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
     ) -> EarlyStopping:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        teaching = [one for one in train if one.teaches]
+        teaching = [one for one in train if one.candidates.fixed.any() and not one.candidates.fixed.all()]
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         self.model.to(self.processes.device)
@@ -89,11 +106,7 @@ class Trainer:
     def _epoch(
         self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress
     ) -> tuple[list[float], float]:
-        """Mean loss of the reports of each step of one pass, and of all.
-
-        Every process sees the same steps and takes its share of each one's reports; gradients are summed, so that many
-        processes learn what one would.
-        """
+        """Mean loss of the reports of each step of one pass, and of all; many processes learn what one would."""
         processes, parameters = self.processes, list(self.model.learned.values())
         mixed = self.settings.precision == "bfloat16"
         rng = np.random.default_rng([self.seed, epoch])
@@ -126,8 +139,6 @@ class Trainer:
         """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
         scores = self.model.scores(questions, self.chunks, self.trained_until)
         return mean_values([one.candidates for one in questions], scores)
-
-    # The state of an interrupted training
 
     def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
         if not self.processes.is_main_process:

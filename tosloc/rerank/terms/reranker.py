@@ -66,8 +66,7 @@ class TermReranker(Reranker):
     ) -> Self:
         """Learn on train what stage one's linear score leaves over; validation takes it or leaves it.
 
-        The score before the learned ranker, which knows the training reports too well. Raises ToslocError where no
-        training report can teach anything.
+        The score before the learned ranker, which knows the training reports too well. Raises ToslocError.
         """
         from tosloc.rerank.terms.training import LabelledList, Lessons, fit_dual_encoder, start_vectors  # torch
 
@@ -136,7 +135,6 @@ class TermReranker(Reranker):
         """Write what was learned."""
         assert self._model is not None
         vocabulary, encoder = self._model
-        folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(vocabulary, name) for name in _IDFS}
         arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:

@@ -146,11 +146,8 @@ class SparseVectors:
         touching = self._touching[one.path_ids]
         touching.data = known[touching.indices]
         touching.eliminate_zeros()
-        ends = touching.indptr.tolist()
-        keys = [
-            (file, hash(touching.indices[ends[n] : ends[n + 1]].tobytes()))
-            for n, file in enumerate(one.path_ids.tolist())
-        ]
+        parts = np.split(touching.indices, touching.indptr[1:-1])
+        keys = [(file, hash(part.tobytes())) for file, part in zip(one.path_ids.tolist(), parts, strict=True)]
         return self.of_side["history"].numbers(keys, lambda new: self._histories(touching[new]))
 
     def _histories(self, touching: sparse.csr_array) -> sparse.csr_array:

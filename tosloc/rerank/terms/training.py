@@ -5,8 +5,7 @@ Letters in shapes: R reports, B reports of a step, N candidates of all of them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,26 +41,20 @@ _OVERSAMPLED, _ROUNDS = 20, 5
 
 @dataclass(frozen=True, eq=False)
 class LabelledList:
-    """A training report's candidates."""
+    """A training report's candidates: side of files -> (C,) numbers of vectors, fixed (C,), stage one's scores (C,)."""
 
     numbers: dict[str, LongArray]
-    """Side of files -> (C,) numbers of their sparse vectors."""
     fixed: BoolArray
-    """(C,)"""
     scores: FloatArray
-    """(C,) stage one's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a dual encoder learns from."""
+    """What a dual encoder learns from: reports (R, V), a list for each, side of files -> their sparse vectors."""
 
     reports: sparse.csr_array
-    """(R, V) sparse vectors."""
     lists: Sequence[LabelledList]
-    """(R,)"""
     texts: dict[str, VectorCache]
-    """Side of files -> their sparse vectors."""
 
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
@@ -106,8 +99,9 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
     optimizer = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE, weight_decay=0.0)
     # of fewer than twenty steps the schedule has no end
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1)
-    done = 0
-    with _one_thread():
+    done, threads = 0, torch.get_num_threads()
+    torch.set_num_threads(1)  # another number of threads adds in another order
+    try:
         for _ in range(_EPOCHS):
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
@@ -119,6 +113,8 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
                 schedule.step()
                 done += 1
                 progress("term vectors", done, total)
+    finally:
+        torch.set_num_threads(threads)
     with torch.no_grad():
         tables = {side: model.tables[side].half().numpy() for side in SIDES}
         return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
@@ -168,19 +164,5 @@ def _loss(
 
 
 def even_mass_loss(score_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files.
-
-    Unlike the encoder reranker's contrastive loss the fixed files share the mass. One candidate is fixed at least.
-    """
+    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files (>= 1)."""
     return -score_C.log_softmax(dim=0)[fixed_C].mean()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Torch adds in another order with another number of threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
