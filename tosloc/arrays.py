@@ -35,15 +35,11 @@ def pack_strings(strings: Sequence[str]) -> Arrays:
 
 
 def unpack_strings(arrays: Mapping[str, Array], name: str) -> tuple[str, ...]:
-    """Strings from the two arrays that ``pack_strings`` made, which stand under ``name``.
-
-    Raises KeyError or ValueError when they are not such arrays.
-    """
-    packed = checked(arrays, f"{name}.bytes", np.uint8, None)
-    lengths = checked(arrays, f"{name}.ends", np.int64, None)
-    check_starts(np.concatenate((np.zeros(1, dtype=np.int64), lengths)), len(packed), f"{name}.ends")
-    joined, ends = packed.tobytes(), lengths.tolist()
-    return tuple(joined[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends]))
+    """Strings of ``pack_strings``, whose arrays stand under ``name``. Raises KeyError or ValueError for other ones."""
+    packed = checked(arrays, f"{name}.bytes", np.uint8, None).tobytes()
+    starts = np.concatenate(([0], checked(arrays, f"{name}.ends", np.int64, None)))
+    check_starts(starts, len(packed), f"{name}.ends")
+    return tuple(packed[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(starts.tolist()))
 
 
 def pack_words(words: Iterable[str], separator: str = " ") -> npt.NDArray[np.uint8]:
@@ -109,10 +105,7 @@ def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: i
 
 
 def load_arrays(path: Path) -> Arrays:
-    """Arrays of an .npz that ``save_arrays`` wrote. Raises CheckpointError when it is missing or damaged.
-
-    Nothing is unpickled, and nothing is read of an archive that would unpack to far more than such files hold.
-    """
+    """Arrays of an .npz, nothing unpickled. Raises CheckpointError when it is missing, damaged or too large."""
     try:
         with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -40,9 +40,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
     """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named.
 
     Each worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision
-    that is named for each (empty: HEAD, where there is one). Raises ClusterError, in one sentence, when no scheduler
-    answers, when it has no worker or one that does not fit, and from ``parallel`` when it goes away; MissingExtra
-    without Dask; RepositoryError for a revision that is not here.
+    that is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or
+    worker, MissingExtra without Dask, and RepositoryError for a revision that is not here.
     """
     if not address:
         yield
@@ -62,12 +61,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
 
 def _commit(path: Path, revision: str) -> str:
     """The commit of a revision; empty where none was asked for and there is none."""
-    try:
-        with Repository(path) as repository:
-            return repository.resolve(revision or "HEAD")
-    except RepositoryError:
-        if revision:
-            raise
+    with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
+        return repository.resolve(revision or "HEAD")
     return ""
 
 

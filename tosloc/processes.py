@@ -84,17 +84,11 @@ def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterat
 
 
 class Worker:
-    """One process for calls that may bring it down, or never end. Close it, or use it in a ``with`` block."""
+    """One process for calls that may bring it down, or never end. Close it."""
 
     def __init__(self) -> None:
         self._executor: ProcessPoolExecutor | None = None
         self._told: Connection
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def call(
         self,
