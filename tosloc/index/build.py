@@ -239,7 +239,7 @@ def _packed(task: _Task, facts: Facts) -> _Analysed:
 def _one_by_one(path: str, batch: _Batch, lizard: bool) -> _Result:
     """The batch, each blob in a process that may die; one at which it does again and again is not parsed."""
     result: _Result = []
-    with closing(Worker()) as worker:
+    with Worker() as worker:
         for task in batch:
             for _ in range(DEATHS):
                 with suppress(BrokenProcessPool):

@@ -35,22 +35,19 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 class Candidates:
     """The first files of stage one's ranking for one report, in its order: what a reranker scores anew.
 
-    What is known of the fix is for training and measuring alone; without it no file is fixed.
+    What is known of the fix is for training and measuring alone; without it no file is fixed. All but the version, the
+    full id of the searched one, have shape (C,).
     """
 
     report: BugReport
     version: str
-    """Full id of the searched version."""
     paths: tuple[str, ...]
-    """(C,)"""
     blobs: tuple[str, ...]
-    """(C,)"""
     path_ids: IntArray
-    """(C,) numbers of the paths in the history index."""
+    """Numbers of the paths in the history index."""
     scores: FloatArray
-    """(C,) stage one's scores, never increasing."""
+    """Stage one's, never increasing."""
     fixed: BoolArray
-    """(C,)"""
     missed_ranks: tuple[int, ...] = ()
     """Ranks of the fixed files beyond the candidates, which keep their places."""
     relevant: int = 0
@@ -141,8 +138,7 @@ class TrainingSet(Protocol):
     ) -> Iterator[Candidates]:
         """The first ``depth`` files of each report of a part (train, validation, test).
 
-        With ``for_training`` every fixed file that lies further down follows them; with ``by_linear_score`` they stand
-        in the order of stage one's weighted sum, before its learned ranker.
+        With ``for_training`` every other fixed file follows them; ``by_linear_score``: before stage one's ranker.
         """
 
 
@@ -192,10 +188,7 @@ class Reranker(ABC):
         seed: int,
         progress: Progress = silent,
     ) -> Self:
-        """Learn from train, choose by validation; ``folder`` holds what an interruption leaves.
-
-        Raises ToslocError when there is nothing to learn from.
-        """
+        """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
     @abstractmethod
     def rerank(
