@@ -53,7 +53,17 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
-        with closing(_connected(address)) as client:
+        from distributed import Client
+
+        for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
+            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
+            logging.getLogger(name).propagate = False
+        try:
+            opened = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
+        except (OSError, ValueError, ImportError) as error:
+            why = f"no Dask scheduler of these versions answers at {address} ({error}); start one with: dask scheduler"
+            raise ClusterError(f"--cluster: {why}") from None
+        with closing(opened) as client:
             _check_workers(client, address, wanted)
             with executed_by(partial(_results, client, address)):
                 yield
@@ -64,21 +74,6 @@ def _commit(path: Path, revision: str) -> str:
     with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
         return repository.resolve(revision or "HEAD")
     return ""
-
-
-def _connected(address: str) -> Client:
-    from distributed import Client
-
-    for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
-        logging.getLogger(name).handlers[:] = [logging.NullHandler()]
-        logging.getLogger(name).propagate = False
-    try:
-        return Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
-    except (OSError, ValueError, ImportError) as error:
-        raise ClusterError(
-            f"--cluster: no Dask scheduler of these versions answers at {address} ({error}); start one with: dask"
-            " scheduler"
-        ) from None
 
 
 def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:

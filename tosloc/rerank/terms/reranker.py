@@ -17,8 +17,7 @@ from tosloc.io import parse_json, read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import SparseVectors
-from tosloc.rerank.terms.vocabulary import Vocabulary, report_counts
+from tosloc.rerank.terms.sparse_vectors import SparseVectors, Vocabulary, report_counts
 
 CANDIDATES: Final = 100
 """First files that are scored anew."""

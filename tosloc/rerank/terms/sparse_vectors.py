@@ -1,24 +1,37 @@
-"""Reports, files and their histories as sparse vectors of terms; made when first asked for, each once.
+"""Terms that count, how rare they are; reports, files and their histories as sparse vectors of them, each made once.
 
-Letters in shapes: V terms, n texts, C candidates of a report, D documents of history.
+Letters in shapes: V terms, W terms of a table of facts, n texts, C candidates of a report, D documents of history.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, Self
 
 import numpy as np
 from scipy import sparse
 
+from tosloc.code import text
 from tosloc.code.languages import FIELDS
-from tosloc.index.documents import DAY, Documents
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.index.documents import DAY, Documents, DocumentsView
+from tosloc.index.postings import idf
+from tosloc.index.query import Query
+from tosloc.records import BugReport, FloatArray, IntArray, LongArray
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms.dual_encoder import FILE_SIDES
-from tosloc.rerank.terms.vocabulary import Vocabulary, blocks, path_words
 
+# As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
+_MIN_FILES: Final = 3
+_MIN_REPORTS: Final = 2
+"""A term counts that stands in so many files, or in so many training reports, or in a path."""
+_BLOCK: Final = 4000
+_SUMMARY_WEIGHT: Final = 3.0
+"""How many times a term of a report's summary counts."""
+_NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
+"""The same of the words of a file's path."""
 _REPORT_TERMS: Final = 64
 _CONTENT_TERMS: Final = 160
 _HISTORY_TERMS: Final = 64
@@ -31,6 +44,94 @@ _DECAY: Final = 2 * 365 * DAY
 """Seconds after which what touched a file counts 1/e."""
 FIX_WEIGHT: Final = 1.5
 """How much more a fixed report says of a file than a commit message does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The terms that count, and how rare each is in the training part."""
+
+    terms: tuple[str, ...]
+    """(V,) sorted."""
+    in_files: FloatArray
+    in_reports: FloatArray
+    in_commits: FloatArray
+    in_fixes: FloatArray
+    """(V,) inverse document frequencies: among files, reports, commit messages, and fixed reports as history."""
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @classmethod
+    def learned(
+        cls,
+        context: RerankingContext,
+        files: Mapping[str, str],
+        reports: Sequence[Mapping[str, float]],
+        until: float,
+    ) -> Self:
+        """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
+        assert context.facts is not None
+        assert context.history is not None
+        of_files: Counter[str] = Counter()
+        for block in _blocks(list(files.items())):
+            table, _ = context.facts([blob for _, blob in block], [path for path, _ in block])
+            held = np.bincount(table.terms, minlength=len(table.vocabulary))
+            of_files.update(dict(zip(table.vocabulary, held.tolist(), strict=True)))
+        of_reports = Counter(term for report in reports for term in report)
+        kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
+        kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
+        kept |= {term for path in files for term in path_words(path)}
+        terms, history = tuple(sorted(kept)), context.history.as_of(until)
+        return cls(
+            terms,
+            idf(len(files), np.array([of_files[term] for term in terms])),
+            idf(len(reports), np.array([of_reports[term] for term in terms])),
+            _idf_in(history.commits, terms),
+            _idf_in(history.reports, terms),
+        )
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Term -> number."""
+        return {term: number for number, term in enumerate(self.terms)}
+
+    def numbers(self, terms: Sequence[str]) -> IntArray:
+        """(W,) number of each term, -1 for those that do not count."""
+        return np.array([self.ids.get(term, -1) for term in terms], dtype=np.int32)
+
+
+def _blocks(files: Sequence[tuple[str, str]]) -> list[Sequence[tuple[str, str]]]:
+    """The files in parts whose facts can be in memory together."""
+    return [files[start : start + _BLOCK] for start in range(0, len(files), _BLOCK)]
+
+
+def _idf_in(view: DocumentsView, terms: Sequence[str]) -> FloatArray:
+    """(V,) inverse document frequencies in the known documents."""
+    known = dict(zip(view.documents.vocabulary, view.idf.tolist(), strict=True))
+    unknown = float(idf(view.number, np.zeros(1, dtype=np.int64))[0])
+    return np.array([known.get(term, unknown) for term in terms])
+
+
+def path_words(path: str) -> dict[str, float]:
+    """Terms of a path and how many times each counts.
+
+    >>> path_words("src/cookie/CookieJar.java")
+    {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
+    """
+    folder, _, name = path.rpartition("/")
+    words = dict.fromkeys(text.terms(folder.replace("/", " ")), _FOLDER_WEIGHT)
+    for term in text.terms(name.rpartition(".")[0] or name):
+        words[term] = words.get(term, 0.0) + _NAME_WEIGHT
+    return words
+
+
+def report_counts(report: BugReport) -> dict[str, float]:
+    """How many times each term of a report counts."""
+    query = Query(report)
+    counts = {term: float(count) for term, count in query.prose_counts.items()}
+    for term, count in query.summary_counts.items():
+        counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * count
+    return counts
 
 
 def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
@@ -114,7 +215,7 @@ class SparseVectors:
     def of_contents(self, files: Sequence[tuple[str, str]]) -> LongArray:
         """(n,) numbers of the contents of files, by path and blob."""
         cache = self.of_side["content"]
-        return np.concatenate([cache.numbers(block, partial(self._contents, block)) for block in blocks(files)])
+        return np.concatenate([cache.numbers(block, partial(self._contents, block)) for block in _blocks(files)])
 
     def _contents(self, files: Sequence[tuple[str, str]], new: LongArray) -> sparse.csr_array:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
