@@ -358,7 +358,7 @@ def test_a_full_disk_under_what_a_version_is_kept_in_costs_nothing(
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     expected = json.loads(capsys.readouterr().out)
     shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.versions"))
-    monkeypatch.setattr(files, "_make_file", full)
+    monkeypatch.setattr(files.secrets, "token_hex", full)
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) | {"seconds": 0} == expected | {"seconds": 0}
 

@@ -15,7 +15,7 @@ import safetensors.torch
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.io import key_of, parse_json, read_plain, written_whole
+from tosloc.io import key_of, read_plain, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
 from tosloc.rerank.encoder.encoders import Encoder, processes, report_text
@@ -82,16 +82,16 @@ class EncoderReranker(Reranker):
         validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
         if self.settings.training.epochs:
             train = []
-            for one in training_set.candidates("train", self.depth, for_training=True):
+            for listed in training_set.candidates("train", self.depth, for_training=True):
                 # the fixed files and as many wrong ones as stand beside one fixed file
-                right, wrong = np.flatnonzero(one.fixed), np.flatnonzero(~one.fixed)
-                train.append(one.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
+                right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
+                train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
             self.trained_until = 0  # while it learns, files of all reports are read
             learning = self.settings.training.learns
             chunks, questions = self._read([*train, *validation], context, learning, progress)
-            self.trained_until = max((one.fixed_at for one in train), default=0)
+            self.trained_until = max((listed.fixed_at for listed in train), default=0)
             encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
-            lists = [(report_text(one.report), one.blobs, one.fixed.tolist()) for one in train]
+            lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
             key = key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
             self.state_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
@@ -111,18 +111,18 @@ class EncoderReranker(Reranker):
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
         """Chunks of all candidates by blob, and reports: vectors, or tokens for an encoder that learns."""
         # no file is read for reports that are left to stage one
-        blobs = {blob for one in candidates if self.trained_before(one.opened) for blob in one.blobs}
+        blobs = {blob for listed in candidates if self.trained_before(listed.opened) for blob in listed.blobs}
         chunks: Mapping[str, Chunks]
         if learning == "both":
             chunks = self._reader(context).chunks(sorted(blobs))
         else:
             chunks = self._vectors(blobs, context, progress)
-        texts = [report_text(one.report) for one in candidates]
+        texts = [report_text(listed.report) for listed in candidates]
         pieces = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
         reports: Iterable[Chunks] = pieces
         if learning == "head":
             reports = iter(self.model.report.vectors([piece for [piece] in pieces])[:, None])
-        return chunks, [Question(one, report) for one, report in zip(candidates, reports, strict=True)]
+        return chunks, [Question(listed, report) for listed, report in zip(candidates, reports, strict=True)]
 
     def _reader(self, context: RerankingContext) -> ChunkReader:
         assert context.texts is not None
@@ -141,14 +141,14 @@ class EncoderReranker(Reranker):
         """New scores: stage one's and the encoders', a block of reports at a time."""
         rest = iter(candidates)
         while block := list(islice(rest, _BLOCK)):
-            asked = [one for one in block if self.may_score(one.opened)]
+            asked = [listed for listed in block if self.may_score(listed.opened)]
             found = self.encoder_scores(asked, context, progress) if asked else iter(())
-            for one in block:
-                if not self.may_score(one.opened):
+            for listed in block:
+                if not self.may_score(listed.opened):
                     yield None
                     continue
-                best = one.scores.max(initial=0.0)
-                yield Reranked(best + combined(one.scores, next(found), self.weight))
+                best = listed.scores.max(initial=0.0)
+                yield Reranked(best + combined(listed.scores, next(found), self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -179,8 +179,8 @@ class EncoderReranker(Reranker):
             "schema": SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "encoders": {
-                name: {"place": None if name in learning else one.name, "fingerprint": one.fingerprint}
-                for name, one in self.model.encoders.items()
+                name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
+                for name, encoder in self.model.encoders.items()
             },
             "weight": self.weight,
             "validation": self.validation_,
@@ -202,7 +202,7 @@ class EncoderReranker(Reranker):
         Raises CheckpointError when it is incomplete or damaged, of another version, or an encoder is gone or another.
         """
         try:
-            record = parse_json(read_plain(folder / RECORD))
+            record = json.loads(read_plain(folder / RECORD))
             if record["schema"] != SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
             settings = StageTwoSettings.model_validate(record["settings"])
@@ -213,7 +213,7 @@ class EncoderReranker(Reranker):
                 made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in record["validation"].items()}
             head = safetensors.torch.load(read_plain(folder / HEAD))
             made.model.head.load_state_dict(head)
-            if made.weight < 0 or not all(bool(value.isfinite().all()) for value in head.values()):
+            if not made.weight >= 0 or not all(bool(value.isfinite().all()) for value in head.values()):
                 raise ValueError("a weight is out of bounds")
             if (folder / VECTORS).exists():
                 made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
@@ -260,7 +260,7 @@ def choose_weight(
     tried = {}
     for weight in (*_WEIGHTS, math.inf):
         both = zip(candidates, encoder_scores, strict=True)
-        tried[weight] = mean_values(candidates, (combined(one.scores, row, weight) for one, row in both))
+        tried[weight] = mean_values(candidates, (combined(listed.scores, row, weight) for listed, row in both))
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     names = {0.0: "stage one", math.inf: "encoder"}
     return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}

@@ -79,7 +79,7 @@ class Trainer:
         self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
     ) -> EarlyStopping:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        teaching = [one for one in train if one.candidates.fixed.any() and not one.candidates.fixed.all()]
+        teaching = [question for question in train if 0 < question.candidates.fixed.sum() < len(question.candidates)]
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         self.model.to(self.processes.device)
@@ -116,11 +116,11 @@ class Trainer:
         for step in _steps([train[number] for number in rng.permutation(len(train))], self.settings.pairs):
             optimizer.zero_grad()
             total = torch.zeros((), device=processes.device)
-            for one in step[processes.process_index :: processes.num_processes]:
+            for question in step[processes.process_index :: processes.num_processes]:
                 with memory_explained("training.chunks_at_once"):
                     with torch.autocast(processes.device.type, torch.bfloat16, enabled=mixed):
-                        scores_C = self.model(one, self.chunks)
-                    fixed_C = torch.from_numpy(one.candidates.fixed).to(scores_C.device)
+                        scores_C = self.model(question, self.chunks)
+                    fixed_C = torch.from_numpy(question.candidates.fixed).to(scores_C.device)
                     loss = self.loss(scores_C.float(), fixed_C)
                     (loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
@@ -138,7 +138,7 @@ class Trainer:
     def validate(self, questions: Sequence[Question]) -> tuple[float, float]:
         """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
         scores = self.model.scores(questions, self.chunks, self.trained_until)
-        return mean_values([one.candidates for one in questions], scores)
+        return mean_values([question.candidates for question in questions], scores)
 
     def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
         if not self.processes.is_main_process:
@@ -161,7 +161,7 @@ class Trainer:
 
 def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) -> tuple[float, float]:
     """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
-    values = [values_of(one, row) for one, row in zip(candidates, scores, strict=True)]
+    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
     number = max(len(values), 1)
     return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
 
@@ -169,9 +169,9 @@ def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) 
 def _steps(questions: Sequence[Question], pairs: int) -> Iterator[list[Question]]:
     """Reports in groups of ``pairs`` pairs of report and candidate, or of a few more."""
     step, count = [], 0
-    for one in questions:
-        step.append(one)
-        count += len(one.candidates)
+    for question in questions:
+        step.append(question)
+        count += len(question.candidates)
         if count >= pairs:
             yield step
             step, count = [], 0

@@ -201,16 +201,16 @@ class SparseVectors:
         ids, vocabulary = self.vocabulary.ids, self.vocabulary
         known = [[(ids[term], count) for term, count in report.items() if term in ids] for report in reports]
         starts = np.cumsum([0, *map(len, known)])
-        terms = np.array([term for one in known for term, _ in one], dtype=np.int32)
-        counts = np.array([count for one in known for _, count in one], dtype=np.float64)
+        terms = np.array([term for pairs in known for term, _ in pairs], dtype=np.int32)
+        counts = np.array([count for pairs in known for _, count in pairs], dtype=np.float64)
         rare = np.maximum((vocabulary.in_reports[terms] + vocabulary.in_files[terms]) / 2, _LEAST_IDF)
         whole = sparse.csr_array(((1 + np.log(counts)) * rare, terms, starts), shape=(len(reports), len(vocabulary)))
         return heaviest(whole, _REPORT_TERMS)
 
-    def numbers(self, one: Candidates) -> dict[str, LongArray]:
+    def numbers(self, listed: Candidates) -> dict[str, LongArray]:
         """Side of files -> (C,) numbers of the vectors of a report's candidates."""
-        contents = self.of_contents(list(zip(one.paths, one.blobs, strict=True)))
-        return dict(zip(FILE_SIDES, (contents, self._of_histories(one)), strict=True))
+        contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
+        return dict(zip(FILE_SIDES, (contents, self._of_histories(listed)), strict=True))
 
     def of_contents(self, files: Sequence[tuple[str, str]]) -> LongArray:
         """(n,) numbers of the contents of files, by path and blob."""
@@ -240,15 +240,15 @@ class SparseVectors:
         whole.data = np.log1p(whole.data) * np.maximum(self.vocabulary.in_files[whole.indices], _LEAST_IDF)
         return heaviest(whole, _CONTENT_TERMS)
 
-    def _of_histories(self, one: Candidates) -> LongArray:
+    def _of_histories(self, listed: Candidates) -> LongArray:
         """(C,) numbers of what was known of a report's candidates when it was opened."""
-        history = self.context.history_of(one)
+        history = self.context.history_of(listed)
         known = np.concatenate((history.commits.known, history.reports.known))
-        touching = self._touching[one.path_ids]
+        touching = self._touching[listed.path_ids]
         touching.data = known[touching.indices]
         touching.eliminate_zeros()
         parts = np.split(touching.indices, touching.indptr[1:-1])
-        keys = [(file, hash(part.tobytes())) for file, part in zip(one.path_ids.tolist(), parts, strict=True)]
+        keys = [(file, hash(part.tobytes())) for file, part in zip(listed.path_ids.tolist(), parts, strict=True)]
         return self.of_side["history"].numbers(keys, lambda new: self._histories(touching[new]))
 
     def _histories(self, touching: sparse.csr_array) -> sparse.csr_array:

@@ -63,7 +63,7 @@ def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array
     ``files`` are numbers of contents.
     """
     contents = lessons.texts["content"]
-    fixed = [one.numbers["content"][np.flatnonzero(one.fixed)[:_JOINED]] for one in lessons.lists]
+    fixed = [listed.numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed in lessons.lists]
     starts = np.cumsum([0, *map(len, fixed)])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
@@ -90,7 +90,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
 
     Raises ToslocError when no list holds both fixed and wrong files.
     """
-    useful = np.array([n for n, one in enumerate(lessons.lists) if one.fixed.any() and not one.fixed.all()])
+    useful = np.array([n for n, listed in enumerate(lessons.lists) if listed.fixed.any() and not listed.fixed.all()])
     if not len(useful):
         raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
@@ -137,9 +137,9 @@ class _Model(nn.Module):
         return functional.normalize(summed, dim=-1)
 
 
-def _draw(one: LabelledList, rng: np.random.Generator) -> LongArray:
+def _draw(listed: LabelledList, rng: np.random.Generator) -> LongArray:
     """Positions of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
-    right, wrong = np.flatnonzero(one.fixed)[:_POSITIVES], np.flatnonzero(~one.fixed)
+    right, wrong = np.flatnonzero(listed.fixed)[:_POSITIVES], np.flatnonzero(~listed.fixed)
     odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
     number = min(_NEGATIVES, len(wrong))
     return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
@@ -152,11 +152,11 @@ def _loss(
     pairs = [(lessons.lists[number], chosen) for number, chosen in zip(some.tolist(), drawn, strict=True)]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    score_N = torch.from_numpy(np.concatenate([one.scores[chosen] for one, chosen in pairs])).float()
-    fixed_N = torch.from_numpy(np.concatenate([one.fixed[chosen] for one, chosen in pairs]))
+    score_N = torch.from_numpy(np.concatenate([listed.scores[chosen] for listed, chosen in pairs])).float()
+    fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = model.encode("report", lessons.reports[some], generator)
     for side in FILE_SIDES:
-        numbers = np.concatenate([one.numbers[side][chosen] for one, chosen in pairs])
+        numbers = np.concatenate([listed.numbers[side][chosen] for listed, chosen in pairs])
         file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
