@@ -56,7 +56,7 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.progress import shown
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.git.process import clean_environment
-from tosloc.io import folder_written_whole
+from tosloc.io import written_whole
 from tosloc.records import Progress
 
 Words: TypeAlias = tuple[str, ...]
@@ -638,7 +638,7 @@ def write_repository(out: Path, plan: Plan, commits: int, progress: Progress) ->
     if not out.parent.is_dir():
         raise ToslocError(f"{out.parent}: no such folder; make it first")
     git, environment = "git", clean_environment()
-    with folder_written_whole(out) as folder:
+    with written_whole(out) as folder:
         base = [git, f"--git-dir={folder}", "-c", "core.bigFileThreshold=512m", "-c", "fastimport.unpackLimit=1"]
         _run([*base, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(folder)], environment)
         with tempfile.TemporaryFile() as complaint:

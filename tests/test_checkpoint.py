@@ -151,10 +151,9 @@ def test_texts_without_measure_are_one_sentence(tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", ["config.json", "provenance.json", "weights.json"])
 def test_records_nested_too_deeply_are_one_sentence(copy: Path, name: str) -> None:
-    for depth in (150, 900, 100_000):
-        (copy / name).write_text('{"a": ' * depth + "1" + "}" * depth)
-        with pytest.raises(CheckpointError, match=rf"{name} cannot be read \(nested too deeply\)"):
-            Localizer.load(copy)
+    (copy / name).write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
+    with pytest.raises(CheckpointError, match=rf"{name} cannot be read \(nested too deeply\)"):
+        Localizer.load(copy)
 
 
 def test_more_processes_than_cores_are_not_asked_for(copy: Path) -> None:

@@ -6,28 +6,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tosloc.answer import Answer
-    from tosloc.git.repository import Repository
-    from tosloc.localizer import Localizer
-    from tosloc.records import BugReport, Case, Hit, Ranking, Snapshot
-    from tosloc.reports.formats import read_reports
-    from tosloc.reports.issues import read_report
+    from tosloc.answer import Answer as Answer
+    from tosloc.git.repository import Repository as Repository
+    from tosloc.localizer import Localizer as Localizer
+    from tosloc.records import BugReport as BugReport
+    from tosloc.records import Case as Case
+    from tosloc.records import Hit as Hit
+    from tosloc.records import Ranking as Ranking
+    from tosloc.records import Snapshot as Snapshot
+    from tosloc.reports.formats import read_reports as read_reports
+    from tosloc.reports.issues import read_report as read_report
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "Answer",
-    "BugReport",
-    "Case",
-    "Hit",
-    "Localizer",
-    "Ranking",
-    "Repository",
-    "Snapshot",
-    "__version__",
-    "read_report",
-    "read_reports",
-]
 
 _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.records") | {
     "Answer": "tosloc.answer",
@@ -36,6 +26,7 @@ _HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tos
     "read_report": "tosloc.reports.issues",
     "read_reports": "tosloc.reports.formats",
 }
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> "Any":

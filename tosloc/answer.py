@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import tosloc
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.records import BugReport, Hit
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
@@ -63,33 +63,16 @@ class Answer:
             "commit": self.commit,
             "committed": _time(self.committed),
             "report": {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)},
-            "searched": {"files": self.searched.files, "hidden_tests": self.searched.hidden_tests},
-            "hits": [_hit(hit) for hit in self.hits],
+            "searched": asdict(self.searched),
+            "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }
 
 
-def _hit(hit: Hit) -> Mapping[str, Any]:
-    return {
-        "rank": hit.rank,
-        "path": hit.path,
-        "score": hit.score,
-        "share": hit.share,
-        "functions": [_function(function) for function in hit.functions],
-        "why": [_reason(reason) for reason in hit.why],
-    }
-
-
-def _function(function: Function) -> Mapping[str, Any]:
-    return {"name": function.name, "start": function.start, "end": function.end, "score": function.score}
-
-
-def _reason(reason: Reason) -> Mapping[str, Any]:
-    """What a reason has; what it lacks is left out."""
-    lines = None if reason.lines is None else list(reason.lines)
-    beside = {"commit": reason.commit, "issue": reason.issue, "lines": lines, "url": reason.url}
-    return {"kind": reason.kind, "text": reason.text, **{key: value for key, value in beside.items() if value}}
+def _plain(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Values of JSON; what a reason lacks is left out."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values if value is not None}
 
 
 def _time(time: datetime | None) -> str | None:

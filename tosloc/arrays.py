@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import io
-import math
 import os
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.errors import CheckpointError
-from tosloc.io import most_unpacked, open_plain, printable, written_whole
+from tosloc.io import open_plain, written_whole
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
+
+_UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
+"""Bytes that any .npz may hold, as many times its size, and however large it is."""
+_KINDS: Final = "biuf"
+"""Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
 
 
 def pack_strings(strings: Sequence[str]) -> Arrays:
@@ -34,15 +35,11 @@ def pack_strings(strings: Sequence[str]) -> Arrays:
 
 
 def unpack_strings(arrays: Mapping[str, Array], name: str) -> tuple[str, ...]:
-    """Strings from the two arrays that ``pack_strings`` made, which stand under ``name``.
-
-    Raises KeyError or ValueError when they are not such arrays.
-    """
-    packed = checked(arrays, f"{name}.bytes", np.uint8, None)
-    lengths = checked(arrays, f"{name}.ends", np.int64, None)
-    check_starts(np.concatenate((np.zeros(1, dtype=np.int64), lengths)), len(packed), f"{name}.ends")
-    joined, ends = packed.tobytes(), lengths.tolist()
-    return tuple(joined[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends]))
+    """Strings of ``pack_strings``, whose arrays stand under ``name``. Raises KeyError or ValueError for other ones."""
+    packed = checked(arrays, f"{name}.bytes", np.uint8, None).tobytes()
+    starts = np.concatenate(([0], checked(arrays, f"{name}.ends", np.int64, None)))
+    check_starts(starts, len(packed), f"{name}.ends")
+    return tuple(packed[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(starts.tolist()))
 
 
 def pack_words(words: Iterable[str], separator: str = " ") -> npt.NDArray[np.uint8]:
@@ -108,64 +105,21 @@ def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: i
 
 
 def load_arrays(path: Path) -> Arrays:
-    """Arrays of an .npz that ``save_arrays`` wrote. Raises CheckpointError when it is missing or damaged.
-
-    Nothing is unpickled, and memory is taken only for what the sizes in the archive, the heads of the arrays and the
-    size of the file agree on.
-    """
+    """Arrays of an .npz, nothing unpickled. Raises CheckpointError when it is missing, damaged or too large."""
     try:
-        with open_plain(path) as file, zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > most_unpacked(os.fstat(file.fileno()).st_size):
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            with zipfile.ZipFile(file) as archive:
+                unpacked = sum(entry.file_size for entry in archive.infolist())
+            if unpacked > min(max(_UNPACKED_FREELY, _UNPACKED_TIMES * size), _UNPACKED_AT_MOST):
                 raise ValueError("it would unpack to far more than such files hold")
-            arrays = {_name(entry): _array(archive, entry) for entry in entries}
-            if len(arrays) < len(entries):
-                raise ValueError("two arrays have one name")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            if any(array.dtype.kind not in _KINDS for array in arrays.values()):
+                raise ValueError("it holds other things than numbers")
             return arrays
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
-    except (*_DAMAGED, OSError) as error:
+    except Exception as error:  # an archive that is damaged raises anything
         raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
-
-
-_DAMAGED: Final = (
-    *(ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, RuntimeError, OverflowError),
-    *(struct.error, tokenize.TokenError, SyntaxError),
-)
-"""What reading an archive that is damaged raises, as numpy and zipfile do it."""
-_KINDS: Final = "biuf"
-"""Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
-
-
-def _name(entry: zipfile.ZipInfo) -> str:
-    if not entry.filename.endswith(".npy"):
-        raise ValueError(f"{printable(entry.filename[:80])} is no array")
-    return entry.filename.removesuffix(".npy")
-
-
-def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
-    """One array, of numbers and in the order of C, as ``save_arrays`` writes them."""
-    with archive.open(entry) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{entry.filename} is of another format")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in _KINDS or not dtype.isnative or is_fortran or min(shape, default=0) < 0:
-            raise ValueError(f"{entry.filename} holds no plain numbers")
-        if file.tell() + size != entry.file_size:
-            raise ValueError(f"{entry.filename} is not as large as it says")
-        array = np.empty(shape, dtype)
-        into = array.reshape(-1).view(np.uint8)
-        done = 0
-        while done < size:
-            piece = file.read(min(size - done, _PIECE))
-            if not piece:
-                raise ValueError(f"{entry.filename} is cut off")
-            into[done : done + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-            done += len(piece)
-        if file.read(1):  # at the end, which is also when the sum over the bytes is compared
-            raise ValueError(f"{entry.filename} goes on after its end")
-        return array
-
-
-_PIECE: Final = 1 << 20

@@ -1,6 +1,6 @@
 """Work on many machines: the calls of a command go to the workers of a Dask cluster that the user has started.
 
-What a worker had in hand when it died is done by another. A call at which several die is given back to the command.
+What a worker had in hand when it died is done by another, up to some deaths.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import platform
 import re
+import sys
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager, suppress
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Final
 import tosloc
 from tosloc.errors import ClusterError, RepositoryError, ToslocError, require
 from tosloc.git.repository import Repository
-from tosloc.processes import Broken, executed_by
+from tosloc.processes import executed_by
 
 if TYPE_CHECKING:
     from distributed import Client
 
 ANSWER_SECONDS: Final = 10
 """How long a scheduler, and its first worker, may take to answer."""
-_ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
+_ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
 _SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")
 """Packages that results depend on."""
 
@@ -38,50 +40,40 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
     """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named.
 
     Each worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision
-    that is named for each (empty: HEAD, where there is one). Raises ClusterError, in one sentence, when no scheduler
-    answers, when it has no worker or one that does not fit, and from ``parallel`` when it goes away; MissingExtra
-    without Dask; RepositoryError for a revision that is not here.
+    that is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or
+    worker, MissingExtra without Dask, and RepositoryError for a revision that is not here.
     """
     if not address:
         yield
         return
     require("--cluster", "dask", "distributed")
-    if len(address) > 1_000 or not _ADDRESS.fullmatch(address):
+    if not _ADDRESS.fullmatch(address):
         raise ClusterError(f"--cluster: {address!r} is no address of a Dask scheduler, such as tcp://127.0.0.1:8786")
     wanted = {str(path.absolute()): _commit(path, revision) for path, revision in repositories.items()}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
-        with closing(_connected(address)) as client:
+        from distributed import Client
+
+        for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
+            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
+            logging.getLogger(name).propagate = False
+        try:
+            opened = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
+        except (OSError, ValueError, ImportError) as error:
+            why = f"no Dask scheduler of these versions answers at {address} ({error}); start one with: dask scheduler"
+            raise ClusterError(f"--cluster: {why}") from None
+        with closing(opened) as client:
             _check_workers(client, address, wanted)
-            with executed_by(lambda calls, ordered, broken: _results(client, address, calls, ordered, broken)):
+            with executed_by(partial(_results, client, address)):
                 yield
 
 
 def _commit(path: Path, revision: str) -> str:
     """The commit of a revision; empty where none was asked for and there is none."""
-    try:
-        with Repository(path) as repository:
-            return repository.resolve(revision or "HEAD")
-    except RepositoryError:
-        if revision:
-            raise
+    with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
+        return repository.resolve(revision or "HEAD")
     return ""
-
-
-def _connected(address: str) -> Client:
-    from distributed import Client
-
-    for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
-        logging.getLogger(name).handlers[:] = [logging.NullHandler()]
-        logging.getLogger(name).propagate = False
-    try:
-        return Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
-    except (OSError, ValueError, ImportError) as error:
-        raise ClusterError(
-            f"--cluster: no Dask scheduler of these versions answers at {address} ({error}); start one with: dask"
-            " scheduler"
-        ) from None
 
 
 def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:
@@ -99,53 +91,36 @@ def _check_workers(client: Client, address: str, repositories: dict[str, str]) -
             raise ClusterError(f"{where} cannot read a repository ({theirs}); let it stand at the same path there")
         if isinstance(theirs, BaseException):
             raise ClusterError(f"{where} has no TosLoc, or another one ({theirs}); install the same there as here")
-        for what in sorted(ours.keys() | theirs.keys()):
-            if ours.get(what) != theirs.get(what):
-                here, there = ours.get(what, "nowhere"), theirs.get(what, "nowhere")
-                raise ClusterError(f"{where} has {what} {there}, here it is {here}; install the same on both sides")
+        if theirs != ours:
+            alone = ", ".join(sorted(theirs ^ ours))
+            raise ClusterError(f"{where} has other packages ({alone} on one side alone); install the same on both")
     if any(threads != 1 for threads in client.nthreads().values()):
         raise ClusterError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
 
 
-def _look(repositories: dict[str, str]) -> dict[str, str]:
+def _look(repositories: dict[str, str]) -> set[str]:
     """In a worker: versions of what results depend on. Raises RepositoryError for a commit that cannot be read."""
     for path, commit in repositories.items():
         if commit:
             with Repository(path) as repository:
                 repository.resolve(commit)
-    found = {"Python": ".".join(platform.python_version_tuple()[:2]), "tosloc": tosloc.__version__}
-    for one in metadata.distributions():
-        name = (one.metadata["Name"] or "").lower().replace("_", "-")
-        if _SETTLED.fullmatch(name):
-            found.setdefault(name, one.version)  # the first on the path is the one that is imported
-    return found
+    found = [one for one in metadata.distributions() if _SETTLED.fullmatch(str(one.name).lower())]
+    packages = {f"{one.name} {one.version}" for one in found}
+    return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
 
 
-def _results(
-    client: Client, address: str, calls: Iterable[Any], ordered: bool, broken: Broken | None
-) -> Generator[Any, None, None]:
-    """Results of calls, in their order or as they come. Raises what a call raises, and ClusterError."""
-    import cloudpickle
+def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
+    """Results of calls, in their order or as they come. Raises what a call raises, ClusterError, BrokenProcessPool."""
     from distributed import KilledWorker, as_completed
 
-    handed = list(calls)
-    folder = [os.getcwd()] * len(handed)
-    futures = client.map(_perform, folder, [cloudpickle.dumps(call) for call in handed], pure=False)
-    call_of = dict(zip([future.key for future in futures], handed, strict=True))
+    packed = [pickle.dumps(call) for call in calls]
+    futures = client.map(_perform, [os.getcwd()] * len(packed), packed, pure=False)
     try:
         for future in list(futures) if ordered else as_completed(futures, loop=client.loop):
-            try:
-                result = future.result()
-            except KilledWorker:
-                if broken is None:
-                    raise ClusterError(
-                        f"--cluster: {address}: several workers were killed at the same work, most likely for their"
-                        " memory; give them more, or do it without --cluster"
-                    ) from None
-                function, arguments, _ = call_of[future.key]
-                result = broken(function, *arguments)
+            yield future.result()
             future.release()
-            yield result
+    except KilledWorker:
+        raise BrokenProcessPool("several workers of the cluster were killed at the same work") from None
     except CancelledError:
         raise ClusterError(
             f"--cluster: the Dask scheduler at {address} has gone; what was finished is kept: start it again, with its"

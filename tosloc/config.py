@@ -22,21 +22,12 @@ Words = Annotated[tuple[str, ...], Strict(False)]
 
 _LARGEST: Final = 1_000_000
 """Bytes of a TOML file."""
-_MOST: Final = 2**31 - 1
-"""The largest whole number of a setting."""
 
 
 class Section(BaseModel):
     """Base of every section: immutable, nothing unknown, no conversion of types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _countable(cls, value: object) -> object:
-        if isinstance(value, int) and abs(value) > _MOST:
-            raise ValueError(f"a whole number is at most {_MOST:,}")
-        return value
 
 
 class DataSettings(Section):
@@ -57,17 +48,13 @@ class DataSettings(Section):
             raise ValueError(f"no time zone is called {_shown(zone)}; write one such as 'America/New_York'") from None
         return zone
 
-    @field_validator("suffixes", mode="before")
+    @field_validator("suffixes")
     @classmethod
-    def _dotted(cls, suffixes: object) -> object:
-        if suffixes == "auto":
-            return suffixes
-        if not isinstance(suffixes, list | tuple):
-            raise ValueError(f"should be a list such as ['.java'], or 'auto', not {_shown(suffixes)}")
-        for suffix in suffixes:
-            if not isinstance(suffix, str) or not suffix.startswith(".") or len(suffix) < 2:
+    def _dotted(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
+        for suffix in () if suffixes == "auto" else suffixes:
+            if not suffix.startswith(".") or len(suffix) < 2:
                 raise ValueError(f"a suffix starts with a dot, such as '.java', not {_shown(suffix)}")
-        return tuple(suffixes)
+        return suffixes
 
     @property
     def named_suffixes(self) -> tuple[str, ...]:
@@ -146,14 +133,14 @@ class StageTwoSettings(Section):
 class RunSettings(Section):
     """``[run]``: how the work is done."""
 
-    jobs: Annotated[int, Field(le=1024)] = -1
-    seed: Annotated[int, Field(ge=0)] = 7
+    jobs: Annotated[int, Field(ge=-1, le=1024)] = -1
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 7
 
     @field_validator("jobs")
     @classmethod
     def _some(cls, jobs: int) -> int:
-        if jobs == 0 or jobs < -1:
-            raise ValueError(f"jobs is a number of processes, or -1 for every core, not {_shown(jobs)}")
+        if jobs == 0:
+            raise ValueError("a number of processes, or -1 for every core")
         return jobs
 
 
@@ -176,7 +163,7 @@ class Config(Section):
         Raises ConfigError naming ``where``, the section, the key and the nearest key.
         """
         try:
-            return cls.model_validate(dict(values))
+            return cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError(_sentence(error.errors()[0], where)) from None
 
@@ -188,10 +175,11 @@ def load_config(path: str | Path) -> Config:
     ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
     """
     merged: dict[str, Any] = {}
+    config = Config()
     for file, values in reversed(list(_chain(find_config(path)))):
-        _check_alone(values, str(file))
         merged = _merge(merged, values)
-    return Config.of(merged, str(path))
+        config = Config.of(merged, str(file))
+    return config
 
 
 def shipped_configs() -> Path:
@@ -208,13 +196,9 @@ def find_config(name: str | Path, folder: Path | None = None, other_than: Path |
     path itself where there is neither. ``other_than`` is the file that extends it, which may have the same name.
     """
     path = Path(name) if folder is None else folder / name
-    alone = os.path.basename(name) == str(name)
-    spelled = (name, f"{name}.toml") if alone and not str(name).endswith(".toml") else (name,)
-    for place in (path.parent, shipped_configs()) if alone else (path.parent,):
-        for candidate in (place / os.path.basename(one) for one in spelled):
-            if not os.path.exists(candidate) or os.path.isdir(candidate):
-                continue
-            if other_than is None or not os.path.samefile(candidate, other_than):
+    for place in (path.parent, shipped_configs()) if path.name == str(name) else (path.parent,):
+        for candidate in (place / path.name, place / f"{path.name}.toml"):
+            if os.path.isfile(candidate) and (other_than is None or not os.path.samefile(candidate, other_than)):
                 return candidate
     return path
 
@@ -224,7 +208,13 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     seen: set[str] = set()
     current: Path | None = path
     while current is not None:
-        values = _read_config(current)
+        try:
+            values = read_toml(current, "configuration")
+        except ConfigError as error:
+            if os.path.isfile(current):
+                raise
+            names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
+            raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
         place = os.path.realpath(current)
         if place in seen:
             raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
@@ -236,42 +226,17 @@ def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         current = None if extends is None else find_config(extends, current.parent, other_than=current)
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        return read_toml(path, "configuration", "not a configuration: it is no UTF-8 text")
-    except ConfigError as error:
-        if os.path.exists(path) and not os.path.isdir(path):
-            raise
-        names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
-        raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
-
-
-def read_toml(path: Path, what: str, no_text: str = "") -> dict[str, Any]:
+def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error.
 
-    Raises ConfigError when it cannot be read or is not TOML; ``no_text`` is what to say of bytes that are not UTF-8.
+    Raises ConfigError when it cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {no_text or f'not valid TOML: {error}'}") from None
-    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and nests without end
+    except (ValueError, RecursionError) as error:  # also what is no UTF-8, and nests without end
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
-
-
-def _check_alone(values: Mapping[str, Any], where: str) -> None:
-    """Check one file's own keys, so that an error names the file that holds it.
-
-    What depends on several keys is checked once the files are merged.
-    """
-    try:
-        Config.model_validate(dict(values))
-    except ValidationError as error:
-        for detail in error.errors():
-            if detail["type"] != "value_error" or not isinstance(detail["input"], Section | Mapping):
-                raise ConfigError(_sentence(detail, where)) from None
 
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,20 +249,34 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sentence(detail: ErrorDetails, where: str) -> str:
     """One sentence for the first thing that pydantic found wrong."""
-    section, key, model = _locate(detail["loc"])
+    sections = _sections(Config)
+    names, key = [part for part in detail["loc"] if isinstance(part, str)], ""
+    if ".".join(names) not in sections:
+        *names, key = names
+    section = ".".join(names)
     place = f"{where} [{section}]" if section else where
     if detail["type"] == "extra_forbidden":
-        return f"{place}: unknown key {_shown(key)}" + _hint(key, section, model)
+        for other, keys in sorted(sections.items(), key=lambda item: item[0] != section):
+            if near := difflib.get_close_matches(key[:100], keys, n=1):  # comparing takes long for long ones
+                return f"{place}: unknown key {_shown(key)}, did you mean {near[0]!r}" + (
+                    "?" if other == section else f" in [{other}]?"
+                )
+        return f"{place}: unknown key {_shown(key)}; known are {', '.join(sections[section])}"
     if detail["type"] == "value_error":
         return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"
-    if detail["type"] in ("model_type", "model_attributes_type"):
+    if not key:
         return f"{where}: {section} is a section, [{section}]"
-    if detail["type"] in ("too_short", "too_long"):
-        return f"{place}: {key} should hold {detail['ctx'].get('max_length', detail['ctx'].get('min_length'))} values"
-    if detail["type"] == "missing":
-        return f"{place}: {key} lacks a value, it holds only {_shown(detail['input'])}"
-    wanted = _WANTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
+    wanted = detail["msg"].removeprefix("Input should be ").replace("tuple", "list")
     return f"{place}: {key} should be {wanted}, not {_shown(detail['input'])}"
+
+
+def _sections(model: type[BaseModel], name: str = "") -> dict[str, list[str]]:
+    """Each section's name -> its keys, sections in it among them."""
+    found = {name: list(model.model_fields)}
+    for key, field in model.model_fields.items():
+        if isinstance(field.default, Section):
+            found |= _sections(type(field.default), f"{name}.{key}".lstrip("."))
+    return found
 
 
 def _shown(value: object) -> str:
@@ -308,52 +287,6 @@ def _shown(value: object) -> str:
     """
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # of thousands of digits, or nested without end
-        return f"such a {type(value).__name__}"
+    except ValueError:  # of thousands of digits
+        text = "such a number"
     return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-_WANTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "a text in quotes",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-}
-
-
-def _locate(location: tuple[int | str, ...]) -> tuple[str, str, type[BaseModel]]:
-    """Section, key and the section's model of a place in the configuration; the key is empty for a whole section."""
-    model: type[BaseModel] = Config
-    sections: list[str] = []
-    for part in location:
-        field = model.model_fields.get(str(part))
-        annotation = field.annotation if field else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-            return ".".join(sections), str(part), model
-        sections.append(str(part))
-        model = annotation
-    return ".".join(sections), "", model
-
-
-def _hint(key: str, section: str, model: type[BaseModel]) -> str:
-    key = key[:100]  # comparing takes long for long ones
-    near = difflib.get_close_matches(key, model.model_fields, n=1)
-    if near:
-        return f", did you mean {near[0]!r}?"
-    everywhere = dict(_keys(Config, ""))
-    near = difflib.get_close_matches(key, everywhere, n=1)
-    if near and everywhere[near[0]] != section:
-        return f", did you mean {near[0]!r} in [{everywhere[near[0]]}]?"
-    return "; known are " + ", ".join(model.model_fields)
-
-
-def _keys(model: type[BaseModel], section: str) -> Iterator[tuple[str, str]]:
-    """Every key with its section; a key of two sections comes once for each."""
-    for name, field in model.model_fields.items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from _keys(annotation, f"{section}.{name}" if section else name)
-        else:
-            yield name, section

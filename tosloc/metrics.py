@@ -58,12 +58,9 @@ def average_precision(
     """
     found = [rank for rank in sorted(ranks) if k is None or rank <= k]
     gain = add([number / rank for number, rank in enumerate(found, start=1)])
-    share = {"relevant": relevant, "reachable": _reachable(relevant, k), "found": len(found)}[over]
+    reachable = relevant if k is None else min(relevant, k)
+    share = {"relevant": relevant, "reachable": reachable, "found": len(found)}[over]
     return float(gain / share) if share else 0.0
-
-
-def _reachable(relevant: int, k: int | None) -> int:
-    return relevant if k is None else min(relevant, k)
 
 
 def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
@@ -141,7 +138,8 @@ def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
     0.9197
     """
     gain = math.fsum(1 / math.log2(rank + 1) for rank in sorted(ranks) if k is None or rank <= k)
-    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, _reachable(relevant, k) + 1))
+    reachable = relevant if k is None else min(relevant, k)
+    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, reachable + 1))
     return gain / ideal if ideal else 0.0
 
 
@@ -158,25 +156,12 @@ def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> 
     """Share of pairs (fixed, judged as not fixed) that are in the right order; trec_eval from 8.0 on.
 
     ``nonrelevant_above`` counts, for each *retrieved* fixed file, the judged others above it; ``nonrelevant`` counts
-    **all** judged others, retrieved or not. Each adds ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
-    Raises ValueError when more stand above than are judged.
+    **all** judged others, retrieved or not (before 8.0, faultily, those retrieved alone). Each adds
+    ``1 - min(above, relevant) / min(nonrelevant, relevant)``. Raises ValueError when more stand above than are judged.
 
-    >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4)
-    0.5
+    >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4), bpref([1, 1, 1, 1], relevant=6, nonrelevant=1)
+    (0.5, 0.0)
     """
-    return _preferences(nonrelevant_above, relevant, nonrelevant)
-
-
-def old_bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant_retrieved: int) -> float:
-    """The faulty bpref of trec_eval before 8.0, which counts only the *retrieved* judged others; for old results only.
-
-    >>> old_bpref([1, 1, 1, 1], relevant=6, nonrelevant_retrieved=1)
-    0.0
-    """
-    return _preferences(nonrelevant_above, relevant, nonrelevant_retrieved)
-
-
-def _preferences(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
     if max(nonrelevant_above, default=0) > nonrelevant:
         raise ValueError(f"{max(nonrelevant_above)} files judged as not fixed stand above, but there are {nonrelevant}")
     if not relevant:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from operator import itemgetter
 from typing import Final, Self, TypeAlias
 
 import numpy as np
@@ -75,20 +74,13 @@ class Case:
         if not set(self.fixed) <= set(self.listed):
             raise ValueError(f"report {self.report.id}: fixed files that are not listed")
 
-    @property
-    def dropped(self) -> int:
-        """How many listed files the before-fix version lacks ("bloated" ground truth)."""
-        return len(self.listed) - len(self.fixed)
-
 
 @dataclass(frozen=True, slots=True)
 class ReportAttributes:
     """What kind of report it is, for strata of results. Never seen by a ranker."""
 
     description: bool
-    """Whether it has a description."""
     stack_trace: bool
-    """Whether its text holds a stack trace."""
     named: int
     """How many of its fixed files' classes its text names ("already localized" if any; Kochhar et al. 2014)."""
 
@@ -102,11 +94,10 @@ class Names:
 
     def id(self, name: str) -> int:
         """Number of ``name``, given now if it has none."""
-        number = self.ids.get(name)
-        if number is None:
-            number = self.ids[name] = len(self.names)
+        if name not in self.ids:
+            self.ids[name] = len(self.names)
             self.names.append(name)
-        return number
+        return self.ids[name]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -141,14 +132,12 @@ class Snapshot:
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """(F,) paths, in path order."""
-        names = self.path_names.names
-        return tuple(names[i] for i in self.path_ids.tolist())
+        return tuple(map(self.path_names.names.__getitem__, self.path_ids.tolist()))
 
     @cached_property
     def blobs(self) -> tuple[str, ...]:
         """(F,) blob ids (hex), in path order."""
-        names = self.blob_names.names
-        return tuple(names[i] for i in self.blob_ids.tolist())
+        return tuple(map(self.blob_names.names.__getitem__, self.blob_ids.tolist()))
 
     def __len__(self) -> int:
         return len(self.path_ids)
@@ -158,29 +147,21 @@ class Snapshot:
         """Version from path -> blob id (hex)."""
         paths, blobs = Names(), Names()
         ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
-        return cls(
-            commit,
-            committed_at,
-            paths,
-            blobs,
-            np.array([paths.id(path) for path in ordered], dtype=np.int32),
-            np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32),
-        )
+        path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
+        blob_ids = np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32)
+        return cls(commit, committed_at, paths, blobs, path_ids, blob_ids)
 
 
 def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
     """Blob id -> the path at which it stands first, of every file of the versions; a blob of many stands there once.
 
-    >>> one, two = Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34", "c.py": "12"})
-    >>> first_paths([one, two])
+    >>> first_paths([Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34"})])
     {'12': 'a.py', '34': 'a.py'}
     """
     found: dict[str, str] = {}
     for snapshot in snapshots:
         for place in np.unique(snapshot.blob_ids, return_index=True)[1].tolist():
-            blob = snapshot.blob_names.names[snapshot.blob_ids[place]]
-            if blob not in found:
-                found[blob] = snapshot.path_names.names[snapshot.path_ids[place]]
+            found.setdefault(snapshot.blob(place), snapshot.path(place))
     return found
 
 
@@ -247,11 +228,8 @@ class Ranking:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranking):
             return NotImplemented
-        return (
-            self.report == other.report
-            and self.paths == other.paths
-            and bool(np.array_equal(self.scores, other.scores))
-        )
+        same = (self.report, self.paths) == (other.report, other.paths)
+        return same and bool(np.array_equal(self.scores, other.scores))
 
     __hash__ = None  # type: ignore[assignment]  # holds an array
 
@@ -263,12 +241,4 @@ class Ranking:
         """Ranking of ``paths``, which stand in path order, by ``scores`` descending; equal scores keep path order."""
         values = np.asarray(scores, dtype=np.float64)
         order = np.argsort(-values, kind="stable")
-        places = order.tolist()
-        # one call for all paths; with one index it would give the path itself
-        ordered = itemgetter(*places)(paths) if len(places) > 1 else tuple(paths)
-        return cls(report, ordered, values[order])
-
-    def ranks(self, wanted: Iterable[str]) -> dict[str, int]:
-        """Rank, from 1, of each wanted path that is in the ranking."""
-        targets = set(wanted)
-        return {path: rank for rank, path in enumerate(self.paths, start=1) if path in targets}
+        return cls(report, tuple(map(paths.__getitem__, order.tolist())), values[order])

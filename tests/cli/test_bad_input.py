@@ -220,7 +220,7 @@ def test_files_of_reports(
         ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
         ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
         ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
-        ("[data]\ntrain = 'much'\n", "should be a number"),
+        ("[data]\ntrain = 'much'\n", "should be a valid number"),
         ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
         ("[data\n", "not valid TOML"),
         ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
@@ -357,7 +357,7 @@ def test_a_full_disk_under_what_a_version_is_kept_in_costs_nothing(
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     expected = json.loads(capsys.readouterr().out)
     shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.versions"))
-    monkeypatch.setattr(files, "_make_file", full)
+    monkeypatch.setattr(files.secrets, "token_hex", full)
     assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) | {"seconds": 0} == expected | {"seconds": 0}
 

@@ -18,7 +18,6 @@ from tosloc.metrics import (
     found_at,
     hit_at,
     ndcg,
-    old_bpref,
     precision_at,
     recall_at,
     reciprocal_rank,
@@ -74,7 +73,7 @@ def test_average_precision_by_its_denominator(
 def test_the_corrected_bpref_and_the_faulty_one() -> None:
     """Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2."""
     assert bpref([1, 1, 1, 1], relevant=6, nonrelevant=4) == 0.5
-    assert old_bpref([1, 1, 1, 1], relevant=6, nonrelevant_retrieved=1) == 0.0
+    assert bpref([1, 1, 1, 1], relevant=6, nonrelevant=1) == 0.0
     outcome = Outcome((2, 3, 4, 5), relevant=6, ranked=5, searched=10)
     assert (Measure("bpref")(outcome), Measure("old_bpref")(outcome)) == (0.5, 0.0)
     partly = Outcome((9, 12, 17, 30), 6, ranked=100, searched=900, others=Others((1, 1, 1, 1), ranked=1, judged=4))

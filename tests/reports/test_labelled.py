@@ -68,7 +68,7 @@ def test_cases(history: Any, tmp_path: Path) -> None:
     assert [case.report.id for case in data.cases] == ["12", "34", "12#2"]
     one, two, three = data.cases
     assert (one.fix_commit, one.version, one.fixed_at) == (second, first, START + HOUR)
-    assert (one.listed, one.fixed, one.dropped) == (("New.java", "a b/A.java"), ("a b/A.java",), 1)
+    assert (one.listed, one.fixed) == (("New.java", "a b/A.java"), ("a b/A.java",))
     assert (two.fix_commit, two.fixed) == (third, ("B.java",))
     assert (three.version, three.fixed) == (third, ("y/c/D.java",))
     assert data.files == {"12": 2, "34": 3, "12#2": 6}

@@ -17,7 +17,6 @@ from tosloc.metrics import (
     bpref,
     hit_at,
     ndcg,
-    old_bpref,
     others_above,
     precision_at,
     recall_at,
@@ -82,7 +81,7 @@ _ALWAYS: Final[dict[str, Callable[[Outcome], float]]] = {
     "nDCG": lambda one: ndcg(one.ranks, one.relevant),
     "AP_found": lambda one: average_precision(one.ranks, one.relevant, over="found"),
     "bpref": lambda one: bpref(one.above, one.relevant, one.nonrelevant),
-    "old_bpref": lambda one: old_bpref(one.above, one.relevant, one.nonrelevant_retrieved),
+    "old_bpref": lambda one: bpref(one.above, one.relevant, one.nonrelevant_retrieved),
 }
 _WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
     "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),

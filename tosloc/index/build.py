@@ -199,7 +199,7 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
         try:
             # joblib balances long batches by itself: at most two wait for each worker
             options = {"return_as": "generator_unordered", "pre_dispatch": "2*n_jobs"}
-            with parallel(calls(), jobs, broken=_numbered_one_by_one, **options) as results:
+            with parallel(calls(), jobs, **options) as results:
                 for number, result in results:
                     batch = left.pop(number)
                     if away and any(one.payload is None for one in result):  # of a worker's repository: see in our own
@@ -214,10 +214,6 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
 
 def _analyse_numbered(path: str, number: int, batch: _Batch, lizard: bool) -> tuple[int, _Result]:
     return number, _analyse_batch(path, batch, lizard)
-
-
-def _numbered_one_by_one(_: object, path: str, number: int, batch: _Batch, lizard: bool) -> tuple[int, _Result]:
-    return number, _one_by_one(path, batch, lizard)
 
 
 @lru_cache(maxsize=1)

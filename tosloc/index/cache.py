@@ -21,7 +21,7 @@ from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analys
 from tosloc.errors import ConfigError
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION
-from tosloc.io import parse_json, read_plain, remove_unfinished, remove_whole, write_text
+from tosloc.io import parse_json, read_plain, remove, remove_unfinished, write_text
 
 STORE: Final = "facts.sqlite"
 PLACE: Final = "place.json"
@@ -120,9 +120,10 @@ class CacheEntry:
         names = {name for kind in kinds for name in KINDS[kind]}
         present = {path.name for path in self.folder.iterdir()}
         if present <= {*names, PLACE}:
-            remove_whole([self.folder], self.folder.parent)
+            remove(self.folder)
         else:
-            remove_whole([self.folder / name for name in sorted(present & names)], self.folder)
+            for name in present & names:
+                remove(self.folder / name)
         return size
 
     def remove_former(self) -> int:

@@ -40,7 +40,7 @@ def write_mapped(path: Path, record: Mapping[str, str], arrays: Mapping[str, Arr
         end += array.nbytes
     text = json.dumps(head).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNED)
-    with written_whole(path) as temporary, temporary.open("r+b") as file:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for name in head:
             if name != "__metadata__":

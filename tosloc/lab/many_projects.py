@@ -66,7 +66,7 @@ def for_each(
     progress(what, 0, len(projects))
     try:
         options = {"return_as": "generator_unordered", "pre_dispatch": workers}
-        with parallel(calls, workers, broken=_killed, **options) as outcomes:
+        with parallel(calls, workers, **options) as outcomes:
             for outcome in outcomes:
                 found[outcome.project] = outcome
                 progress(what, len(found), len(projects))
@@ -111,11 +111,6 @@ def _outcome(work: Callable[[Project], tuple[bool, Any]], project: Project) -> O
     except Exception as error:  # the others are worth having all the same
         return Outcome(project.name, "failed", why=f"a fault of TosLoc's own, {type(error).__name__}: {error}")
     return Outcome(project.name, "made" if made else "kept", value)
-
-
-def _killed(_: object, work: object, project: Project) -> Outcome:
-    """What becomes of a project whose process died twice in a cluster."""
-    return Outcome(project.name, "failed", why="its process was killed twice, most likely for its memory")
 
 
 # What is done for each

@@ -16,7 +16,7 @@ from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
-from tosloc.io import beside, parse_json, read_plain, write_text
+from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 
@@ -121,7 +121,7 @@ class StoredFeatureTables:
         path = folder / WORK / _LISTING
         try:
             record = parse_json(read_plain(path))
-            blocks = {part: tuple(beside(path.parent, name).name for name in record["blocks"][part]) for part in PARTS}
+            blocks = {part: tuple(map(str, record["blocks"][part])) for part in PARTS}
             return cls(folder.name, path.parent, tuple(map(str, record["features"])), blocks)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -35,22 +35,19 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 class Candidates:
     """The first files of stage one's ranking for one report, in its order: what a reranker scores anew.
 
-    What is known of the fix is for training and measuring alone; without it no file is fixed.
+    What is known of the fix is for training and measuring alone; without it no file is fixed. All but the version, the
+    full id of the searched one, have shape (C,).
     """
 
     report: BugReport
     version: str
-    """Full id of the searched version."""
     paths: tuple[str, ...]
-    """(C,)"""
     blobs: tuple[str, ...]
-    """(C,)"""
     path_ids: IntArray
-    """(C,) numbers of the paths in the history index."""
+    """Numbers of the paths in the history index."""
     scores: FloatArray
-    """(C,) stage one's scores, never increasing."""
+    """Stage one's, never increasing."""
     fixed: BoolArray
-    """(C,)"""
     missed_ranks: tuple[int, ...] = ()
     """Ranks of the fixed files beyond the candidates, which keep their places."""
     relevant: int = 0
@@ -73,15 +70,10 @@ class Candidates:
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        chosen = positions.tolist()
-        return replace(
-            self,
-            paths=tuple(self.paths[position] for position in chosen),
-            blobs=tuple(self.blobs[position] for position in chosen),
-            path_ids=self.path_ids[positions],
-            scores=self.scores[positions],
-            fixed=self.fixed[positions],
-        )
+        taken: dict[str, Any] = {name: getattr(self, name)[positions] for name in ("path_ids", "scores", "fixed")}
+        for name in ("paths", "blobs"):
+            taken[name] = tuple(getattr(self, name)[place] for place in positions.tolist())
+        return replace(self, **taken)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
@@ -146,8 +138,7 @@ class TrainingSet(Protocol):
     ) -> Iterator[Candidates]:
         """The first ``depth`` files of each report of a part (train, validation, test).
 
-        With ``for_training`` every fixed file that lies further down follows them; with ``by_linear_score`` they stand
-        in the order of stage one's weighted sum, before its learned ranker.
+        With ``for_training`` every other fixed file follows them; ``by_linear_score``: before stage one's ranker.
         """
 
 
@@ -163,8 +154,7 @@ class Reranked:
 class Reranker(ABC):
     """Scores the first files of a ranking anew; every other file keeps its place.
 
-    The constructor stores; ``fit`` learns, once, from what the constructor was given. A new reranker is one folder, and
-    one line in ``RERANKERS``.
+    A new reranker is one folder, and one line in ``RERANKERS``.
     """
 
     name: ClassVar[str]
@@ -198,20 +188,13 @@ class Reranker(ABC):
         seed: int,
         progress: Progress = silent,
     ) -> Self:
-        """Learn from train, choose by validation; ``folder`` holds what an interruption leaves.
-
-        Raises ToslocError when there is nothing to learn from.
-        """
+        """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
     @abstractmethod
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where stage one's order stands.
-
-        That is so wherever ``may_score`` says no: without weight, and for a report opened before the last fix that it
-        learned from.
-        """
+        """New scores for the candidates of each report; None where ``may_score`` says no: stage one's order stands."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:

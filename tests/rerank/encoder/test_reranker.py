@@ -88,7 +88,7 @@ def test_what_is_no_record_of_today_is_one_sentence(saved: Path) -> None:
     whole = (saved / RECORD).read_text()
     for values, sentence in (
         ({"schema": 99}, "written by another version of TosLoc"),
-        ({"weight": -1}, "the weight is out of bounds"),
+        ({"weight": -1}, "a weight is out of bounds"),
         ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, "incomplete or damaged"),
         ({"settings": {"magic": 1}}, "incomplete or damaged"),
     ):

@@ -35,14 +35,13 @@ def test_vectors_come_back_in_half_precision(tmp_path: Path) -> None:
     assert found["b"].shape == (0, 4)
     assert store.get("other", ["a"]) == {}
     assert len(store.get("m", [*map(str, range(2000)), "a"])) == 1
-    assert store.count() == 2
 
 
 def test_what_does_not_open_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database, but long enough to be taken for one" * 100)
     store = VectorStore(tmp_path / "text")
     store.put("m", {"a": np.ones((1, 2), np.float16)})
-    assert store.count() == 1
+    assert sorted(store.get("m", ["a"])) == ["a"]
     with pytest.raises(StoreError, match="cannot be kept there"):
         VectorStore(tmp_path / "text" / "below")
     with pytest.raises(StoreError, match="cannot be kept there"):

@@ -15,7 +15,7 @@ from tosloc.errors import CheckpointError
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
 from tosloc.rerank.terms.reranker import TermReranker
-from tosloc.rerank.terms.vocabulary import Vocabulary
+from tosloc.rerank.terms.sparse_vectors import Vocabulary
 
 
 @pytest.fixture

@@ -15,9 +15,16 @@ from tosloc.index.documents import Document, Documents
 from tosloc.index.fact_table import FactTable, pack_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rerank.base import Candidates, RerankingContext
-from tosloc.rerank.terms import sparse_vectors, vocabulary
-from tosloc.rerank.terms.sparse_vectors import FIX_WEIGHT, SparseVectors, VectorCache, heaviest
-from tosloc.rerank.terms.vocabulary import Vocabulary, path_words, report_counts
+from tosloc.rerank.terms import sparse_vectors
+from tosloc.rerank.terms.sparse_vectors import (
+    FIX_WEIGHT,
+    SparseVectors,
+    VectorCache,
+    Vocabulary,
+    heaviest,
+    path_words,
+    report_counts,
+)
 
 TEXTS = {
     "a": "class CookieJar { int crumbs; /* sweet */ void bake() { bake(); } }",
@@ -63,7 +70,7 @@ def words(vectors: SparseVectors, row: sparse.csr_array) -> dict[str, float]:
 
 
 def test_terms_count_that_are_common_enough_or_in_a_path(context, monkeypatch):
-    monkeypatch.setattr(vocabulary, "_BLOCK", 2)
+    monkeypatch.setattr(sparse_vectors, "_BLOCK", 2)
     found = learned(context)
     assert set(found.terms) == {"bake", "lost"} | {"src", "cooki", "jar", "cookiejar", "net", "socket", "planet"}
     assert list(found.terms) == sorted(found.terms)

@@ -24,10 +24,11 @@ from tosloc.lab.baselines.settings import Settings
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.reports.splits import fix_order
-from tosloc.rerank.encoder.early_stopping import EarlyStopping
 
 if TYPE_CHECKING:
     import torch
+
+    from tosloc.rerank.encoder.training import EarlyStopping
 
 _RECORD = "record"
 """Name of the array that holds a key and a record, as JSON."""
@@ -189,6 +190,8 @@ class Training:
         self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[EarlyStopping, Arrays]:
         """How far an interrupted training came, and its best weights; model and optimizer go on from there."""
+        from tosloc.rerank.encoder.training import EarlyStopping
+
         found = self.load(file)
         if found is None:
             return EarlyStopping(), {}

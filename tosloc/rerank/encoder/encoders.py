@@ -23,6 +23,8 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.records import BugReport, Float16Array
 from tosloc.reports.traces import without_frames
 
+logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # they would stand between our own
+
 # S pieces, L tokens of the longest, d width of the encoder
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
@@ -62,11 +64,10 @@ class Encoder(nn.Module):
         try:
             folder = Path(name).expanduser()
             where = str(folder) if folder.is_dir() else name
-            with _without_bars():
-                tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
-                model = AutoModel.from_pretrained(
-                    where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
-                )
+            tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
+            model = AutoModel.from_pretrained(
+                where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
+            )
             if getattr(model.config, "auto_map", None) or tokenizer.init_kwargs.get("auto_map"):
                 raise ValueError("its auto_map asks for custom code, which is never run")
             if not tokenizer.is_fast:
@@ -91,15 +92,13 @@ class Encoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers do."""
         self._forget_lengths()
-        with _without_bars():
-            self.model.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
 
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
-        found: torch.device = next(self.model.parameters()).device
-        return found
+        return next(self.parameters()).device
 
     @property
     def longest(self) -> int:
@@ -141,14 +140,12 @@ class Encoder(nn.Module):
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
         """(S, d) vectors."""
-        device, padding = self.device, self.tokenizer.pad_token_id or 0
         tokens = [torch.tensor(piece, dtype=torch.long) for piece in pieces]
-        tokens_SL = pad_sequence(tokens, batch_first=True, padding_value=padding)
-        sizes_S1 = torch.tensor([[len(piece)] for piece in pieces], device=device)
-        real_SL = torch.arange(tokens_SL.shape[1], device=device) < sizes_S1
-        hidden_SLd: Tensor = self.model(
-            input_ids=tokens_SL.to(device), attention_mask=real_SL.to(torch.long)
-        ).last_hidden_state
+        padding = self.tokenizer.pad_token_id or 0
+        tokens_SL = pad_sequence(tokens, batch_first=True, padding_value=padding).to(self.device)
+        sizes_S1 = torch.tensor([[len(piece)] for piece in pieces], device=self.device)
+        real_SL = torch.arange(tokens_SL.shape[1], device=self.device) < sizes_S1
+        hidden_SLd: Tensor = self.model(input_ids=tokens_SL, attention_mask=real_SL.long()).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
         mask_SL1 = real_SL.unsqueeze(-1).to(hidden_SLd.dtype)
@@ -196,18 +193,6 @@ def memory_explained(*settings: str) -> Iterator[None]:
         yield
     except torch.cuda.OutOfMemoryError as error:
         raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Without the progress bars of transformers, which would stand between our own."""
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        if bars:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 # What encoders read: code without its licence comment, reports without their stack traces (the paper, 3.3)

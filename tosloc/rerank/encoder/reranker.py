@@ -15,13 +15,12 @@ import safetensors.torch
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.io import folder_written_whole, key_of, parse_json, read_plain
+from tosloc.io import key_of, read_plain, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
-from tosloc.rerank.encoder.early_stopping import EarlyStopping
 from tosloc.rerank.encoder.encoders import Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
-from tosloc.rerank.encoder.training import Loss, Trainer, mean_values
+from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
 from tosloc.rerank.encoder.vectors import ChunkReader, VectorStore
 
 SCHEMA: Final = 3
@@ -33,7 +32,6 @@ _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
 _BLOCK: Final = 48
 """Reports whose candidates are in memory together when many are ranked."""
-_LARGEST_WEIGHT: Final = 1e9
 
 
 class EncoderReranker(Reranker):
@@ -83,13 +81,18 @@ class EncoderReranker(Reranker):
         """
         validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
         if self.settings.training.epochs:
-            found = training_set.candidates("train", self.depth, for_training=True)
-            train = [_for_training(one, self.depth) for one in found]
+            train = []
+            for listed in training_set.candidates("train", self.depth, for_training=True):
+                # the fixed files and as many wrong ones as stand beside one fixed file
+                right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
+                train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
             self.trained_until = 0  # while it learns, files of all reports are read
             learning = self.settings.training.learns
             chunks, questions = self._read([*train, *validation], context, learning, progress)
-            self.trained_until = max((one.fixed_at for one in train), default=0)
-            key = self._training_key(train, seed)
+            self.trained_until = max((listed.fixed_at for listed in train), default=0)
+            encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
+            lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
+            key = key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
             self.state_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
             for encoder in self.model.learning.values():
@@ -97,11 +100,7 @@ class EncoderReranker(Reranker):
         self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
         return self
 
-    def _training_key(self, train: Sequence[Candidates], seed: int) -> str:
-        """Of everything that a training depends on."""
-        encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
-        lists = [(report_text(one.report), one.blobs, one.fixed.tolist()) for one in train]
-        return key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
+    # Scoring
 
     def _read(
         self,
@@ -110,22 +109,20 @@ class EncoderReranker(Reranker):
         learning: str = "head",
         progress: Progress = silent,
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
-        """The chunks of all candidates by blob, and their reports, as vectors, or as tokens for an encoder that learns.
-
-        No file is read for reports that are left to stage one.
-        """
-        blobs = {blob for one in candidates if self.trained_before(one.opened) for blob in one.blobs}
+        """Chunks of all candidates by blob, and reports: vectors, or tokens for an encoder that learns."""
+        # no file is read for reports that are left to stage one
+        blobs = {blob for listed in candidates if self.trained_before(listed.opened) for blob in listed.blobs}
         chunks: Mapping[str, Chunks]
         if learning == "both":
             chunks = self._reader(context).chunks(sorted(blobs))
         else:
             chunks = self._vectors(blobs, context, progress)
-        texts = [report_text(one.report) for one in candidates]
+        texts = [report_text(listed.report) for listed in candidates]
         pieces = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
         reports: Iterable[Chunks] = pieces
         if learning == "head":
             reports = iter(self.model.report.vectors([piece for [piece] in pieces])[:, None])
-        return chunks, [Question(one, report) for one, report in zip(candidates, reports, strict=True)]
+        return chunks, [Question(listed, report) for listed, report in zip(candidates, reports, strict=True)]
 
     def _reader(self, context: RerankingContext) -> ChunkReader:
         assert context.texts is not None
@@ -138,22 +135,20 @@ class EncoderReranker(Reranker):
         assert context.vectors is not None
         return self._reader(context).vectors(blobs, VectorStore(context.vectors), progress)
 
-    # Scoring
-
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
         """New scores: stage one's and the encoders', a block of reports at a time."""
         rest = iter(candidates)
         while block := list(islice(rest, _BLOCK)):
-            asked = [one for one in block if self.may_score(one.opened)]
+            asked = [listed for listed in block if self.may_score(listed.opened)]
             found = self.encoder_scores(asked, context, progress) if asked else iter(())
-            for one in block:
-                if not self.may_score(one.opened):
+            for listed in block:
+                if not self.may_score(listed.opened):
                     yield None
                     continue
-                best = one.scores.max(initial=0.0)
-                yield Reranked(best + combined(one.scores, next(found), self.weight))
+                best = listed.scores.max(initial=0.0)
+                yield Reranked(best + combined(listed.scores, next(found), self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -177,22 +172,22 @@ class EncoderReranker(Reranker):
 
         An interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
         """
-        if not (folder / RECORD).exists() and folder.exists() and any(folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
         record = {
             "schema": SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "encoders": {
-                name: {"place": None if name in learning else one.name, "fingerprint": one.fingerprint}
-                for name, one in self.model.encoders.items()
+                name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
+                for name, encoder in self.model.encoders.items()
             },
             "weight": self.weight,
             "validation": self.validation_,
             "trained_until": self.trained_until,
         }
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_written_whole(folder) as new:
+        with written_whole(folder) as new:
+            new.mkdir()
             for name, encoder in learning.items():
                 encoder.save(new / name)
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
@@ -207,13 +202,23 @@ class EncoderReranker(Reranker):
         Raises CheckpointError when it is incomplete or damaged, of another version, or an encoder is gone or another.
         """
         try:
-            record = parse_json(read_plain(folder / RECORD), infinite=True)
+            record = json.loads(read_plain(folder / RECORD))
             if record["schema"] != SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
             settings = StageTwoSettings.model_validate(record["settings"])
             encoders = {name: _encoder(folder, name, record, settings) for name in record["encoders"]}
             made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
-            made._take(folder, record)
+            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
+            if record["validation"] is not None:
+                made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in record["validation"].items()}
+            head = safetensors.torch.load(read_plain(folder / HEAD))
+            made.model.head.load_state_dict(head)
+            if not made.weight >= 0 or not all(bool(value.isfinite().all()) for value in head.values()):
+                raise ValueError("a weight is out of bounds")
+            if (folder / VECTORS).exists():
+                made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
+                if any(carried.shape[1:] != (made.model.code.width,) for carried in made._carried.values()):
+                    raise ValueError(f"{VECTORS} is of another width")
         except CheckpointError:
             raise
         except Exception as error:  # files that are no reranker's raise anything
@@ -223,40 +228,16 @@ class EncoderReranker(Reranker):
             ) from error
         return made
 
-    def _take(self, folder: Path, record: Mapping[str, Any]) -> None:
-        """Have the weights and values of a checkpoint. Raises what comes of wrong ones."""
-        self.weight, self.trained_until = float(record["weight"]), int(record["trained_until"])
-        if not (0 <= self.weight <= _LARGEST_WEIGHT or self.weight == math.inf):
-            raise ValueError("the weight is out of bounds")
-        if record["validation"] is not None:
-            self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in record["validation"].items()}
-        head = safetensors.torch.load(read_plain(folder / HEAD))
-        self.model.head.load_state_dict(head)
-        if not all(bool(value.isfinite().all()) for value in head.values()):
-            raise ValueError("a weight is not finite")
-        if (folder / VECTORS).exists():
-            self._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
-            width = self.model.code.width
-            if any(made.dtype != np.float16 or made.shape[1:] != (width,) for made in self._carried.values()):
-                raise ValueError(f"{VECTORS} is of another width")
-
 
 def _encoder(folder: Path, name: str, record: Mapping[str, Any], settings: StageTwoSettings) -> Encoder:
     """The encoder of code or of reports, from the checkpoint or from where it is named. Raises CheckpointError."""
-    place, fingerprint = record["encoders"][name]["place"], record["encoders"][name]["fingerprint"]
-    own = folder / {"code": "code", "report": "report"}[name]
-    encoder = Encoder.load(str(own) if place is None else str(place), settings.token_pooling)
-    if encoder.fingerprint != fingerprint:
+    known, own = record["encoders"][name], folder / {"code": "code", "report": "report"}[name]
+    encoder = Encoder.load(str(own if known["place"] is None else known["place"]), settings.token_pooling)
+    if encoder.fingerprint != known["fingerprint"]:
         raise CheckpointError(
             f"{encoder.name}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
         )
     return encoder
-
-
-def _for_training(candidates: Candidates, depth: int) -> Candidates:
-    """Cut to the fixed files and as many wrong ones as stand beside one fixed file among ``depth``."""
-    right, wrong = np.flatnonzero(candidates.fixed), np.flatnonzero(~candidates.fixed)
-    return candidates.take(np.sort(np.concatenate((right, wrong[: depth - 1]))))
 
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
@@ -266,10 +247,9 @@ def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> F
     """
     if not len(scores):
         return scores
-    if math.isinf(weight):
-        alone: FloatArray = encoder_scores - encoder_scores.max()
-        return alone
-    together: FloatArray = scores - scores.max() + weight * (encoder_scores - encoder_scores.mean())
+    together: FloatArray = encoder_scores - encoder_scores.max()
+    if not math.isinf(weight):
+        together = scores - scores.max() + weight * (encoder_scores - encoder_scores.mean())
     return together
 
 
@@ -280,7 +260,7 @@ def choose_weight(
     tried = {}
     for weight in (*_WEIGHTS, math.inf):
         both = zip(candidates, encoder_scores, strict=True)
-        tried[weight] = mean_values(candidates, (combined(one.scores, row, weight) for one, row in both))
+        tried[weight] = mean_values(candidates, (combined(listed.scores, row, weight) for listed, row in both))
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     names = {0.0: "stage one", math.inf: "encoder"}
     return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}

@@ -36,15 +36,9 @@ class Question:
     report: Chunks
     """(1, d) what a report encoder that does not learn made of it, or its one piece."""
 
-    @property
-    def teaches(self) -> bool:
-        """Whether there is a fixed and a wrong candidate."""
-        return 0 < int(self.candidates.fixed.sum()) < len(self.candidates)
-
 
 class ChunkPooling(nn.Module):
-    """One vector of a file: the paper's ``softmax(Linear(Normalize(E)))^T E``, one learned weight for each chunk
-    (docs/method.md, section 3)."""
+    """One vector of a file: the paper's ``softmax(Linear(Normalize(E)))^T E`` (docs/method.md, section 3)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -117,7 +111,7 @@ class RerankingModel(nn.Module):
             )
         self.settings, self.code, self.report = settings, code, report
         learns = settings.training.learns
-        self.learning = {name: one for name, one in self.encoders.items() if learns in (name, "both")}
+        self.learning = {name: encoder for name, encoder in self.encoders.items() if learns in (name, "both")}
         for encoder in self.encoders.values():
             encoder.requires_grad_(encoder in self.learning.values())
         torch.manual_seed(seed)
@@ -138,8 +132,8 @@ class RerankingModel(nn.Module):
         files = [chunks.get(blob, []) for blob in question.candidates.blobs]
         report_d = self._read(self.report, [question.report])[0]
         chunks_Ud = self._read(self.code, files)
-        sizes_C = torch.tensor([len(one) for one in files], device=chunks_Ud.device)
-        longest = max(1, *(len(one) for one in files))
+        sizes_C = torch.tensor([len(file) for file in files], device=chunks_Ud.device)
+        longest = max(1, *(len(file) for file in files))
         real_CN = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
         chunks_CNd = chunks_Ud.new_zeros((*real_CN.shape, self.code.width))
         chunks_CNd[real_CN] = chunks_Ud
@@ -148,10 +142,10 @@ class RerankingModel(nn.Module):
 
     def _read(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
         """(U, d) vectors of the chunks of all texts, one after the other."""
-        arrays = [one for one in texts if not isinstance(one, list)]
+        arrays = [text for text in texts if not isinstance(text, list)]
         known = np.concatenate([np.zeros((0, encoder.width), dtype=np.float16), *arrays])
         made = [torch.from_numpy(known.astype(np.float32)).to(encoder.device)]
-        pieces = [piece for one in texts if isinstance(one, list) for piece in one]
+        pieces = [piece for text in texts if isinstance(text, list) for piece in text]
         at_once = self.settings.training.chunks_at_once
         again, size = at_once and torch.is_grad_enabled(), at_once or max(len(pieces), 1)
         for start in range(0, len(pieces), size):
@@ -165,11 +159,11 @@ class RerankingModel(nn.Module):
     ) -> Iterator[FloatArray]:
         """(C,) scores of each report's candidates; all 0 for a report opened before ``trained_until``."""
         self.eval()
-        for one in questions:
-            if not len(one.candidates) or one.candidates.opened < trained_until:
-                yield np.zeros(len(one.candidates))
+        for question in questions:
+            if not len(question.candidates) or question.candidates.opened < trained_until:
+                yield np.zeros(len(question.candidates))
             else:
-                yield self(one, chunks).cpu().numpy().astype(np.float64)
+                yield self(question, chunks).cpu().numpy().astype(np.float64)
 
 
 def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,6 @@ from tosloc.errors import ToslocError
 from tosloc.io import written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, values_of
-from tosloc.rerank.encoder.early_stopping import EarlyStopping
 from tosloc.rerank.encoder.encoders import memory_explained, processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
@@ -33,6 +32,24 @@ LONGEST_GRADIENT: Final = 1.0
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
 Parameters: TypeAlias = Mapping[str, Tensor]
+
+
+@dataclass(slots=True)
+class EarlyStopping:
+    """How far a training has come: kept after every epoch, so that a killed one goes on."""
+
+    epoch: int = 0
+    """Epochs that are finished."""
+    best: float = -math.inf
+    """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
+    best_epoch: int = 0
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    """One entry an epoch: loss on train, measures on validation, seconds of the pass, and the loss of each step."""
+
+    @property
+    def epochs_since_best(self) -> int:
+        """Epochs since the best one."""
+        return self.epoch - self.best_epoch
 
 
 @dataclass(eq=False)
@@ -62,7 +79,7 @@ class Trainer:
         self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
     ) -> EarlyStopping:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        teaching = [one for one in train if one.teaches]
+        teaching = [question for question in train if 0 < question.candidates.fixed.sum() < len(question.candidates)]
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         self.model.to(self.processes.device)
@@ -89,11 +106,7 @@ class Trainer:
     def _epoch(
         self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress
     ) -> tuple[list[float], float]:
-        """Mean loss of the reports of each step of one pass, and of all.
-
-        Every process sees the same steps and takes its share of each one's reports; gradients are summed, so that many
-        processes learn what one would.
-        """
+        """Mean loss of the reports of each step of one pass, and of all; many processes learn what one would."""
         processes, parameters = self.processes, list(self.model.learned.values())
         mixed = self.settings.precision == "bfloat16"
         rng = np.random.default_rng([self.seed, epoch])
@@ -103,11 +116,11 @@ class Trainer:
         for step in _steps([train[number] for number in rng.permutation(len(train))], self.settings.pairs):
             optimizer.zero_grad()
             total = torch.zeros((), device=processes.device)
-            for one in step[processes.process_index :: processes.num_processes]:
+            for question in step[processes.process_index :: processes.num_processes]:
                 with memory_explained("training.chunks_at_once"):
                     with torch.autocast(processes.device.type, torch.bfloat16, enabled=mixed):
-                        scores_C = self.model(one, self.chunks)
-                    fixed_C = torch.from_numpy(one.candidates.fixed).to(scores_C.device)
+                        scores_C = self.model(question, self.chunks)
+                    fixed_C = torch.from_numpy(question.candidates.fixed).to(scores_C.device)
                     loss = self.loss(scores_C.float(), fixed_C)
                     (loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
@@ -125,9 +138,7 @@ class Trainer:
     def validate(self, questions: Sequence[Question]) -> tuple[float, float]:
         """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
         scores = self.model.scores(questions, self.chunks, self.trained_until)
-        return mean_values([one.candidates for one in questions], scores)
-
-    # The state of an interrupted training
+        return mean_values([question.candidates for question in questions], scores)
 
     def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
         if not self.processes.is_main_process:
@@ -150,7 +161,7 @@ class Trainer:
 
 def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) -> tuple[float, float]:
     """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
-    values = [values_of(one, row) for one, row in zip(candidates, scores, strict=True)]
+    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
     number = max(len(values), 1)
     return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
 
@@ -158,9 +169,9 @@ def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) 
 def _steps(questions: Sequence[Question], pairs: int) -> Iterator[list[Question]]:
     """Reports in groups of ``pairs`` pairs of report and candidate, or of a few more."""
     step, count = [], 0
-    for one in questions:
-        step.append(one)
-        count += len(one.candidates)
+    for question in questions:
+        step.append(question)
+        count += len(question.candidates)
         if count >= pairs:
             yield step
             step, count = [], 0

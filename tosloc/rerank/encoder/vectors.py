@@ -36,7 +36,8 @@ class VectorStore:
     def __init__(self, path: Path) -> None:
         self.path: Final = path
         try:
-            self.count()
+            with self._open():
+                pass
         except StoreError as error:
             code = getattr(error.__cause__, "sqlite_errorcode", None)
             if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -56,11 +57,6 @@ class VectorStore:
                 f"{self.path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to"
                 " have them made again"
             ) from error
-
-    def count(self) -> int:
-        """How many files there are vectors of, by whatever maker."""
-        with self._open() as connection:
-            return int(connection.execute("SELECT count(*) FROM chunk_vectors").fetchone()[0])
 
     def get(self, maker: str, blobs: Iterable[str]) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, of those that are here."""

@@ -40,13 +40,10 @@ class DualEncoder:
 
     def scores(self, report: sparse.csr_array, files: Mapping[str, sparse.csr_array]) -> FloatArray:
         """(C,) of a report (1, V) the cosines with contents and histories (C, V), each times its gain."""
-        asked = self.encode("report", report)
-        # row by row, so that a score does not depend on what else is scored
-        parts = [
-            self.gains[side] * (self.encode(side, files[side]) * asked).sum(axis=1, dtype=np.float64)
-            for side in FILE_SIDES
-        ]
-        total: FloatArray = parts[0] + parts[1]
+        asked, total = self.encode("report", report), np.zeros(1)
+        for side in FILE_SIDES:  # row by row, so that a score does not depend on what else is scored
+            cosines = (self.encode(side, files[side]) * asked).sum(axis=1, dtype=np.float64)
+            total = total + self.gains[side] * cosines
         return total
 
     def matches(

@@ -17,8 +17,7 @@ from tosloc.io import parse_json, read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import SparseVectors
-from tosloc.rerank.terms.vocabulary import Vocabulary, report_counts
+from tosloc.rerank.terms.sparse_vectors import SparseVectors, Vocabulary, report_counts
 
 CANDIDATES: Final = 100
 """First files that are scored anew."""
@@ -66,23 +65,22 @@ class TermReranker(Reranker):
     ) -> Self:
         """Learn on train what stage one's linear score leaves over; validation takes it or leaves it.
 
-        The score before the learned ranker, which knows the training reports too well. Raises ToslocError where no
-        training report can teach anything.
+        The score before the learned ranker, which knows the training reports too well. Raises ToslocError.
         """
         from tosloc.rerank.terms.training import LabelledList, Lessons, fit_dual_encoder, start_vectors  # torch
 
         of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)
-        train = [one for one in of_train if one.fixed.any()]
+        train = [listed for listed in of_train if listed.fixed.any()]
         if not train:
             raise ToslocError("no training report has a fixed file; the second stage cannot learn")
-        self.trained_until = max(one.fixed_at for one in train)
+        self.trained_until = max(listed.fixed_at for listed in train)
         progress("terms of files and reports", 0, 2)
-        counts = [report_counts(one.report) for one in train]
-        newest = {path: blob for one in train for path, blob in zip(one.paths, one.blobs, strict=True)}
+        counts = [report_counts(listed.report) for listed in train]
+        newest = {path: blob for listed in train for path, blob in zip(listed.paths, listed.blobs, strict=True)}
         vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
         progress("terms of files and reports", 1, 2)
-        lists = [LabelledList(vectors.numbers(one), one.fixed, one.scores) for one in train]
+        lists = [LabelledList(vectors.numbers(listed), listed.fixed, listed.scores) for listed in train]
         lessons = Lessons(vectors.of_reports(counts), lists, vectors.of_side)
         start = start_vectors(lessons, vectors.of_contents(list(newest.items())), seed)
         progress("terms of files and reports", 2, 2)
@@ -93,10 +91,10 @@ class TermReranker(Reranker):
     def _choose(self, validation: Iterable[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
         values = []
-        for one in validation:
-            known = len(one) and self.trained_before(one.opened)
-            added = self._reranked(one.unlabelled(), context)[0] if known else np.zeros(len(one))
-            values.append([values_of(one, one.scores + weight * added) for weight in (0.0, *WEIGHTS)])
+        for listed in validation:
+            known = len(listed) and self.trained_before(listed.opened)
+            added = self._reranked(listed.unlabelled(), context)[0] if known else np.zeros(len(listed))
+            values.append([values_of(listed, listed.scores + weight * added) for weight in (0.0, *WEIGHTS)])
         means = np.array(values).reshape(-1, 1 + len(WEIGHTS), 2).sum(axis=0) / max(len(values), 1)
         names = ("stage one", *(f"weight {weight:g}" for weight in WEIGHTS))
         self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in zip(names, means.tolist(), strict=True)}
@@ -108,22 +106,22 @@ class TermReranker(Reranker):
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
         """New scores: stage one's, and what term vectors add."""
-        for one in candidates:
-            if not len(one) or not self.may_score(one.opened):
+        for listed in candidates:
+            if not len(listed) or not self.may_score(listed.opened):
                 yield None
                 continue
-            added, matches = self._reranked(one, context)
-            yield Reranked(one.scores + self.weight * added, matches)
+            added, matches = self._reranked(listed, context)
+            yield Reranked(listed.scores + self.weight * added, matches)
 
-    def _reranked(self, one: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
+    def _reranked(self, listed: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
         """(C,) what term vectors say of a report's candidates, and by which terms."""
         assert self._model is not None
         vocabulary, encoder = self._model
         if self._vectors is None or self._vectors.context is not context:
             self._vectors = SparseVectors(vocabulary, context)
         vectors = self._vectors
-        report = vectors.of_reports([report_counts(one.report)])
-        files = {side: vectors.of_side[side].take(numbers) for side, numbers in vectors.numbers(one).items()}
+        report = vectors.of_reports([report_counts(listed.report)])
+        files = {side: vectors.of_side[side].take(numbers) for side, numbers in vectors.numbers(listed).items()}
 
         def matches(position: int) -> Sequence[tuple[str, str]]:
             file = {side: files[side][[position]] for side in FILE_SIDES}
@@ -136,7 +134,6 @@ class TermReranker(Reranker):
         """Write what was learned."""
         assert self._model is not None
         vocabulary, encoder = self._model
-        folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(vocabulary, name) for name in _IDFS}
         arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:

@@ -1,24 +1,37 @@
-"""Reports, files and their histories as sparse vectors of terms; made when first asked for, each once.
+"""Terms that count, how rare they are; reports, files and their histories as sparse vectors of them, each made once.
 
-Letters in shapes: V terms, n texts, C candidates of a report, D documents of history.
+Letters in shapes: V terms, W terms of a table of facts, n texts, C candidates of a report, D documents of history.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, Self
 
 import numpy as np
 from scipy import sparse
 
+from tosloc.code import text
 from tosloc.code.languages import FIELDS
-from tosloc.index.documents import DAY, Documents
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.index.documents import DAY, Documents, DocumentsView
+from tosloc.index.postings import idf
+from tosloc.index.query import Query
+from tosloc.records import BugReport, FloatArray, IntArray, LongArray
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms.dual_encoder import FILE_SIDES
-from tosloc.rerank.terms.vocabulary import Vocabulary, blocks, path_words
 
+# As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
+_MIN_FILES: Final = 3
+_MIN_REPORTS: Final = 2
+"""A term counts that stands in so many files, or in so many training reports, or in a path."""
+_BLOCK: Final = 4000
+_SUMMARY_WEIGHT: Final = 3.0
+"""How many times a term of a report's summary counts."""
+_NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
+"""The same of the words of a file's path."""
 _REPORT_TERMS: Final = 64
 _CONTENT_TERMS: Final = 160
 _HISTORY_TERMS: Final = 64
@@ -31,6 +44,94 @@ _DECAY: Final = 2 * 365 * DAY
 """Seconds after which what touched a file counts 1/e."""
 FIX_WEIGHT: Final = 1.5
 """How much more a fixed report says of a file than a commit message does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The terms that count, and how rare each is in the training part."""
+
+    terms: tuple[str, ...]
+    """(V,) sorted."""
+    in_files: FloatArray
+    in_reports: FloatArray
+    in_commits: FloatArray
+    in_fixes: FloatArray
+    """(V,) inverse document frequencies: among files, reports, commit messages, and fixed reports as history."""
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @classmethod
+    def learned(
+        cls,
+        context: RerankingContext,
+        files: Mapping[str, str],
+        reports: Sequence[Mapping[str, float]],
+        until: float,
+    ) -> Self:
+        """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
+        assert context.facts is not None
+        assert context.history is not None
+        of_files: Counter[str] = Counter()
+        for block in _blocks(list(files.items())):
+            table, _ = context.facts([blob for _, blob in block], [path for path, _ in block])
+            held = np.bincount(table.terms, minlength=len(table.vocabulary))
+            of_files.update(dict(zip(table.vocabulary, held.tolist(), strict=True)))
+        of_reports = Counter(term for report in reports for term in report)
+        kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
+        kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
+        kept |= {term for path in files for term in path_words(path)}
+        terms, history = tuple(sorted(kept)), context.history.as_of(until)
+        return cls(
+            terms,
+            idf(len(files), np.array([of_files[term] for term in terms])),
+            idf(len(reports), np.array([of_reports[term] for term in terms])),
+            _idf_in(history.commits, terms),
+            _idf_in(history.reports, terms),
+        )
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Term -> number."""
+        return {term: number for number, term in enumerate(self.terms)}
+
+    def numbers(self, terms: Sequence[str]) -> IntArray:
+        """(W,) number of each term, -1 for those that do not count."""
+        return np.array([self.ids.get(term, -1) for term in terms], dtype=np.int32)
+
+
+def _blocks(files: Sequence[tuple[str, str]]) -> list[Sequence[tuple[str, str]]]:
+    """The files in parts whose facts can be in memory together."""
+    return [files[start : start + _BLOCK] for start in range(0, len(files), _BLOCK)]
+
+
+def _idf_in(view: DocumentsView, terms: Sequence[str]) -> FloatArray:
+    """(V,) inverse document frequencies in the known documents."""
+    known = dict(zip(view.documents.vocabulary, view.idf.tolist(), strict=True))
+    unknown = float(idf(view.number, np.zeros(1, dtype=np.int64))[0])
+    return np.array([known.get(term, unknown) for term in terms])
+
+
+def path_words(path: str) -> dict[str, float]:
+    """Terms of a path and how many times each counts.
+
+    >>> path_words("src/cookie/CookieJar.java")
+    {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
+    """
+    folder, _, name = path.rpartition("/")
+    words = dict.fromkeys(text.terms(folder.replace("/", " ")), _FOLDER_WEIGHT)
+    for term in text.terms(name.rpartition(".")[0] or name):
+        words[term] = words.get(term, 0.0) + _NAME_WEIGHT
+    return words
+
+
+def report_counts(report: BugReport) -> dict[str, float]:
+    """How many times each term of a report counts."""
+    query = Query(report)
+    counts = {term: float(count) for term, count in query.prose_counts.items()}
+    for term, count in query.summary_counts.items():
+        counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * count
+    return counts
 
 
 def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
@@ -100,21 +201,21 @@ class SparseVectors:
         ids, vocabulary = self.vocabulary.ids, self.vocabulary
         known = [[(ids[term], count) for term, count in report.items() if term in ids] for report in reports]
         starts = np.cumsum([0, *map(len, known)])
-        terms = np.array([term for one in known for term, _ in one], dtype=np.int32)
-        counts = np.array([count for one in known for _, count in one], dtype=np.float64)
+        terms = np.array([term for pairs in known for term, _ in pairs], dtype=np.int32)
+        counts = np.array([count for pairs in known for _, count in pairs], dtype=np.float64)
         rare = np.maximum((vocabulary.in_reports[terms] + vocabulary.in_files[terms]) / 2, _LEAST_IDF)
         whole = sparse.csr_array(((1 + np.log(counts)) * rare, terms, starts), shape=(len(reports), len(vocabulary)))
         return heaviest(whole, _REPORT_TERMS)
 
-    def numbers(self, one: Candidates) -> dict[str, LongArray]:
+    def numbers(self, listed: Candidates) -> dict[str, LongArray]:
         """Side of files -> (C,) numbers of the vectors of a report's candidates."""
-        contents = self.of_contents(list(zip(one.paths, one.blobs, strict=True)))
-        return dict(zip(FILE_SIDES, (contents, self._of_histories(one)), strict=True))
+        contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
+        return dict(zip(FILE_SIDES, (contents, self._of_histories(listed)), strict=True))
 
     def of_contents(self, files: Sequence[tuple[str, str]]) -> LongArray:
         """(n,) numbers of the contents of files, by path and blob."""
         cache = self.of_side["content"]
-        return np.concatenate([cache.numbers(block, partial(self._contents, block)) for block in blocks(files)])
+        return np.concatenate([cache.numbers(block, partial(self._contents, block)) for block in _blocks(files)])
 
     def _contents(self, files: Sequence[tuple[str, str]], new: LongArray) -> sparse.csr_array:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
@@ -139,18 +240,15 @@ class SparseVectors:
         whole.data = np.log1p(whole.data) * np.maximum(self.vocabulary.in_files[whole.indices], _LEAST_IDF)
         return heaviest(whole, _CONTENT_TERMS)
 
-    def _of_histories(self, one: Candidates) -> LongArray:
+    def _of_histories(self, listed: Candidates) -> LongArray:
         """(C,) numbers of what was known of a report's candidates when it was opened."""
-        history = self.context.history_of(one)
+        history = self.context.history_of(listed)
         known = np.concatenate((history.commits.known, history.reports.known))
-        touching = self._touching[one.path_ids]
+        touching = self._touching[listed.path_ids]
         touching.data = known[touching.indices]
         touching.eliminate_zeros()
-        ends = touching.indptr.tolist()
-        keys = [
-            (file, hash(touching.indices[ends[n] : ends[n + 1]].tobytes()))
-            for n, file in enumerate(one.path_ids.tolist())
-        ]
+        parts = np.split(touching.indices, touching.indptr[1:-1])
+        keys = [(file, hash(part.tobytes())) for file, part in zip(listed.path_ids.tolist(), parts, strict=True)]
         return self.of_side["history"].numbers(keys, lambda new: self._histories(touching[new]))
 
     def _histories(self, touching: sparse.csr_array) -> sparse.csr_array:

@@ -5,8 +5,7 @@ Letters in shapes: R reports, B reports of a step, N candidates of all of them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,26 +41,20 @@ _OVERSAMPLED, _ROUNDS = 20, 5
 
 @dataclass(frozen=True, eq=False)
 class LabelledList:
-    """A training report's candidates."""
+    """A training report's candidates: side of files -> (C,) numbers of vectors, fixed (C,), stage one's scores (C,)."""
 
     numbers: dict[str, LongArray]
-    """Side of files -> (C,) numbers of their sparse vectors."""
     fixed: BoolArray
-    """(C,)"""
     scores: FloatArray
-    """(C,) stage one's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a dual encoder learns from."""
+    """What a dual encoder learns from: reports (R, V), a list for each, side of files -> their sparse vectors."""
 
     reports: sparse.csr_array
-    """(R, V) sparse vectors."""
     lists: Sequence[LabelledList]
-    """(R,)"""
     texts: dict[str, VectorCache]
-    """Side of files -> their sparse vectors."""
 
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
@@ -70,7 +63,7 @@ def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array
     ``files`` are numbers of contents.
     """
     contents = lessons.texts["content"]
-    fixed = [one.numbers["content"][np.flatnonzero(one.fixed)[:_JOINED]] for one in lessons.lists]
+    fixed = [listed.numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed in lessons.lists]
     starts = np.cumsum([0, *map(len, fixed)])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
@@ -97,7 +90,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
 
     Raises ToslocError when no list holds both fixed and wrong files.
     """
-    useful = np.array([n for n, one in enumerate(lessons.lists) if one.fixed.any() and not one.fixed.all()])
+    useful = np.array([n for n, listed in enumerate(lessons.lists) if listed.fixed.any() and not listed.fixed.all()])
     if not len(useful):
         raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
@@ -106,8 +99,9 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
     optimizer = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE, weight_decay=0.0)
     # of fewer than twenty steps the schedule has no end
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1)
-    done = 0
-    with _one_thread():
+    done, threads = 0, torch.get_num_threads()
+    torch.set_num_threads(1)  # another number of threads adds in another order
+    try:
         for _ in range(_EPOCHS):
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
@@ -119,6 +113,8 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
                 schedule.step()
                 done += 1
                 progress("term vectors", done, total)
+    finally:
+        torch.set_num_threads(threads)
     with torch.no_grad():
         tables = {side: model.tables[side].half().numpy() for side in SIDES}
         return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
@@ -141,9 +137,9 @@ class _Model(nn.Module):
         return functional.normalize(summed, dim=-1)
 
 
-def _draw(one: LabelledList, rng: np.random.Generator) -> LongArray:
+def _draw(listed: LabelledList, rng: np.random.Generator) -> LongArray:
     """Positions of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
-    right, wrong = np.flatnonzero(one.fixed)[:_POSITIVES], np.flatnonzero(~one.fixed)
+    right, wrong = np.flatnonzero(listed.fixed)[:_POSITIVES], np.flatnonzero(~listed.fixed)
     odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
     number = min(_NEGATIVES, len(wrong))
     return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
@@ -156,11 +152,11 @@ def _loss(
     pairs = [(lessons.lists[number], chosen) for number, chosen in zip(some.tolist(), drawn, strict=True)]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    score_N = torch.from_numpy(np.concatenate([one.scores[chosen] for one, chosen in pairs])).float()
-    fixed_N = torch.from_numpy(np.concatenate([one.fixed[chosen] for one, chosen in pairs]))
+    score_N = torch.from_numpy(np.concatenate([listed.scores[chosen] for listed, chosen in pairs])).float()
+    fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = model.encode("report", lessons.reports[some], generator)
     for side in FILE_SIDES:
-        numbers = np.concatenate([one.numbers[side][chosen] for one, chosen in pairs])
+        numbers = np.concatenate([listed.numbers[side][chosen] for listed, chosen in pairs])
         file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
@@ -168,19 +164,5 @@ def _loss(
 
 
 def even_mass_loss(score_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files.
-
-    Unlike the encoder reranker's contrastive loss the fixed files share the mass. One candidate is fixed at least.
-    """
+    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files (>= 1)."""
     return -score_C.log_softmax(dim=0)[fixed_C].mean()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Torch adds in another order with another number of threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
