@@ -7,7 +7,6 @@ revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import subprocess
@@ -20,11 +19,10 @@ from typing import IO, Final, Self
 
 import numpy as np
 
-from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
     GAVE_UP,
-    LARGEST,
     GitObject,
     ObjectReader,
     clean_environment,
@@ -42,11 +40,10 @@ _COMMIT: Final = "^{commit}"
 """Makes a name that of a commit: tags are followed, and what is none is missing."""
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
-_ENCODING = re.compile(rb"(?m)^encoding (.{1,100})$")
+_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
+"""Of what Python calls encodings those of characters."""
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
-_NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
-"""What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 
@@ -81,10 +78,7 @@ def decode(data: bytes) -> str:
 def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     """Whether a path, in bytes, ends with one of the suffixes; letters of either case are the same.
 
-    >>> is_java = ends_with({".java"})
-    >>> is_java(b"a/B.java"), is_java(b"a/B.JAVA"), is_java(b"a/B.javac")
-    (True, True, False)
-    >>> [ends_with({".d.ts", "test.java"})(path) for path in (b"a.D.ts", b"a.ts", b"ATest.java", b"A.java")]
+    >>> [ends_with({".d.ts", ".java"})(path) for path in (b"a.D.ts", b"a.ts", b"A.JAVA", b"a/A.javac")]
     [True, False, True, False]
     """
     endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
@@ -117,6 +111,7 @@ class Repository:
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
         self._reader = ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
+        self.objects: Final = self._reader.read
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
@@ -166,7 +161,7 @@ class Repository:
             if done.returncode == 0:
                 return done.stdout.decode("ascii").strip()
             if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
-                raise failure(f"{self.path}: git rev-parse", done.returncode, done.stderr)
+                raise failure(f"{self.path}: git rev-parse", done.stderr)
         raise UnknownCommit(self._unknown(revision))
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
@@ -191,10 +186,6 @@ class Repository:
             ids = sorted(output.read().decode("ascii").split())
         return [name for name, item in self.objects(ids) if item is not None and item.type == b"commit"]
 
-    def commit(self, commit_id: str) -> CommitInfo:
-        """The commit of a full id. Raises UnknownCommit."""
-        return self.commits([commit_id])[0]
-
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
         cut = self.shallow
@@ -205,16 +196,15 @@ class Repository:
         """First line of the message of each commit that is there and says something."""
         found: dict[str, str] = {}
         for commit_id, item in self.objects(commit_ids):
-            if item is not None and item.type == b"commit" and item.content is not None:
-                lines = self._parsed(commit_id, item).message.strip().splitlines()
-                if lines:
-                    found[commit_id] = lines[0].strip()
+            if item is not None and item.type == b"commit":
+                for line in self._parsed(commit_id, item).message.strip().splitlines()[:1]:
+                    found[commit_id] = line.strip()
         return found
 
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
-        return frozenset((read_small(self._common / "shallow") or b"").decode("ascii", "replace").split())
+        return frozenset(read_small(self._common / "shallow").decode("ascii", "replace").split())
 
     @property
     def work_tree(self) -> Path | None:
@@ -228,11 +218,8 @@ class Repository:
     def notes(self, missing: int, fixes: int) -> Iterator[str]:
         """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
         if missing:
-            one = missing == 1
-            said = (
-                f"{missing:,} {'file' if one else 'files'} could not be read from the repository;"
-                f" {'it is ranked by its path' if one else 'they are ranked by their paths'} alone"
-            )
+            ranked = "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
+            said = f"{counted(missing, 'file')} could not be read from the repository; {ranked} alone"
             partial = any((self._common / "objects/pack").glob("*.promisor"))
             yield said + ("; this is a partial clone, fetch the rest: git fetch --refetch --no-filter" * partial)
         if self.shallow:
@@ -252,7 +239,7 @@ class Repository:
         Raises UnknownCommit.
         """
         kept = frozenset(suffixes)
-        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
+        [info] = self.commits([self.resolve(revision)])
         if kept not in self._trees:
             names = self.path_names, self.blob_names
             self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
@@ -275,10 +262,6 @@ class Repository:
 
     # ---- git itself
 
-    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
-        """Each name with its object, None where there is none, or several; see ``ObjectReader``."""
-        return self._reader.read(names)
-
     @contextmanager
     def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:
         """Output of a git command that sees the objects only (no names, no configuration), while it runs.
@@ -294,7 +277,7 @@ class Repository:
                 finished = not process.stdout.read(1)
             if finished and process.returncode:
                 errors.seek(0)
-                raise failure(f"{self.path}: git {arguments[0]}", process.returncode, errors.read())
+                raise failure(f"{self.path}: git {arguments[0]}", errors.read())
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
@@ -308,36 +291,26 @@ class Repository:
     def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
         """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
         if item is None or item.type != b"commit":
-            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
+            raise UnknownCommit(self._unknown(commit_id))
         head, _, body = (item.content or b"").partition(b"\n\n")
         stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
         if stated is None:
-            why = "is damaged: it names no tree, or a parent that is no id"
-            if item.content is None:
-                why = f"has more than {LARGEST >> 20} MB: no message is that long"
-            raise RepositoryError(f"{self.path}: commit {item.id} {why}; run 'git fsck' there, or clone it again")
+            why = "it names no tree, or a parent that is no id, or is larger than any message"
+            raise RepositoryError(f"{self.path}: commit {item.id} is damaged: {why}; run 'git fsck' there")
         parents = tuple(stated[2].decode("ascii").split()[1::2])
-        message = message_of(body, encoding[1].decode("ascii", "replace") if encoding else "utf-8")
-        seconds = seconds_of(committed[1] if committed else b"")
-        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds, message)
+        message = message_of(body, encoding[1].decode("ascii") if encoding else "utf-8")
+        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds_of(committed and committed[1]), message)
 
 
-def seconds_of(digits: bytes) -> int:
-    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999.
-
-    >>> seconds_of(b"-5"), seconds_of(b""), seconds_of(b"9" * 5000)
-    (-5, 0, 0)
-    """
-    seconds = int(digits) if 0 < len(digits) < 16 else 0
+def seconds_of(digits: bytes | None) -> int:
+    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999."""
+    seconds = int(digits) if digits and len(digits) < 16 else 0
     return seconds if seconds in TIMES else 0
 
 
 def message_of(body: bytes, encoding: str = "utf-8") -> str:
     """Text of a message in the character set that its commit names, in UTF-8 if that is none; never fails."""
-    body = body[:LONGEST_MESSAGE]
     try:
-        if codecs.lookup(encoding).name not in _NO_CHARACTER_SETS:
-            return body.decode(encoding, "replace")
+        return body[:LONGEST_MESSAGE].decode(encoding, "replace")
     except (LookupError, ValueError):
-        pass
-    return body.decode("utf-8", "replace")
+        return body[:LONGEST_MESSAGE].decode("utf-8", "replace")
