@@ -99,7 +99,7 @@ TRACKERS: Final = (
         link=r"https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b",
     ),
     Tracker(
-        name="lines",  # our own
+        name="lines",
         mark="summary",
         id="id",
         opened="opened",
@@ -112,6 +112,7 @@ TRACKERS: Final = (
         url="html_url web_url url",
     ),
 )
+OUR_LINES: Final = TRACKERS[-1]
 
 
 # ---- one issue of a tracker
@@ -129,9 +130,9 @@ def tracker_of(record: Json, where: str) -> Tracker:
     )
 
 
-def report_of(record: Json, where: str, zone: tzinfo = UTC) -> BugReport:
+def report_of(record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None) -> BugReport:
     """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
-    tracker = tracker_of(record, where)
+    tracker = tracker or tracker_of(record, where)
     number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
     document = value_at(record, tracker.description)
     description = _document(document) if isinstance(document, dict) else text_at(record, tracker.description, where)
@@ -209,16 +210,18 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
         waiting: list[object] = [value]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, list):
-                waiting.extend(reversed(one))
-            elif not isinstance(one, dict):
-                raise ReportError(f"{name}: JSON, but no object: {str(one)[:40]!r}; a report was expected")
-            elif "title" not in one and isinstance(several := value_at(one, "bugs issues items nodes"), list):
+            record = waiting.pop()
+            if isinstance(record, list):
+                waiting.extend(reversed(record))
+            elif not isinstance(record, dict):
+                raise ReportError(f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected")
+            elif not {"title", "summary"} & set(record) and isinstance(
+                several := value_at(record, "bugs issues items nodes"), list
+            ):
                 waiting.extend(reversed(several))  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
             else:
                 number += 1
-                yield f"{name}, record {number}", one
+                yield f"{name}, record {number}", record
         found = blank.match(text, place)
         place = found.end() if found else place
 

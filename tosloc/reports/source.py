@@ -8,11 +8,7 @@ import sys
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
-from xml.etree.ElementTree import Element, ParseError
 from zoneinfo import ZoneInfo
-
-import defusedxml.ElementTree
-from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ConfigError, ReportError
 from tosloc.git.web_pages import address
@@ -22,8 +18,6 @@ Json: TypeAlias = dict[str, object]
 
 LARGEST_FILE: Final = 100_000_000
 """Bytes of a file of reports: some thirty times the largest published one."""
-MOST_TAGS: Final = 2_000_000
-"""Tags of its XML, or of the XML inside a spreadsheet: five times those of the largest published one."""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
@@ -88,29 +82,6 @@ def clean(text: str) -> str:
     """``text`` with line breaks as ``\\n`` and what UTF-8 cannot hold (halves of surrogate pairs) replaced."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def xml_of(data: bytes, name: str) -> Element:
-    """Root of XML. ReportError when it is malformed, too large, declares entities or points outside itself."""
-    if data.count(b"<") > MOST_TAGS:
-        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
-    try:
-        root: Element = defusedxml.ElementTree.fromstring(data)
-    except DefusedXmlException as error:
-        raise ReportError(
-            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
-        ) from error
-    except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(f"{name}: malformed XML ({error})") from error
-    return root
-
-
-def text_field(record: Json, key: str, where: str) -> str:
-    """Text at ``key``: "" when it is absent or null, digits when it is a number. ReportError when it is no text."""
-    value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(f"{where}: {key!r} must be text, and is {type(value).__name__}")
-    return "" if value is None else clean(str(value)).strip()
 
 
 def zone_of(name: str) -> tzinfo:
