@@ -125,9 +125,8 @@ def _unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledRepo
         commits.add(report.commit)
         if len(commits) > 1:
             report = replace(report, report=replace(report.report, id=f"{number}#{len(commits)}"), number=number)
-        if report.report.id in kept:
+        if kept.setdefault(report.report.id, report) is not report:
             raise ReportError(f"{source}: two reports get the same id; do not end ids with # and a number")
-        kept[report.report.id] = report
     return list(kept.values())
 
 
@@ -264,8 +263,8 @@ def _xml(file: ReportFile) -> Iterator[LabelledReport]:
         yield _table_report(row, file, f"{file.name}, row {number}")
     for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
         where = f"{file.name}, bug {bug.get('id') or f'in place {number}'}"
-        said = (bug.findtext(f"buginformation/{name}") for name in ("summary", "description"))
-        report = _report(bug.get("id"), *said, bug.get("opendate"), file, where)
+        summary, description = (bug.findtext(f"buginformation/{name}") for name in ("summary", "description"))
+        report = _report(bug.get("id"), summary, description, bug.get("opendate"), file, where)
         listed = _source_files((_text(element.text) for element in bug.iterfind("fixedFiles/file")), file)
         fixed_on = time_of(fixed, file.zone, where) if (fixed := _text(bug.get("fixdate"))) else None
         yield LabelledReport(report, None, listed, _text(bug.get("resolution")), fixed_on=fixed_on)

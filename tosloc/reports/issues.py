@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
-from tosloc.reports.source import Json, clean, read_text, time_of, too_large, zone_of
+from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
 from tosloc.reports.text import parts
 
 LARGEST_REPORT: Final = 10_000_000
@@ -268,7 +268,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
     if not reports:
         raise ReportError(f"{name}: holds 0 reports; give one")
     if len(reports) == 1 and len(text) >= LARGEST_REPORT:
-        raise too_large(name, LARGEST_REPORT)
+        raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
     for number, report in enumerate(reports, start=1):
         place = name if len(reports) == 1 else f"{name}, record {number}"
         if not report.summary and not report.description:

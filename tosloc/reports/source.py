@@ -6,6 +6,7 @@ import errno
 import re
 import sys
 from datetime import UTC, datetime, tzinfo
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
@@ -21,10 +22,12 @@ LARGEST_FILE: Final = 100_000_000
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
-def read_bytes(source: Path | BinaryIO, name: str, limit: int = LARGEST_FILE) -> bytes:
-    """Content of a plain file or a stream; ReportError when it cannot be read, is empty, or has ``limit`` or more."""
+def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
+    """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
     try:
-        data = read_plain(source, limit - 1) if isinstance(source, Path) else source.read(limit)
+        data = read_plain(source, LARGEST_FILE - 1) if isinstance(source, Path) else source.read(LARGEST_FILE)
+        if len(data) == LARGEST_FILE:
+            raise OSError(errno.EFBIG, "")
     except FileNotFoundError as error:
         if (given := address(name)) is not None:
             raise ReportError(
@@ -34,39 +37,26 @@ def read_bytes(source: Path | BinaryIO, name: str, limit: int = LARGEST_FILE) ->
         raise ReportError(f"{name}: no such file; check the path") from error
     except IsADirectoryError as error:
         raise ReportError(f"{name}: is a folder; give a file inside it") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            raise too_large(name, limit) from error
-        raise ReportError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if len(data) >= limit:
-        raise too_large(name, limit)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ReportError(f"{name}: is 100 MB or larger; split it into smaller files") from error
+        raise ReportError(f"{name}: cannot be read ({error.strerror})") from error
     if not data.strip():
         raise ReportError(f"{name}: is empty; a report was expected")
     return data
 
 
-def read_text(source: Path | Literal["-"] | TextIO, limit: int = LARGEST_FILE) -> tuple[str, str]:
+def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
     if isinstance(source, Path):
-        return decoded(read_bytes(source, str(source), limit), str(source)), str(source)
+        return decoded(read_bytes(source, str(source)), str(source)), str(source)
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
     stream = sys.stdin if source == "-" else source
     if stream is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
-    if (binary := getattr(stream, "buffer", None)) is not None:
-        return decoded(read_bytes(binary, name, limit), name), name
-    text = stream.read(limit)
-    if len(text) >= limit:
-        raise too_large(name, limit)
-    return decoded(text.encode("utf-8", "surrogatepass"), name), name
-
-
-def too_large(name: str, limit: int) -> ReportError:
-    """What to say of a file that holds ``limit`` bytes or more."""
-    what = "split it into smaller files"
-    if limit < LARGEST_FILE:
-        what = "keep the description and the stack trace, and leave out the rest"
-    return ReportError(f"{name}: is {limit // 1_000_000} MB or larger; {what}")
+    if (binary := getattr(stream, "buffer", None)) is None:
+        binary = BytesIO(stream.read(LARGEST_FILE).encode("utf-8", "surrogatepass"))
+    return decoded(read_bytes(binary, name), name), name
 
 
 def decoded(data: bytes, name: str) -> str:
