@@ -25,16 +25,16 @@ class Tracker(NamedTuple):
     name: str
     mark: str
     """A key that its issues have, and those of the trackers below it lack."""
-    id: str
     opened: str
-    summary: str
-    description: str
     closed: str
-    state: str
+    id: str = "id"
+    summary: str = "summary"
+    description: str = "description"
+    state: str = "state"
     """True, open or nothing, where the issue is open."""
-    resolution: str
+    resolution: str = ""
     """How it was closed."""
-    labels: str
+    labels: str = "labels"
     """Labels and kinds; all keys count."""
     url: str = ""
     link: str = ""
@@ -47,52 +47,35 @@ TRACKERS: Final = (
     Tracker(
         name="Jira",
         mark="fields",
-        id="key id",
         opened="fields.created",
+        closed="fields.resolutiondate",
+        id="key id",
         summary="fields.summary",
         description="fields.description",
-        closed="fields.resolutiondate",
         state="fields.resolution",
         resolution="fields.resolution fields.status",
         labels="fields.issuetype fields.labels",
         link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
     ),
-    Tracker(
-        name="GitLab",
-        mark="iid",
-        id="iid",
-        opened="created_at",
-        summary="title",
-        description="description",
-        closed="closed_at",
-        state="state",
-        resolution="",
-        labels="labels",
-        url="web_url",
-        link=_PAGES,
-    ),
+    Tracker("GitLab", "iid", "created_at", "closed_at", id="iid", summary="title", url="web_url", link=_PAGES),
     Tracker(
         name="GitHub",
         mark="title",
-        id="number url html_url",
         opened="createdAt created_at",
+        closed="closedAt closed_at",
+        id="number url html_url",
         summary="title",
         description="body",  # comments came later
-        closed="closedAt closed_at",
-        state="state",
         resolution="stateReason state_reason",
-        labels="labels",
         url="html_url url",
         link=_PAGES,
     ),
     Tracker(
         name="Bugzilla",
         mark="creation_time",
-        id="id",
         opened="creation_time",
-        summary="summary",
-        description="description comments.0.text",
         closed="cf_last_resolved",
+        description="description comments.0.text",
         state="is_open resolution",
         resolution="resolution",
         labels="type severity",
@@ -101,14 +84,9 @@ TRACKERS: Final = (
     Tracker(
         name="lines",
         mark="summary",
-        id="id",
         opened="opened",
-        summary="summary",
-        description="description",
         closed="closed closedAt closed_at",
-        state="state",
         resolution="stateReason state_reason",
-        labels="labels",
         url="html_url web_url url",
     ),
 )
