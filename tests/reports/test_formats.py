@@ -323,7 +323,7 @@ def test_lines_that_are_wrong(tmp_path: Path, wrong: object, words: str) -> None
         (b"", "is empty"),
         (b" \n", "is empty"),
         (b"summary,files\n", "no file of reports; expected"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "no file of reports; expected .xlsx \\(no .xls\\)"),
         (b"\x00\x01\x02", "no file of reports"),
     ],
 )

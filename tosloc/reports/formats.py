@@ -95,20 +95,20 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
     kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
     """
-    name, ends = str(path), frozenset(suffixes)
-    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), ends)
+    name = str(path)
+    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), frozenset(suffixes))
     beginning = file.data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     read = next((read for start, read in FORMATS if beginning.startswith(start)), None)
     if read is None:
         raise ReportError(
-            f"{name}: no file of reports; expected .xlsx, phpMyAdmin or BugLocator XML, or one JSON object a line"
+            f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
         )
     reports = _unique(read(file), name)
     if not reports:
         raise ReportError(f"{name}: holds no report")
     if not any(report.listed for report in reports):
-        which = f"ends with {', '.join(sorted(ends))}" if len(ends) <= 10 else "is of a language that TosLoc knows"
-        raise ReportError(f"{name}: no listed file {which}; name its source suffixes")
+        ends = ", ".join(sorted(file.suffixes)) if len(file.suffixes) <= 10 else "a suffix that TosLoc knows"
+        raise ReportError(f"{name}: no listed file ends with {ends}; name its source suffixes")
     return reports
 
 
@@ -318,13 +318,8 @@ def _functions(record: Any, where: str) -> Iterator[ChangedFunction]:
                 raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
 
 
-def _old_spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
-    raise ReportError(f"{file.name}: an old Excel file (.xls); save it as .xlsx")
-
-
 FORMATS: Final = (
     (b"PK", _spreadsheet),
-    (b"\xd0\xcf\x11\xe0", _old_spreadsheet),
     ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), _xml),
     (b"{", _lines),
 )
