@@ -117,7 +117,7 @@ def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypa
             asked.clear()
             assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
             trees = [repository.git("rev-parse", f"{commit}:{path}") for path in changed]
-            assert asked == [f"{commit}^{{commit}}", commit, *trees]
+            assert asked == [f"{commit}^{{commit}}", *trees]
 
 
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home"])
@@ -302,7 +302,6 @@ def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, ho
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
     with Repository(repository.path) as opened:
-        assert opened.resolve("HEAD") == commit
         for ask in (
             opened.resolve,
             lambda name: opened.commits([name]),

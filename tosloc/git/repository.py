@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, Self
@@ -22,7 +21,6 @@ import numpy as np
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
-    GAVE_UP,
     GitObject,
     ObjectReader,
     clean_environment,
@@ -145,37 +143,23 @@ class Repository:
     # ---- revisions and commits
 
     def resolve(self, revision: str) -> str:
-        """Full id of the commit that ``revision`` names, as ``git rev-parse`` understands it; tags are followed.
+        """Full id of the commit that ``revision`` names, as git understands it; tags are followed.
 
         Raises UnknownCommit when there is no such commit, or several.
         """
-        if _FULL_ID.fullmatch(revision):
-            [(_, item)] = self.objects([revision + _COMMIT])
-            if item is not None:
-                return item.id
-        elif not _NO_NAME.match(revision):
-            # naming the directory waives the check whose it is
-            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + _COMMIT]
-            environment = clean_environment() | {"GIT_DIR": str(self._directory)}
-            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-            if done.returncode == 0:
-                return done.stdout.decode("ascii").strip()
-            if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
-                raise failure(f"{self.path}: git rev-parse", done.stderr)
-        raise UnknownCommit(self._unknown(revision))
+        if (found := self.resolve_many([revision])[revision]) is None:
+            raise UnknownCommit(self._unknown(revision))
+        return found
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Full commit id of each revision, None for one that names no commit or several; thousands in one go.
-
-        What looks like an id, whole or shortened, is one, even when a branch has that very name.
-        """
+        """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
         found: dict[str, str | None] = dict.fromkeys(revisions)
-        ids = [revision for revision in found if _HEX.fullmatch(revision)]
-        for revision, (_, item) in zip(ids, self.objects(name + _COMMIT for name in ids), strict=True):
-            found[revision] = None if item is None else item.id
-        for revision in found.keys() - set(ids):
-            with suppress(UnknownCommit):
-                found[revision] = self.resolve(revision)
+        names = [revision for revision in found if not _NO_NAME.match(revision)]
+        asked = "".join(f"{name}{_COMMIT}\n" for name in names).encode("utf-8", "surrogateescape")
+        # here alone git sees branches and settings; naming the directory waives the check whose it is
+        with self.stream(["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)) as output:
+            for name, line in zip(names, output.read().decode("utf-8", "replace").split("\n"), strict=False):
+                found[name] = line if _FULL_ID.fullmatch(line) else None
         return found
 
     def candidates(self, abbreviation: str) -> list[str]:
@@ -239,7 +223,7 @@ class Repository:
         Raises UnknownCommit.
         """
         kept = frozenset(suffixes)
-        [info] = self.commits([self.resolve(revision)])
+        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
         if kept not in self._trees:
             names = self.path_names, self.blob_names
             self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
@@ -254,16 +238,15 @@ class Repository:
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, item in self.objects(blob_ids):
-            if item is None or item.type != b"blob" or item.content is None:
+            content = item.content if item is not None and item.type == b"blob" else None
+            if content is None:
                 self.missing.add(blob_id)
-                yield blob_id, None
-            else:
-                yield blob_id, item.content
+            yield blob_id, content
 
     # ---- git itself
 
     @contextmanager
-    def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:
+    def stream(self, arguments: Sequence[str], stdin: bytes = b"", **environment: str) -> Iterator[IO[bytes]]:
         """Output of a git command that sees the objects only (no names, no configuration), while it runs.
 
         Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
@@ -271,7 +254,7 @@ class Repository:
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.write(stdin)
             source.seek(0)
-            with start([*self._git, *arguments], self._environment, source, errors) as process:
+            with start([*self._git, *arguments], self._environment | environment, source, errors) as process:
                 assert process.stdout is not None
                 yield process.stdout
                 finished = not process.stdout.read(1)
@@ -291,7 +274,7 @@ class Repository:
     def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
         """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
         if item is None or item.type != b"commit":
-            raise UnknownCommit(self._unknown(commit_id))
+            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
         head, _, body = (item.content or b"").partition(b"\n\n")
         stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
         if stated is None:

@@ -229,7 +229,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, where = source.stem if isinstance(source, Path) else "report", zone_of(zone)
+    own, read_in = source.stem if isinstance(source, Path) else "report", zone_of(zone)
     records = None
     if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\]])', text):
         try:
@@ -238,11 +238,10 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
             if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
                 raise
     if records is None:
-        reports = [_written(text, name, where)]
-    elif len(records) == 1:
-        reports = [report_of(records[0][1], name, where)]
+        reports = [_written(text, name, read_in)]
     else:
-        reports = [report_of(record, place, where) for place, record in records]
+        alone = len(records) == 1
+        reports = [report_of(record, name if alone else where, read_in) for where, record in records]
     if not reports:
         raise ReportError(f"{name}: holds 0 reports; give one")
     if len(reports) == 1 and len(text) >= LARGEST_REPORT:

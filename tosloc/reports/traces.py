@@ -198,18 +198,17 @@ def locations(text: str) -> Locations:
     """The places that a text names.
 
     >>> found = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
-    >>> [[frame.place for frame in trace] for trace in found.traces], [one.place for one in found.paths]
+    >>> [[frame.place for frame in trace] for trace in found.traces], [place.path for place in found.paths]
     ([['a/c.py', 'a/b.py']], ['d.h'])
     """
     known = frames(text)
     found = [frame for frame in known if frame.qualified]
     links: list[Frame] = []
     paths: list[Frame] = []
-    number = 0
+    ends = [frame.end for frame in known]
     for run in _RUN.finditer(text):
         start = run.start()
-        while number < len(known) and known[number].end <= start:
-            number += 1
+        number = bisect(ends, start)
         inside = known[number] if number < len(known) and known[number].offset <= start else None
         if inside is not None and inside.qualified:
             continue
