@@ -104,7 +104,7 @@ def in_one_process(bench: Bench) -> list[Row]:
 
 def one_commit_more(bench: Bench) -> list[Row]:
     """The version made ready where its parent's is, against the parent's from nothing: analysis, history, lists."""
-    parents = bench.repo.commit(bench.commit).parents
+    parents = bench.repo.commits([bench.commit])[0].parents
     if not parents:
         say("the version has no parent: no row for one commit more")
         return []

@@ -20,7 +20,7 @@ from tosloc.code.parse import parser_of
 from tosloc.code.text import words
 from tosloc.config import Config
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.git.fixes import fix_commits
+from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.build import build
@@ -122,7 +122,11 @@ class Bench:
         rng = np.random.default_rng(SEED)
         blobs = dict(zip(self.snapshot.path_ids.tolist(), self.snapshot.blobs, strict=True))
         history = self.history
-        fixes = [n for n in fix_commits(history).tolist() if any(f in blobs for f in history.files(n).tolist())]
+        fixes = [
+            number
+            for number, message in enumerate(history.messages)  # merges have no files
+            if any(file in blobs for file in history.files(number).tolist()) and says_fix(message)
+        ]
         chosen = sorted(rng.permutation(fixes)[:number].tolist())
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))), UTC) + timedelta(seconds=1)
         made = []

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository
+from tosloc.git.process import ObjectReader
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.cache import default_store
@@ -50,7 +51,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
     assert len(kept(project)) == 1
     for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
-    monkeypatch.setattr(Repository, "objects", not_again)
+    monkeypatch.setattr(ObjectReader, "read", not_again)
     again = project.prepared("HEAD")
     assert same(first, again)
     assert again.snapshot.paths == first.snapshot.paths

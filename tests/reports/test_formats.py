@@ -16,9 +16,9 @@ import openpyxl
 import pytest
 
 from tosloc.errors import ConfigError, ReportError
-from tosloc.reports.formats import ChangedFunction, LabelledReport, read_reports, split_paths, split_ranks
+from tosloc.reports.formats import MOST_TAGS, ChangedFunction, LabelledReport, read_reports, split_paths, split_ranks
 from tosloc.reports.issues import read_report
-from tosloc.reports.source import LARGEST_FILE, MOST_TAGS
+from tosloc.reports.source import LARGEST_FILE
 
 COLUMNS = "id bug_id summary description report_time report_timestamp status commit commit_timestamp files".split()
 ROW: dict[str, object] = {
@@ -167,7 +167,7 @@ def test_spreadsheet_that_is_wrong(tmp_path: Path) -> None:
             read_reports(path)
     with pytest.raises(ReportError, match="lacks bug_id, report_time, commit, files; its columns are: name, summary"):
         read_reports(spreadsheet(tmp_path, {}, columns=["name", "summary"]))
-    with pytest.raises(ReportError, match="row 2: has no bug_id"):
+    with pytest.raises(ReportError, match="row 2: has no bug id"):
         read_reports(spreadsheet(tmp_path, {"bug_id": None}))
     with pytest.raises(ReportError, match="holds no report"):
         read_reports(spreadsheet(tmp_path))
@@ -227,7 +227,7 @@ def test_buglocator_that_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="report 75739 is listed twice without a commit"):
         read_reports(path)
     path.write_text(BUGLOCATOR.replace("opendate", "opened"), "utf-8")
-    with pytest.raises(ReportError, match="bug 75739: has no opendate"):
+    with pytest.raises(ReportError, match="bug 75739: has no opening time"):
         read_reports(path)
     path.write_text(BUGLOCATOR[:400], "utf-8")
     with pytest.raises(ReportError, match="malformed XML"):
@@ -287,22 +287,22 @@ def test_lines_may_name_the_version_and_what_was_changed_in_it(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ('{"id": 1, "summary": }', "line 2: malformed JSON in column 22"),
-        ("[1]", "line 2: is no JSON object"),
-        ({"id": 1, "summary": "S"}, "line 2: lacks opened, fixed"),
-        (LINE | {"id": ""}, "line 2: lacks id"),
-        (LINE | {"id": "2", "fixed": "x/A.java"}, "line 2: 'fixed' must be a list"),
-        (LINE | {"id": "2", "summary": {"a": 1}}, "line 2: 'summary' must be text, and is dict"),
-        (LINE | {"id": "2", "opened": "2020-13-01"}, "line 2: '2020-13-01' is no time"),
+        ('{"id": 1, "summary": }', "malformed JSON in line 2, column 22"),
+        ("[1]", "JSON, but no object"),
+        ({"id": 1, "summary": "S"}, "record 2: lacks opened, fixed"),
+        (LINE | {"id": ""}, "record 2: lacks id"),
+        (LINE | {"id": "2", "fixed": "x/A.java"}, "record 2: 'fixed' must be a list"),
+        (LINE | {"id": "2", "summary": {"a": 1}}, "record 2: 'summary' must be text, and is dict"),
+        (LINE | {"id": "2", "opened": "2020-13-01"}, "record 2: '2020-13-01' is no time"),
         (LINE, "report a/b#12 is listed twice with commit abcd"),
-        (LINE | {"id": "2", "version": "ef01"}, "line 2: names both a fix_commit and the version to search"),
-        (LINE | {"id": "2", "version": ["ef01"]}, "line 2: 'version' must be text, and is list"),
+        (LINE | {"id": "2", "version": "ef01"}, "record 2: names both a fix_commit and the version to search"),
+        (LINE | {"id": "2", "version": ["ef01"]}, "record 2: 'version' must be text, and is list"),
         *(
-            (LINE | {"id": "2", "functions": value}, "line 2: 'functions' must be an object of paths")
+            (LINE | {"id": "2", "functions": value}, "record 2: 'functions' must be an object of paths")
             for value in (["f"], {"a.py": "f"}, {"a.py": [1]}, 7)
         ),
         *(
-            (LINE | {"id": "2", "methods": value}, "line 2: 'methods' must be a list of objects")
+            (LINE | {"id": "2", "methods": value}, "record 2: 'methods' must be a list of objects")
             for value in (
                 ["f"],
                 [{"path": "a.py", "name": "f", "start": True}],
@@ -323,7 +323,7 @@ def test_lines_that_are_wrong(tmp_path: Path, wrong: object, words: str) -> None
         (b"", "is empty"),
         (b" \n", "is empty"),
         (b"summary,files\n", "no file of reports; expected"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "no file of reports; expected .xlsx \\(no .xls\\)"),
         (b"\x00\x01\x02", "no file of reports"),
     ],
 )

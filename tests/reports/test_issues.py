@@ -181,7 +181,7 @@ def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
     assert read_report("-") == expected
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with pytest.raises(ReportError, match="standard input: the report is empty"):
+    with pytest.raises(ReportError, match="standard input: is empty"):
         read_report("-")
     with pytest.raises(ReportError, match="is binary"):
         read_report(io.StringIO("a\0b"))

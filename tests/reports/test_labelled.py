@@ -72,7 +72,6 @@ def test_cases(history: Any, tmp_path: Path) -> None:
     assert (two.fix_commit, two.fixed) == (third, ("B.java",))
     assert (three.version, three.fixed) == (third, ("y/c/D.java",))
     assert data.files == {"12": 2, "34": 3, "12#2": 6}
-    assert data.average_files == 11 / 3
     assert data.unresolved == ()
     with pytest.raises(ReportError, match=r"no fix of its 1 report is in .*is it the right one"):
         load(history, lines(tmp_path, report("1", "f" * 40, ["B.java"])))

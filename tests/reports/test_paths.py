@@ -6,7 +6,7 @@ import pytest
 
 from tosloc.errors import ToslocError
 from tosloc.reports.globs import PathFilter
-from tosloc.reports.test_paths import is_test, which_are_tests
+from tosloc.reports.test_paths import which_are_tests
 
 TESTS = """
 src/test/java/org/x/Helper.java
@@ -90,15 +90,10 @@ src/speculative.rb
 
 
 def test_tests_are_told_by_their_paths() -> None:
-    assert [path for path in TESTS.split() if not is_test(path)] == []
-    assert is_test("bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java")
-    assert [path for path in PRODUCT.split() if is_test(path)] == []
-
-
-def test_a_version_at_once_says_the_same() -> None:
-    paths = (TESTS + PRODUCT).split("\n")
-    paths = [path for path in paths if path] + ["", "noname", ".hidden", "tests/.py", "a/b."]
-    assert which_are_tests(paths).tolist() == [is_test(path) for path in paths]
+    tests = [*TESTS.split(), "bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java"]
+    assert [path for path, found in zip(tests, which_are_tests(tests), strict=True) if not found] == []
+    product = [*PRODUCT.split(), "", "noname", ".hidden", "a/b."]
+    assert [path for path, found in zip(product, which_are_tests(product), strict=True) if found] == []
     assert which_are_tests([]).tolist() == []
 
 

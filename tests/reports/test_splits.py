@@ -39,7 +39,7 @@ def test_reports_that_fixed_no_source(tmp_path: Path, capsys: pytest.CaptureFixt
     git.git("init", "-q")
     given = ["--repo", str(tmp_path), "--reports", str(path)]
     assert main(["train", *given, "--out", str(tmp_path / "out")]) == 2
-    assert "no listed file is of a language that TosLoc knows; name its source suffixes" in capsys.readouterr().err
+    assert "no listed file ends with a suffix that TosLoc knows; name its source suffixes" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -96,8 +96,8 @@ def test_answers_stand_beside_each_other_until_they_are_taken_away(client: TestC
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"text": ""}, "the report: the report is empty"),
-        ({"text": " \n "}, "the report: the report is empty"),
+        ({"text": ""}, "the report: is empty; a report was expected"),
+        ({"text": " \n "}, "the report: is empty; a report was expected"),
         ({"text": "a\0b"}, "is binary"),
         ({"text": '{"title": 3'}, "the report: "),
         ({"text": '[{"title": "a"}, {"title": "b"}]'}, "holds 2 reports; give one"),

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
-from tosloc.git.history import History
-from tosloc.records import IntArray
-
 _FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
 _BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"
 _TRAILER = re.compile(
@@ -68,15 +63,9 @@ _BUG_ID = re.compile(
     """
 )
 
+_PULL = re.compile(r"(?i)(?:/pull/|(?<!\w)(?:#|gh-|pr[ ]|pull[ ]request[ ]))(?P<number>\d{1,7})\b")
 _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
 """What names an issue or a pull request to a reader, though not always the bug that is fixed."""
-
-
-def fix_commits(history: History) -> IntArray:
-    """Numbers, rising, of the commits whose message says that they fix a bug; merges are not among them."""
-    merges = np.diff(history.parent_starts) > 1
-    fixes = [number for number, message in enumerate(history.messages) if not merges[number] and says_fix(message)]
-    return np.array(fixes, dtype=np.int32)
 
 
 def says_fix(message: str) -> bool:
@@ -109,17 +98,13 @@ def bug_ids(message: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_PULL = re.compile(r"(?i)(?:/pull/|(?<!\w)(?:#|gh-|pr[ ]|pull[ ]request[ ]))(?P<number>\d{1,7})\b")
-
-
 def references(text: str) -> tuple[str, ...]:
     """Numbers of the bugs, issues and pull requests that a text mentions, each once, those of ``bug_ids`` first.
 
     >>> references("Follow-up to #7964, see https://example.org/a/b/pull/82 and bug 12345")
     ('7964', '12345', '82')
     """
-    pulls = (match["number"] for match in _PULL.finditer(text))
-    return tuple(dict.fromkeys((*bug_ids(text), *pulls)))
+    return tuple(dict.fromkeys((*bug_ids(text), *_PULL.findall(text))))
 
 
 def issue_named(subject: str) -> str | None:
@@ -132,7 +117,5 @@ def issue_named(subject: str) -> str | None:
     if match is None:
         return None
     name = next(name for name, group in match.groupdict().items() if group)
-    number = re.match(r"\d+|[A-Z][A-Z0-9]+-\d+", match[name])
-    assert number is not None
-    hashed = match.string[: match.start(name)].endswith("#")
-    return f"#{number[0]}" if hashed else number[0]
+    number = re.findall(r"\d+|[A-Z][A-Z0-9]+-\d+", match[name])[0]
+    return f"#{number}" if match.string[: match.start(name)].endswith("#") else number

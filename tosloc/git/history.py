@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,10 +18,10 @@ from tosloc.git.process import parts
 from tosloc.git.repository import Repository, ends_with, message_of, seconds_of
 from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
 
-# C commits, T touched files of all commits together, P parents of all commits together
+if TYPE_CHECKING:
+    from scipy import sparse
 
-RECENT: Final = 32
-"""Answers of ``ancestors`` that are kept: the next question is most often about a commit just after one of them."""
+# C commits, T touched files of all commits together, P parents of all commits together
 
 LARGEST_CHANGE: Final = 2_000_000
 """Files that one commit may touch; a version of as many is refused, too."""
@@ -49,7 +48,6 @@ class History:
     """(T,) numbers into ``path_names``."""
     path_names: Names
     """The repository's table of paths."""
-    _recent: dict[int, BoolArray] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -61,49 +59,28 @@ class History:
 
     def number(self, commit_id: str) -> int:
         """Number of a commit. Raises UnknownCommit when the history does not reach it."""
-        found = self.index.get(commit_id)
-        if found is None:
-            raise UnknownCommit(
-                f"no commit {commit_id!r} in this history; read the history again from a tip that reaches it"
-            )
-        return found
+        if commit_id not in self.index:
+            raise UnknownCommit(f"no commit {commit_id!r} in this history; read it again from a tip that reaches it")
+        return self.index[commit_id]
 
     def files(self, number: int) -> IntArray:
         """Numbers of the paths that commit ``number`` touches, in path order; empty for a merge."""
         return self.touched[self.touched_starts[number] : self.touched_starts[number + 1]]
 
     def ancestors(self, commit_id: str) -> BoolArray:
-        """(C,) whether each commit is the given one or comes before it; not to be written to. Raises UnknownCommit."""
-        start = self.number(commit_id)
-        reached = self._recent.pop(start, None)
-        if reached is None:
-            reached = self._reach(start)
-        self._recent[start] = reached
-        if len(self._recent) > RECENT:
-            del self._recent[next(iter(self._recent))]
+        """(C,) whether each commit is the given one or comes before it. Raises UnknownCommit."""
+        from scipy.sparse.csgraph import breadth_first_order  # here: localizing asks for none
+
+        reached = np.zeros(len(self), dtype=np.bool_)
+        reached[breadth_first_order(self._graph, self.number(commit_id), return_predecessors=False)] = True
         return reached
 
     @cached_property
-    def _parent_lists(self) -> list[list[int]]:
-        bounds, parents = self.parent_starts.tolist(), self.parents.tolist()
-        return [parents[bounds[c] : bounds[c + 1]] for c in range(len(self))]
+    def _graph(self) -> sparse.csr_matrix:
+        from scipy.sparse import csr_matrix
 
-    def _reach(self, start: int) -> BoolArray:
-        """Ancestors of ``start`` and itself, by a walk down from it that stops at commits whose answer is known."""
-        reached = np.zeros(len(self), dtype=np.bool_)
-        waiting = [-start]
-        while waiting:  # the latest first, so that a known answer covers older branches before they are walked
-            number = -heapq.heappop(waiting)
-            if reached[number]:
-                continue
-            if number in self._recent:
-                reached |= self._recent[number]
-            else:
-                reached[number] = True
-                for parent in self._parent_lists[number]:
-                    heapq.heappush(waiting, -parent)
-        reached.flags.writeable = False
-        return reached
+        shape = len(self), len(self)
+        return csr_matrix((np.ones(len(self.parents)), self.parents, self.parent_starts), shape=shape)
 
 
 def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
@@ -120,8 +97,7 @@ def read_history(
 
     Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
     """
-    revisions = [tips] if isinstance(tips, str) else tips
-    resolved = sorted({repository.resolve(revision) for revision in revisions})
+    resolved = sorted(map(repository.resolve, {tips} if isinstance(tips, str) else {*tips}))
     return read_commits(repository, commit_order(repository, resolved), suffixes, progress)
 
 
@@ -135,42 +111,35 @@ def read_commits(
     the commits at which a shallow clone was cut off, whose changes are not known. No blob is read, and parents that
     are not among the commits are not told. Raises RepositoryError when commits or trees are missing.
     """
-    keep = ends_with(suffixes)
-    cut = repository.shallow
+    keep, cut, names = ends_with(suffixes), repository.shallow, repository.path_names
     numbers: dict[str, int] = {}
     times: list[int] = []
     messages: list[str] = []
     parents, parent_starts = array("i"), [0]
-    is_cut = False
-    names = repository.path_names
     touched, touched_starts = array("i"), list[int]()
+    is_cut, changes = False, 0
     command = "log --stdin --no-walk=unsorted --no-renames --raw -z --root --no-abbrev --no-ext-diff --no-textconv"
     options = [*command.split(), "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
     asked = "".join(f"{commit}\n" for commit in commit_ids).encode()
     # without a commit git would start from HEAD
     with repository.stream(options, asked) if commit_ids else nullcontext(BytesIO()) as log:
         fields = parts(log)
-        changes = 0
         for text in fields:
             head = text.lstrip(b"\n")
             if head.startswith(b":"):
                 path = next(fields, b"")
                 changes += 1
                 if changes > LARGEST_CHANGE:
-                    raise RepositoryError(
-                        f"{repository.path}: commit {[*numbers][-1][:12]} touches more files than any known one"
-                        f" ({LARGEST_CHANGE:,}); give another --commit"
-                    )
+                    raise RepositoryError(f"{repository.path}: a commit touches more than {LARGEST_CHANGE:,} files")
                 if b"100" in (head[1:4], head[8:11]) and not is_cut and keep(path):
                     touched.append(names.id(path.decode("utf-8", "surrogateescape")))
             elif found := _COMMIT.match(head):
-                changes = 0
                 commit_id = found[1].decode("ascii")
-                is_cut = commit_id in cut
+                is_cut, changes = commit_id in cut, 0
                 numbers[commit_id] = len(numbers)
                 times.append(seconds_of(found[2]))
                 messages.append(message_of(head[found.end() :]).rstrip())
-                parents.extend(numbers[one] for one in found[3].decode("ascii").split() if one in numbers)
+                parents.extend(numbers[parent] for parent in found[3].decode("ascii").split() if parent in numbers)
                 parent_starts.append(len(parents))
                 touched_starts.append(len(touched))
                 if len(numbers) % 1000 == 0:

@@ -7,24 +7,20 @@ revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, Self
 
 import numpy as np
 
-from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
-    GAVE_UP,
-    LARGEST,
     GitObject,
     ObjectReader,
     clean_environment,
@@ -42,11 +38,10 @@ _COMMIT: Final = "^{commit}"
 """Makes a name that of a commit: tags are followed, and what is none is missing."""
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
-_ENCODING = re.compile(rb"(?m)^encoding (.{1,100})$")
+_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
+"""Of what Python calls encodings those of characters."""
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
-_NO_CHARACTER_SETS: Final = frozenset("idna punycode undefined unicode-escape raw-unicode-escape mbcs oem".split())
-"""What Python calls encodings beside those of characters."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 
@@ -81,10 +76,7 @@ def decode(data: bytes) -> str:
 def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     """Whether a path, in bytes, ends with one of the suffixes; letters of either case are the same.
 
-    >>> is_java = ends_with({".java"})
-    >>> is_java(b"a/B.java"), is_java(b"a/B.JAVA"), is_java(b"a/B.javac")
-    (True, True, False)
-    >>> [ends_with({".d.ts", "test.java"})(path) for path in (b"a.D.ts", b"a.ts", b"ATest.java", b"A.java")]
+    >>> [ends_with({".d.ts", ".java"})(path) for path in (b"a.D.ts", b"a.ts", b"A.JAVA", b"a/A.javac")]
     [True, False, True, False]
     """
     endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
@@ -117,6 +109,7 @@ class Repository:
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
         self._reader = ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
+        self.objects: Final = self._reader.read
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
@@ -150,37 +143,23 @@ class Repository:
     # ---- revisions and commits
 
     def resolve(self, revision: str) -> str:
-        """Full id of the commit that ``revision`` names, as ``git rev-parse`` understands it; tags are followed.
+        """Full id of the commit that ``revision`` names, as git understands it; tags are followed.
 
         Raises UnknownCommit when there is no such commit, or several.
         """
-        if _FULL_ID.fullmatch(revision):
-            [(_, item)] = self.objects([revision + _COMMIT])
-            if item is not None:
-                return item.id
-        elif not _NO_NAME.match(revision):
-            # naming the directory waives the check whose it is
-            command = [*self._git, "rev-parse", "--verify", "--end-of-options", revision + _COMMIT]
-            environment = clean_environment() | {"GIT_DIR": str(self._directory)}
-            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-            if done.returncode == 0:
-                return done.stdout.decode("ascii").strip()
-            if done.returncode != GAVE_UP or done.stderr.startswith(b"fatal: bad config"):
-                raise failure(f"{self.path}: git rev-parse", done.returncode, done.stderr)
-        raise UnknownCommit(self._unknown(revision))
+        if (found := self.resolve_many([revision])[revision]) is None:
+            raise UnknownCommit(self._unknown(revision))
+        return found
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Full commit id of each revision, None for one that names no commit or several; thousands in one go.
-
-        What looks like an id, whole or shortened, is one, even when a branch has that very name.
-        """
+        """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
         found: dict[str, str | None] = dict.fromkeys(revisions)
-        ids = [revision for revision in found if _HEX.fullmatch(revision)]
-        for revision, (_, item) in zip(ids, self.objects(name + _COMMIT for name in ids), strict=True):
-            found[revision] = None if item is None else item.id
-        for revision in found.keys() - set(ids):
-            with suppress(UnknownCommit):
-                found[revision] = self.resolve(revision)
+        names = [revision for revision in found if not _NO_NAME.match(revision)]
+        asked = "".join(f"{name}{_COMMIT}\n" for name in names).encode("utf-8", "surrogateescape")
+        # here alone git sees branches and settings; naming the directory waives the check whose it is
+        with self.stream(["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)) as output:
+            for name, line in zip(names, output.read().decode("utf-8", "replace").split("\n"), strict=False):
+                found[name] = line if _FULL_ID.fullmatch(line) else None
         return found
 
     def candidates(self, abbreviation: str) -> list[str]:
@@ -190,10 +169,6 @@ class Repository:
         with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
             ids = sorted(output.read().decode("ascii").split())
         return [name for name, item in self.objects(ids) if item is not None and item.type == b"commit"]
-
-    def commit(self, commit_id: str) -> CommitInfo:
-        """The commit of a full id. Raises UnknownCommit."""
-        return self.commits([commit_id])[0]
 
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
@@ -205,16 +180,15 @@ class Repository:
         """First line of the message of each commit that is there and says something."""
         found: dict[str, str] = {}
         for commit_id, item in self.objects(commit_ids):
-            if item is not None and item.type == b"commit" and item.content is not None:
-                lines = self._parsed(commit_id, item).message.strip().splitlines()
-                if lines:
-                    found[commit_id] = lines[0].strip()
+            if item is not None and item.type == b"commit":
+                for line in self._parsed(commit_id, item).message.strip().splitlines()[:1]:
+                    found[commit_id] = line.strip()
         return found
 
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
-        return frozenset((read_small(self._common / "shallow") or b"").decode("ascii", "replace").split())
+        return frozenset(read_small(self._common / "shallow").decode("ascii", "replace").split())
 
     @property
     def work_tree(self) -> Path | None:
@@ -228,11 +202,8 @@ class Repository:
     def notes(self, missing: int, fixes: int) -> Iterator[str]:
         """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
         if missing:
-            one = missing == 1
-            said = (
-                f"{missing:,} {'file' if one else 'files'} could not be read from the repository;"
-                f" {'it is ranked by its path' if one else 'they are ranked by their paths'} alone"
-            )
+            ranked = "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
+            said = f"{counted(missing, 'file')} could not be read from the repository; {ranked} alone"
             partial = any((self._common / "objects/pack").glob("*.promisor"))
             yield said + ("; this is a partial clone, fetch the rest: git fetch --refetch --no-filter" * partial)
         if self.shallow:
@@ -267,20 +238,15 @@ class Repository:
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, item in self.objects(blob_ids):
-            if item is None or item.type != b"blob" or item.content is None:
+            content = item.content if item is not None and item.type == b"blob" else None
+            if content is None:
                 self.missing.add(blob_id)
-                yield blob_id, None
-            else:
-                yield blob_id, item.content
+            yield blob_id, content
 
     # ---- git itself
 
-    def objects(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
-        """Each name with its object, None where there is none, or several; see ``ObjectReader``."""
-        return self._reader.read(names)
-
     @contextmanager
-    def stream(self, arguments: Sequence[str], stdin: bytes = b"") -> Iterator[IO[bytes]]:
+    def stream(self, arguments: Sequence[str], stdin: bytes = b"", **environment: str) -> Iterator[IO[bytes]]:
         """Output of a git command that sees the objects only (no names, no configuration), while it runs.
 
         Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
@@ -288,13 +254,13 @@ class Repository:
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.write(stdin)
             source.seek(0)
-            with start([*self._git, *arguments], self._environment, source, errors) as process:
+            with start([*self._git, *arguments], self._environment | environment, source, errors) as process:
                 assert process.stdout is not None
                 yield process.stdout
                 finished = not process.stdout.read(1)
             if finished and process.returncode:
                 errors.seek(0)
-                raise failure(f"{self.path}: git {arguments[0]}", process.returncode, errors.read())
+                raise failure(f"{self.path}: git {arguments[0]}", errors.read())
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
@@ -312,32 +278,22 @@ class Repository:
         head, _, body = (item.content or b"").partition(b"\n\n")
         stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
         if stated is None:
-            why = "is damaged: it names no tree, or a parent that is no id"
-            if item.content is None:
-                why = f"has more than {LARGEST >> 20} MB: no message is that long"
-            raise RepositoryError(f"{self.path}: commit {item.id} {why}; run 'git fsck' there, or clone it again")
+            why = "it names no tree, or a parent that is no id, or is larger than any message"
+            raise RepositoryError(f"{self.path}: commit {item.id} is damaged: {why}; run 'git fsck' there")
         parents = tuple(stated[2].decode("ascii").split()[1::2])
-        message = message_of(body, encoding[1].decode("ascii", "replace") if encoding else "utf-8")
-        seconds = seconds_of(committed[1] if committed else b"")
-        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds, message)
+        message = message_of(body, encoding[1].decode("ascii") if encoding else "utf-8")
+        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds_of(committed and committed[1]), message)
 
 
-def seconds_of(digits: bytes) -> int:
-    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999.
-
-    >>> seconds_of(b"-5"), seconds_of(b""), seconds_of(b"9" * 5000)
-    (-5, 0, 0)
-    """
-    seconds = int(digits) if 0 < len(digits) < 16 else 0
+def seconds_of(digits: bytes | None) -> int:
+    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999."""
+    seconds = int(digits) if digits and len(digits) < 16 else 0
     return seconds if seconds in TIMES else 0
 
 
 def message_of(body: bytes, encoding: str = "utf-8") -> str:
     """Text of a message in the character set that its commit names, in UTF-8 if that is none; never fails."""
-    body = body[:LONGEST_MESSAGE]
     try:
-        if codecs.lookup(encoding).name not in _NO_CHARACTER_SETS:
-            return body.decode(encoding, "replace")
+        return body[:LONGEST_MESSAGE].decode(encoding, "replace")
     except (LookupError, ValueError):
-        pass
-    return body.decode("utf-8", "replace")
+        return body[:LONGEST_MESSAGE].decode("utf-8", "replace")

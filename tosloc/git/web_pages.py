@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 _REMOTE: Final = re.compile(
@@ -31,13 +30,10 @@ def address(path: str | PathLike[str]) -> str | None:
     ('https://github.com/a/b', 'git@github.com:a/b.git', None)
     """
     found = _ADDRESS.search(fspath(path))
-    if found is None:
-        return None
-    return found["account"] or f"{found['scheme']}://{found['rest']}"
+    return None if found is None else found["account"] or f"{found['scheme']}://{found['rest']}"
 
 
-@dataclass(frozen=True, slots=True)
-class WebPages:
+class WebPages(NamedTuple):
     """Where a project is seen on the web; nothing is asked of it."""
 
     project: str

@@ -6,7 +6,6 @@ A format is a row of ``FORMATS`` and a function; the content tells the kind, not
 from __future__ import annotations
 
 import io
-import json
 import re
 import warnings
 import zipfile
@@ -16,12 +15,19 @@ from datetime import datetime, tzinfo
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from xml.etree.ElementTree import Element, ParseError
+
+import defusedxml.ElementTree
+from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
-from tosloc.reports.source import MOST_TAGS, Json, clean, decoded, read_bytes, text_field, time_of, xml_of, zone_of
+from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
+from tosloc.reports.source import clean, decoded, read_bytes, time_of, zone_of
 
-MOST_LINES: Final = 1 << 31
+MOST_TAGS: Final = 2_000_000
+"""Tags of XML, or of the XML inside a spreadsheet: five times those of the largest published file."""
+_MOST_LINES: Final = 1 << 31
 """No file has a line of such a number."""
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
 _LARGEST: Final = 200_000_000
@@ -89,20 +95,20 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
     kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
     """
-    name, ends = str(path), frozenset(suffixes)
-    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), ends)
+    name = str(path)
+    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), frozenset(suffixes))
     beginning = file.data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     read = next((read for start, read in FORMATS if beginning.startswith(start)), None)
     if read is None:
         raise ReportError(
-            f"{name}: no file of reports; expected .xlsx, phpMyAdmin or BugLocator XML, or one JSON object a line"
+            f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
         )
     reports = _unique(read(file), name)
     if not reports:
         raise ReportError(f"{name}: holds no report")
     if not any(report.listed for report in reports):
-        which = f"ends with {', '.join(sorted(ends))}" if len(ends) <= 10 else "is of a language that TosLoc knows"
-        raise ReportError(f"{name}: no listed file {which}; name its source suffixes")
+        ends = ", ".join(sorted(file.suffixes)) if len(file.suffixes) <= 10 else "a suffix that TosLoc knows"
+        raise ReportError(f"{name}: no listed file ends with {ends}; name its source suffixes")
     return reports
 
 
@@ -119,9 +125,8 @@ def _unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledRepo
         commits.add(report.commit)
         if len(commits) > 1:
             report = replace(report, report=replace(report.report, id=f"{number}#{len(commits)}"), number=number)
-        if report.report.id in kept:
+        if kept.setdefault(report.report.id, report) is not report:
             raise ReportError(f"{source}: two reports get the same id; do not end ids with # and a number")
-        kept[report.report.id] = report
     return list(kept.values())
 
 
@@ -134,14 +139,22 @@ def _spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
 
     found: list[str] = []
     try:
-        _check_size(file)
+        with zipfile.ZipFile(io.BytesIO(file.data)) as archive:  # a small file may hold any number of cells
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > _LARGEST:
+                raise ReportError(f"{file.name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it")
+            if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
+                raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags inside; split it")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
             book = openpyxl.load_workbook(io.BytesIO(file.data), read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
                 cells = islice(sheet.iter_rows(values_only=True, max_col=_COLUMNS), _ROWS)
-                header = _header(next(cells, ()))
+                header = [_text(cell) for cell in next(cells, ())]
+                if "files" in header and not any(header[header.index("files") + 1 :]):
+                    # the published files leave their last column unnamed: it is ``result``
+                    header = [*header[: header.index("files") + 1], "result"]
                 if set(_REQUIRED) <= set(header):
                     rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
                     break
@@ -157,26 +170,6 @@ def _spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
         yield _table_report(dict(zip_longest(header, row[: len(header)])), file, where)
 
 
-def _check_size(file: ReportFile) -> None:
-    """Raise ReportError for a spreadsheet that unpacks to too much: a small file may hold any number of cells."""
-    with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
-        parts = archive.infolist()
-        if sum(part.file_size for part in parts) > _LARGEST:
-            raise ReportError(
-                f"{file.name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it into smaller files"
-            )
-        if sum(archive.read(part).count(b"<") for part in parts) > MOST_TAGS:
-            raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags inside; split it into smaller files")
-
-
-def _header(cells: tuple[object, ...]) -> list[str]:
-    """Column names; the published files leave their last one, after ``files``, unnamed: it is ``result``."""
-    names = [_text(cell) for cell in cells]
-    while names and not names[-1]:
-        names.pop()
-    return [*names, "result"] if names and names[-1] == "files" and "result" not in names else names
-
-
 def _lacks(found: Iterable[str]) -> str:
     have = sorted({*found} - {""})
     missing = ", ".join(column for column in _REQUIRED if column not in have) or "a sheet with all columns"
@@ -186,17 +179,22 @@ def _lacks(found: Iterable[str]) -> str:
 def _table_report(row: Mapping[str, object], file: ReportFile, where: str) -> LabelledReport:
     if not set(_REQUIRED) <= set(row):
         raise ReportError(f"{where}: {_lacks(row)}")
-    bug, commit = _text(row["bug_id"]), _text(row["commit"])
-    if not bug or not commit:
-        raise ReportError(f"{where}: has no {'commit' if bug else 'bug_id'}; fill in the cell or delete the row")
-    opened = time_of(row["report_time"], file.zone, where)
-    return LabelledReport(
-        BugReport(bug, _without_number(_text(row["summary"]), bug), _text(row.get("description")), opened),
-        commit,
-        split_paths(_text(row["files"]), file.suffixes),
-        _text(row.get("status")),
-        split_ranks(_text(row.get("result"))),
-    )
+    if not (commit := _text(row["commit"])):
+        raise ReportError(f"{where}: has no commit; fill in the cell or delete the row")
+    report = _report(row["bug_id"], row["summary"], row.get("description"), row["report_time"], file, where)
+    listed, ranks = split_paths(_text(row["files"]), file.suffixes), split_ranks(_text(row.get("result")))
+    return LabelledReport(report, commit, listed, _text(row.get("status")), ranks)
+
+
+def _report(
+    number: object, summary: object, description: object, opened: object, file: ReportFile, where: str
+) -> BugReport:
+    """The report of a row or an element; its summary without a leading ``Bug 123456`` of this very bug."""
+    bug = _text(number)
+    if not bug or not _text(opened):
+        raise ReportError(f"{where}: has no {'opening time' if bug else 'bug id'}; fill it in, or take it out")
+    said = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", _text(summary)).strip()
+    return BugReport(bug, said, _text(description), time_of(opened, file.zone, where))
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
@@ -240,48 +238,36 @@ def _text(value: object) -> str:
     return "" if text.lower() in _MISSING else text
 
 
-def _without_number(summary: str, bug: str) -> str:
-    """``summary`` without a leading ``Bug 123456`` of this very bug.
-
-    >>> _without_number("Bug 425999 [GTK3] Running", "425999")
-    '[GTK3] Running'
-    """
-    return re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", summary).strip()
-
-
 # ---- XML
 
 
 def _xml(file: ReportFile) -> Iterator[LabelledReport]:
     """Reports of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
-    root = xml_of(file.data, file.name)
+    if file.data.count(b"<") > MOST_TAGS:
+        raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
+    try:
+        root: Element = defusedxml.ElementTree.fromstring(file.data)
+    except DefusedXmlException as error:
+        raise ReportError(
+            f"{file.name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
+        ) from error
+    except (ParseError, LookupError, ValueError, RecursionError) as error:
+        raise ReportError(f"{file.name}: malformed XML ({error})") from error
     tables = root.findall(".//database/table")
-    if root.tag == "bugrepository":
-        yield from (_buglocator(bug, number, file) for number, bug in enumerate(root.iter("bug"), start=1))
-    elif tables:
-        for number, table in enumerate(tables, start=1):
-            row = {column.get("name", ""): column.text for column in table.iter("column")}
-            yield _table_report(row, file, f"{file.name}, row {number}")
-    elif root.tag == "pma_xml_export":
-        raise ReportError(f"{file.name}: an export without a row; export the table's data, too")
-    else:
-        raise ReportError(f"{file.name}: XML with root <{root.tag}>; expected a phpMyAdmin export or <bugrepository>")
-
-
-def _buglocator(bug: Any, number: int, file: ReportFile) -> LabelledReport:
-    identity, opened, fixed = (_text(bug.get(name)) for name in ("id", "opendate", "fixdate"))
-    where = f"{file.name}, bug {identity or f'in place {number}'}"
-    if not identity or not opened:
-        raise ReportError(f"{where}: has no {'opendate' if identity else 'id'}; add the attribute")
-    summary, description = (_text(bug.findtext(f"buginformation/{name}")) for name in ("summary", "description"))
-    opening = time_of(opened, file.zone, where)
-    return LabelledReport(
-        BugReport(identity, _without_number(summary, identity), description, opening),
-        None,
-        _source_files((_text(element.text) for element in bug.iterfind("fixedFiles/file")), file),
-        _text(bug.get("resolution")),
-        fixed_on=time_of(fixed, file.zone, where) if fixed else None,
-    )
+    if root.tag != "bugrepository" and not tables:
+        raise ReportError(
+            f"{file.name}: XML with root <{root.tag}> and no row; expected a phpMyAdmin export or <bugrepository>"
+        )
+    for number, table in enumerate(tables, start=1):
+        row = {column.get("name", ""): column.text for column in table.iter("column")}
+        yield _table_report(row, file, f"{file.name}, row {number}")
+    for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
+        where = f"{file.name}, bug {bug.get('id') or f'in place {number}'}"
+        summary, description = (bug.findtext(f"buginformation/{name}") for name in ("summary", "description"))
+        report = _report(bug.get("id"), summary, description, bug.get("opendate"), file, where)
+        listed = _source_files((_text(element.text) for element in bug.iterfind("fixedFiles/file")), file)
+        fixed_on = time_of(fixed, file.zone, where) if (fixed := _text(bug.get("fixdate"))) else None
+        yield LabelledReport(report, None, listed, _text(bug.get("resolution")), fixed_on=fixed_on)
 
 
 def _source_files(paths: Iterable[str], file: ReportFile) -> tuple[str, ...]:
@@ -293,43 +279,25 @@ def _source_files(paths: Iterable[str], file: ReportFile) -> tuple[str, ...]:
 
 
 def _lines(file: ReportFile) -> Iterator[LabelledReport]:
-    """Reports of JSON lines; blank lines are skipped, keys beyond ours ignored.
+    """Reports of JSON lines, as ``issues.py`` reads them; keys beyond ours are ignored.
 
     In place of ``fix_commit`` a line may name the ``version`` to search. The functions that the fix changed may follow:
     ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name, start}], lines after the fix).
     """
-    for number, line in enumerate(decoded(file.data, file.name).split("\n"), start=1):
-        if line.strip():
-            where = f"{file.name}, line {number}"
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ReportError(f"{where}: malformed JSON in column {error.colno}: {error.msg}") from error
-            except (ValueError, RecursionError) as error:
-                raise ReportError(f"{where}: JSON that cannot be read ({error})") from error
-            yield _line(record, file, where)
-
-
-def _line(record: Json, file: ReportFile, where: str) -> LabelledReport:
-    if not isinstance(record, dict):
-        raise ReportError(f"{where}: is no JSON object; write one object a line")
-    if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
-        raise ReportError(f"{where}: lacks {', '.join(missing)}")
-    fixed = record["fixed"]
-    if not isinstance(fixed, list) or not all(isinstance(path, str) for path in fixed):
-        raise ReportError(f"{where}: 'fixed' must be a list of paths")
-    fix, version = text_field(record, "fix_commit", where), text_field(record, "version", where)
-    if fix and version:
-        raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
-    identity, summary, description = (text_field(record, key, where) for key in ("id", "summary", "description"))
-    return LabelledReport(
-        BugReport(identity, summary, description, time_of(record["opened"], file.zone, where)),
-        fix or None,
-        _source_files(fixed, file),
-        text_field(record, "status", where),
-        version=version or None,
-        functions=tuple(dict.fromkeys(_functions(record, where))),
-    )
+    for where, record in records_of(decoded(file.data, file.name), file.name):
+        if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
+            raise ReportError(f"{where}: lacks {', '.join(missing)}")
+        fix, version, status = (text_at(record, key, where) for key in ("fix_commit", "version", "status"))
+        if fix and version:
+            raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
+        match record["fixed"]:
+            case list(fixed) if all(isinstance(path, str) for path in fixed):
+                listed = _source_files(fixed, file)
+            case _:
+                raise ReportError(f"{where}: 'fixed' must be a list of paths")
+        functions = tuple(dict.fromkeys(_functions(record, where)))
+        report = report_of(record, where, file.zone, OUR_LINES)
+        yield LabelledReport(report, fix or None, listed, status, version=version or None, functions=functions)
 
 
 def _functions(record: Any, where: str) -> Iterator[ChangedFunction]:
@@ -344,19 +312,14 @@ def _functions(record: Any, where: str) -> Iterator[ChangedFunction]:
     methods = record.get("methods") or []
     for method in methods if isinstance(methods, list) else [None]:
         match method:
-            case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < MOST_LINES:
+            case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < _MOST_LINES:
                 yield ChangedFunction(clean(path), clean(name), n)
             case _:
                 raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
 
 
-def _old_spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
-    raise ReportError(f"{file.name}: an old Excel file (.xls); save it as .xlsx")
-
-
 FORMATS: Final = (
     (b"PK", _spreadsheet),
-    (b"\xd0\xcf\x11\xe0", _old_spreadsheet),
     ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), _xml),
     (b"{", _lines),
 )

@@ -48,12 +48,12 @@ class PathFilter:
             kept &= ~_matched("exclude", self.exclude, paths())
         if not kept.any() and len(kept):
             raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        hidden = kept & tests
-        if self.tests or not hidden.any():
+        hidden = int((kept & tests).sum())
+        if self.tests or not hidden:
             return Chosen(kept, 0)
-        if (hidden == kept).all():
+        if hidden == kept.sum():
             return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
-        return Chosen(kept & ~tests, int(hidden.sum()))
+        return Chosen(kept & ~tests, hidden)
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:

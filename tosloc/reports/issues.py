@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
-from tosloc.reports.source import Json, clean, read_text, time_of, too_large, zone_of
+from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
 from tosloc.reports.text import parts
 
 LARGEST_REPORT: Final = 10_000_000
@@ -25,16 +25,16 @@ class Tracker(NamedTuple):
     name: str
     mark: str
     """A key that its issues have, and those of the trackers below it lack."""
-    id: str
     opened: str
-    summary: str
-    description: str
     closed: str
-    state: str
+    id: str = "id"
+    summary: str = "summary"
+    description: str = "description"
+    state: str = "state"
     """True, open or nothing, where the issue is open."""
-    resolution: str
+    resolution: str = ""
     """How it was closed."""
-    labels: str
+    labels: str = "labels"
     """Labels and kinds; all keys count."""
     url: str = ""
     link: str = ""
@@ -47,71 +47,50 @@ TRACKERS: Final = (
     Tracker(
         name="Jira",
         mark="fields",
-        id="key id",
         opened="fields.created",
+        closed="fields.resolutiondate",
+        id="key id",
         summary="fields.summary",
         description="fields.description",
-        closed="fields.resolutiondate",
         state="fields.resolution",
         resolution="fields.resolution fields.status",
         labels="fields.issuetype fields.labels",
         link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
     ),
-    Tracker(
-        name="GitLab",
-        mark="iid",
-        id="iid",
-        opened="created_at",
-        summary="title",
-        description="description",
-        closed="closed_at",
-        state="state",
-        resolution="",
-        labels="labels",
-        url="web_url",
-        link=_PAGES,
-    ),
+    Tracker("GitLab", "iid", "created_at", "closed_at", id="iid", summary="title", url="web_url", link=_PAGES),
     Tracker(
         name="GitHub",
         mark="title",
-        id="number url html_url",
         opened="createdAt created_at",
+        closed="closedAt closed_at",
+        id="number url html_url",
         summary="title",
         description="body",  # comments came later
-        closed="closedAt closed_at",
-        state="state",
         resolution="stateReason state_reason",
-        labels="labels",
         url="html_url url",
         link=_PAGES,
     ),
     Tracker(
         name="Bugzilla",
         mark="creation_time",
-        id="id",
         opened="creation_time",
-        summary="summary",
-        description="description comments.0.text",
         closed="cf_last_resolved",
+        description="description comments.0.text",
         state="is_open resolution",
         resolution="resolution",
         labels="type severity",
         link=r"https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b",
     ),
     Tracker(
-        name="lines",  # our own
+        name="lines",
         mark="summary",
-        id="id",
         opened="opened",
-        summary="summary",
-        description="description",
         closed="closed closedAt closed_at",
-        state="state",
         resolution="stateReason state_reason",
-        labels="labels",
         url="html_url web_url url",
     ),
 )
+OUR_LINES: Final = TRACKERS[-1]
 
 
 # ---- one issue of a tracker
@@ -129,9 +108,9 @@ def tracker_of(record: Json, where: str) -> Tracker:
     )
 
 
-def report_of(record: Json, where: str, zone: tzinfo = UTC) -> BugReport:
+def report_of(record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None) -> BugReport:
     """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
-    tracker = tracker_of(record, where)
+    tracker = tracker or tracker_of(record, where)
     number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
     document = value_at(record, tracker.description)
     description = _document(document) if isinstance(document, dict) else text_at(record, tracker.description, where)
@@ -209,16 +188,18 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
         waiting: list[object] = [value]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, list):
-                waiting.extend(reversed(one))
-            elif not isinstance(one, dict):
-                raise ReportError(f"{name}: JSON, but no object: {str(one)[:40]!r}; a report was expected")
-            elif "title" not in one and isinstance(several := value_at(one, "bugs issues items nodes"), list):
+            record = waiting.pop()
+            if isinstance(record, list):
+                waiting.extend(reversed(record))
+            elif not isinstance(record, dict):
+                raise ReportError(f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected")
+            elif not {"title", "summary"} & set(record) and isinstance(
+                several := value_at(record, "bugs issues items nodes"), list
+            ):
                 waiting.extend(reversed(several))  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
             else:
                 number += 1
-                yield f"{name}, record {number}", one
+                yield f"{name}, record {number}", record
         found = blank.match(text, place)
         place = found.end() if found else place
 
@@ -248,7 +229,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, where = source.stem if isinstance(source, Path) else "report", zone_of(zone)
+    own, read_in = source.stem if isinstance(source, Path) else "report", zone_of(zone)
     records = None
     if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\]])', text):
         try:
@@ -257,15 +238,14 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
             if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
                 raise
     if records is None:
-        reports = [_written(text, name, where)]
-    elif len(records) == 1:
-        reports = [report_of(records[0][1], name, where)]
+        reports = [_written(text, name, read_in)]
     else:
-        reports = [report_of(record, place, where) for place, record in records]
+        alone = len(records) == 1
+        reports = [report_of(record, name if alone else where, read_in) for where, record in records]
     if not reports:
         raise ReportError(f"{name}: holds 0 reports; give one")
     if len(reports) == 1 and len(text) >= LARGEST_REPORT:
-        raise too_large(name, LARGEST_REPORT)
+        raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
     for number, report in enumerate(reports, start=1):
         place = name if len(reports) == 1 else f"{name}, record {number}"
         if not report.summary and not report.description:

@@ -13,6 +13,7 @@ from typing import Final
 
 from tosloc.errors import ReportError, counted
 from tosloc.git.fixes import bug_ids
+from tosloc.git.history import commit_order
 from tosloc.git.repository import Repository
 from tosloc.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
 from tosloc.reports.formats import LabelledReport, read_reports
@@ -38,11 +39,6 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.cases)
 
-    @property
-    def average_files(self) -> float:
-        """Average number of source files of a before-fix version, over the cases; 0 without cases."""
-        return sum(self.files.values()) / len(self.files) if self.files else 0.0
-
     def oldest(self, share: float) -> Dataset:
         """The oldest ``share`` of the cases, as if the later ones had not been written."""
         return replace(self, cases=self.cases[: math.floor(Fraction(str(share)) * len(self.cases))])
@@ -67,8 +63,8 @@ def load_dataset(
     reports = read_reports(path, zone, suffixes=suffixes)
     commits = _commits(repository, reports)
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
-    found = [(one, infos[commits[one.report.id]]) for one in reports if one.report.id in commits]
-    found = [(one, commit) for one, commit in found if one.version or commit.parents]
+    found = [(report, infos[commits[report.report.id]]) for report in reports if report.report.id in commits]
+    found = [(report, commit) for report, commit in found if report.version or commit.parents]
     if not found:
         what = "version" if all(report.version for report in reports) else "fix"
         raise ReportError(
@@ -76,7 +72,7 @@ def load_dataset(
         )
     cases: dict[str, Case] = {}
     files: dict[str, int] = {}
-    found.sort(key=lambda one: (one[1].committed_at, one[1].id))  # neighbours in time: their versions share most
+    found.sort(key=lambda pair: (pair[1].committed_at, pair[1].id))  # neighbours in time: their versions share most
     for number, (labelled, commit) in enumerate(found, start=1):
         fix, version = ("", commit.id) if labelled.version else (commit.id, commit.parents[0])
         snapshot = repository.snapshot(version, suffixes)
@@ -87,7 +83,7 @@ def load_dataset(
         progress("reading versions", number, len(found))
     return Dataset(
         tuple(sorted(cases.values(), key=fix_order)),
-        tuple(one.report.id for one in reports if one.report.id not in cases),
+        tuple(report.report.id for report in reports if report.report.id not in cases),
         {report.report.id: report for report in reports},
         files,
     )
@@ -95,22 +91,21 @@ def load_dataset(
 
 def _commits(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
     """Report id -> its fix, or the version that it names, where the repository has it."""
-    named = {one.report.id: one.version or one.commit for one in reports}
+    named = {report.report.id: report.version or report.commit for report in reports}
     resolved = repository.resolve_many(name for name in named.values() if name)
-    messages = _Messages(repository) if None in named.values() else None
-    found: dict[str, str | None] = {}
+    found = _named_by_messages(repository, [report for report in reports if named[report.report.id] is None])
     for report in reports:
-        name = named[report.report.id]
-        if name is None:
-            assert messages is not None
-            commit = messages.fix_of(report)
-        elif (commit := resolved[name]) is None and report.commit:
+        if (name := named[report.report.id]) is None:
+            continue
+        commit = resolved[name]
+        if commit is None and report.commit:
             # of those that an ambiguous abbreviation can mean, the one whose message names the bug
             infos = repository.commits(repository.candidates(report.commit))
             meant = [info.id for info in infos if _number(report.bug) in re.findall(r"\d+", info.message)]
             commit = meant[0] if len(meant) == 1 else None
-        found[report.report.id] = commit
-    return {report: commit for report, commit in found.items() if commit is not None}
+        if commit is not None:
+            found[report.report.id] = commit
+    return found
 
 
 def _number(bug: str) -> str:
@@ -118,53 +113,45 @@ def _number(bug: str) -> str:
     return next(reversed(re.findall(r"\d+", bug)), bug)
 
 
-class _Messages:
-    """Commits of HEAD's history by what their messages name."""
+def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
+    """Report id -> the commit of HEAD's history that names the bug and is nearest to its listed date of fixing.
 
-    def __init__(self, repository: Repository) -> None:
-        with repository.stream(["rev-list", repository.resolve("HEAD")]) as output:
-            ids = output.read().decode("ascii").split()
-        self._by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-        self._by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-        for info in repository.commits(ids):
-            bugs = bug_ids(info.message)
-            for bug in {*bugs, *map(_number, bugs)}:
-                self._by_bug[bug].append((info.committed_at, info.id))
-            for number in set(re.findall(r"\d+", info.message)):
-                self._by_number[number].append((info.committed_at, info.id))
-
-    def fix_of(self, report: LabelledReport) -> str | None:
-        """The commit that names the bug and is nearest to its listed date of fixing, or the newest when it has none.
-
-        A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in whose message the number only stands;
-        one of more than a day before the report was opened means something else.
-        """
-        bug, number = report.bug, _number(report.bug)
+    Where no date is listed it is the newest. A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in
+    whose message the number only stands; one of more than a day before the report was opened means something else.
+    """
+    by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])) if reports else ():
+        bugs = bug_ids(info.message)
+        for bug in {*bugs, *map(_number, bugs)}:
+            by_bug[bug].append((info.committed_at, info.id))
+        for number in set(re.findall(r"\d+", info.message)):
+            by_number[number].append((info.committed_at, info.id))
+    found: dict[str, str] = {}
+    for report in reports:
         wanted = math.inf if report.fixed_on is None else report.fixed_on.timestamp()
-        for found in (self._by_bug.get(bug), self._by_bug.get(number), self._by_number.get(number)):
-            named = [commit for commit in found or () if commit[0] > report.report.opened_seconds - _DAY]
-            if named and report.fixed_on is None:
-                return max(named)[1]
+        number = _number(report.bug)
+        for commits in (by_bug[report.bug], by_bug[number], by_number[number]):
+            named = [commit for commit in commits if commit[0] > report.report.opened_seconds - _DAY]
             if named:
-                return min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
-        return None
+                nearest = min(named, key=lambda commit: (abs(commit[0] - wanted), commit))
+                found[report.report.id] = max(named)[1] if report.fixed_on is None else nearest[1]
+                break
+    return found
 
 
 def _resolved(listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Listed files, class names replaced by the path they stand for, and those that exist; both sorted."""
-    existing, absent = set(), set()
+    existing, absent = set[str](), set[str]()
     for path in listed:
-        number = snapshot.path_names.ids.get(path)
         class_name, dot, suffix = path.rpartition(".")
-        if number is not None and (snapshot.path_ids == number).any():
-            existing.add(path)
-        elif "/" not in path and "." in class_name:
+        number = snapshot.path_names.ids.get(path, -1)
+        named = [path] if (snapshot.path_ids == number).any() else []
+        if not named and "/" not in path and "." in class_name:
             ending = "/" + class_name.replace(".", "/") + dot + suffix
-            named = [one for one in snapshot.paths if f"/{one}".endswith(ending)]
-            if len(named) == 1:
-                existing.add(named[0])
-            else:
-                absent.add(path)
+            named = [known for known in snapshot.paths if f"/{known}".endswith(ending)]
+        if len(named) == 1:
+            existing.add(named[0])
         else:
             absent.add(path)
     return tuple(sorted(absent | existing)), tuple(sorted(existing))

@@ -6,13 +6,10 @@ import errno
 import re
 import sys
 from datetime import UTC, datetime, tzinfo
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
-from xml.etree.ElementTree import Element, ParseError
 from zoneinfo import ZoneInfo
-
-import defusedxml.ElementTree
-from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ConfigError, ReportError
 from tosloc.git.web_pages import address
@@ -22,15 +19,15 @@ Json: TypeAlias = dict[str, object]
 
 LARGEST_FILE: Final = 100_000_000
 """Bytes of a file of reports: some thirty times the largest published one."""
-MOST_TAGS: Final = 2_000_000
-"""Tags of its XML, or of the XML inside a spreadsheet: five times those of the largest published one."""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
-def read_bytes(source: Path | BinaryIO, name: str, limit: int = LARGEST_FILE) -> bytes:
-    """Content of a plain file or a stream; ReportError when it cannot be read, is empty, or has ``limit`` or more."""
+def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
+    """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
     try:
-        data = read_plain(source, limit - 1) if isinstance(source, Path) else source.read(limit)
+        data = read_plain(source, LARGEST_FILE - 1) if isinstance(source, Path) else source.read(LARGEST_FILE)
+        if len(data) == LARGEST_FILE:
+            raise OSError(errno.EFBIG, "")
     except FileNotFoundError as error:
         if (given := address(name)) is not None:
             raise ReportError(
@@ -40,39 +37,26 @@ def read_bytes(source: Path | BinaryIO, name: str, limit: int = LARGEST_FILE) ->
         raise ReportError(f"{name}: no such file; check the path") from error
     except IsADirectoryError as error:
         raise ReportError(f"{name}: is a folder; give a file inside it") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            raise too_large(name, limit) from error
-        raise ReportError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if len(data) >= limit:
-        raise too_large(name, limit)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ReportError(f"{name}: is 100 MB or larger; split it into smaller files") from error
+        raise ReportError(f"{name}: cannot be read ({error.strerror})") from error
     if not data.strip():
         raise ReportError(f"{name}: is empty; a report was expected")
     return data
 
 
-def read_text(source: Path | Literal["-"] | TextIO, limit: int = LARGEST_FILE) -> tuple[str, str]:
+def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
     if isinstance(source, Path):
-        return decoded(read_bytes(source, str(source), limit), str(source)), str(source)
+        return decoded(read_bytes(source, str(source)), str(source)), str(source)
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
     stream = sys.stdin if source == "-" else source
     if stream is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
-    if (binary := getattr(stream, "buffer", None)) is not None:
-        return decoded(read_bytes(binary, name, limit), name), name
-    text = stream.read(limit)
-    if len(text) >= limit:
-        raise too_large(name, limit)
-    return decoded(text.encode("utf-8", "surrogatepass"), name), name
-
-
-def too_large(name: str, limit: int) -> ReportError:
-    """What to say of a file that holds ``limit`` bytes or more."""
-    what = "split it into smaller files"
-    if limit < LARGEST_FILE:
-        what = "keep the description and the stack trace, and leave out the rest"
-    return ReportError(f"{name}: is {limit // 1_000_000} MB or larger; {what}")
+    if (binary := getattr(stream, "buffer", None)) is None:
+        binary = BytesIO(stream.read(LARGEST_FILE).encode("utf-8", "surrogatepass"))
+    return decoded(read_bytes(binary, name), name), name
 
 
 def decoded(data: bytes, name: str) -> str:
@@ -88,29 +72,6 @@ def clean(text: str) -> str:
     """``text`` with line breaks as ``\\n`` and what UTF-8 cannot hold (halves of surrogate pairs) replaced."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def xml_of(data: bytes, name: str) -> Element:
-    """Root of XML. ReportError when it is malformed, too large, declares entities or points outside itself."""
-    if data.count(b"<") > MOST_TAGS:
-        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
-    try:
-        root: Element = defusedxml.ElementTree.fromstring(data)
-    except DefusedXmlException as error:
-        raise ReportError(
-            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
-        ) from error
-    except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(f"{name}: malformed XML ({error})") from error
-    return root
-
-
-def text_field(record: Json, key: str, where: str) -> str:
-    """Text at ``key``: "" when it is absent or null, digits when it is a number. ReportError when it is no text."""
-    value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(f"{where}: {key!r} must be text, and is {type(value).__name__}")
-    return "" if value is None else clean(str(value)).strip()
 
 
 def zone_of(name: str) -> tzinfo:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_of
 from tosloc.config import Config
@@ -27,8 +26,7 @@ LANGUAGE_SHARE: Final = 0.1
 _SOURCE_LANGUAGES: Final = frozenset(map(language_of, SOURCE_SUFFIXES))
 
 
-@dataclass(frozen=True, slots=True)
-class Splits:
+class Splits(NamedTuple):
     """Cases in the order of their fixes, cut in three: nothing is fitted or chosen on ``test``."""
 
     train: tuple[Case, ...]
@@ -51,14 +49,13 @@ def chronological(cases: Iterable[Case], train: float = 0.8, validation: float =
     if not 0 <= first <= second < 1:
         raise ConfigError(f"shares of train {train} and validation {validation} must be 0 or more, their sum below 1")
     ordered = sorted(cases, key=fix_order)
-    one, two = math.floor(first * len(ordered)), math.floor(second * len(ordered))
-    return Splits(tuple(ordered[:one]), tuple(ordered[one:two]), tuple(ordered[two:]))
+    begin, end = math.floor(first * len(ordered)), math.floor(second * len(ordered))
+    return Splits(tuple(ordered[:begin]), tuple(ordered[begin:end]), tuple(ordered[end:]))
 
 
 def parts_of(cases: Sequence[Case]) -> dict[str, tuple[Case, ...]]:
     """``all`` cases, and ``train``, ``validation`` and ``test`` of the chronological split."""
-    splits = chronological(cases)
-    return {"all": tuple(cases), "train": splits.train, "validation": splits.validation, "test": splits.test}
+    return {"all": tuple(cases), **chronological(cases)._asdict()}
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -61,32 +62,24 @@ _SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
 """Below these folders Ruby's gems and Rails keep what they ship: lib/rack/test."""
 
 
-def is_test(path: str) -> bool:
-    """Whether a file is a test, or belongs to tests (helpers, fixtures), by the conventions of its language.
+def which_are_tests(paths: Sequence[str]) -> BoolArray:
+    """(F,) whether each file is a test, or belongs to tests (helpers, fixtures), by the conventions of its language.
 
-    >>> [is_test(path) for path in ("src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts")]
+    >>> which_are_tests(["src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts"]).tolist()
     [True, True, True, True]
-    >>> [is_test(path) for path in ("latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py")]
+    >>> which_are_tests(["latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py"]).tolist()
     [False, False, False, False]
     """
-    return bool(which_are_tests([path])[0])
-
-
-def which_are_tests(paths: Sequence[str]) -> BoolArray:
-    """(F,) whether each file is a test."""
-    folders: dict[tuple[str, str], tuple[bool, bool]] = {}
-    """Folder and suffix -> whether what lies there is a test, and whether a name may still tell."""
+    in_tests = cache(_in_tests)
     found = np.empty(len(paths), dtype=np.bool_)
     for place, path in enumerate(paths):
         folder, _, name = path.rpartition("/")
         stem, _, suffix = name.rpartition(".")
         stem, suffix = (stem, suffix.lower()) if stem else (name, "")
-        if (folder, suffix) not in folders:
-            # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
-            shipped = _NAMES.get(suffix) in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
-            folders[folder, suffix] = not shipped and _in_tests(folder, suffix), not shipped
-        in_tests, named = folders[folder, suffix]
-        found[place] = in_tests or (named and _NAMES.get(suffix, _OTHER).fullmatch(stem) is not None)
+        names = _NAMES.get(suffix, _OTHER)
+        # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
+        shipped = names in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
+        found[place] = not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None)
     return found
 
 

@@ -301,10 +301,6 @@ def messages(said: str) -> list[tuple[str, ...]]:
     """
     found = [next(filter(None, groups)) for groups in _QUOTES.findall(said)]
     found += (match["message"] for match in _THROWN.finditer(said))
-    constant = (_VARIABLE.sub(" ", _without_paths(message)) for message in found)
-    told = (tuple(dict.fromkeys(text.terms(message))) for message in constant)
-    return list(dict.fromkeys(terms for terms in told if terms))
-
-
-def _without_paths(message: str) -> str:
-    return " ".join(word for word in message.split() if "/" not in word and "\\" not in word)
+    kept = (" ".join(word for word in message.split() if not {"/", "\\"} & {*word}) for message in found)
+    terms = (tuple(dict.fromkeys(text.terms(_VARIABLE.sub(" ", message)))) for message in kept)
+    return list(dict.fromkeys(filter(None, terms)))

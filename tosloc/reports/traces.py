@@ -6,6 +6,7 @@ Reports come as people paste them: line breaks folded into blanks, several trace
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -121,17 +122,11 @@ def frames(text: str) -> list[Frame]:
     ('a.b.Pool', 'Pool.java', 'run', 7, 'a/b/Pool.java')
     """
     found: list[Frame] = []
-    causes = 0
-    since = 0  # causes since the frame before
-    end = -1  # how far they are counted; none counts before the first frame
+    causes = [match.start() for match in _CAUSE.finditer(text)]
     for match in _FRAME.finditer(text):
-        if end >= 0:
-            since += sum(1 for _ in _CAUSE.finditer(text, end, match.start()))
-            end = match.start()
-            causes += since
-        frame = _frame(match, causes)
+        first = found[0].offset if found else match.start()  # no cause counts before the first frame
+        frame = _frame(match, bisect(causes, match.start()) - bisect(causes, first))
         if frame is not None:
-            since, end = 0, match.end()
             found.append(frame)
     return found
 
@@ -142,12 +137,10 @@ def without_frames(text: str) -> str:
     >>> without_frames("It fails: a.b.MyException: no at a.b.C.d(C.java:1) at a.b.C.e(C.java:2) Help!")
     'It fails: a.b.MyException: no     Help!'
     """
-    parts: list[str] = []
-    end = 0
-    for frame in frames(text):
-        parts.append(text[end : frame.offset])
-        end = frame.end
-    return " ".join((*parts, text[end:]))
+    found = frames(text)
+    ends = (0, *(frame.end for frame in found))
+    starts = (*(frame.offset for frame in found), len(text))
+    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def qualified_names(text: str) -> list[str]:
@@ -159,11 +152,10 @@ def qualified_names(text: str) -> list[str]:
     >>> qualified_names("15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)")
     ['a.b.Shop', 'a.b.ShopError', 'a.b.Door']
     """
-    found: list[tuple[int, str]] = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
-    for pattern in (_HEADER, _THROWN):
-        for match in pattern.finditer(text):
-            name = match.lastgroup or ""
-            found.append((match.start(name), _outer(match.group(name))))
+    found = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
+    for match in (*_HEADER.finditer(text), *_THROWN.finditer(text)):
+        name = match.lastgroup or ""
+        found.append((match.start(name), _outer(match[name])))
     return list(dict.fromkeys(name for _, name in sorted(found)))
 
 
@@ -206,18 +198,17 @@ def locations(text: str) -> Locations:
     """The places that a text names.
 
     >>> found = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
-    >>> [[frame.place for frame in trace] for trace in found.traces], [one.place for one in found.paths]
+    >>> [[frame.place for frame in trace] for trace in found.traces], [place.path for place in found.paths]
     ([['a/c.py', 'a/b.py']], ['d.h'])
     """
     known = frames(text)
     found = [frame for frame in known if frame.qualified]
     links: list[Frame] = []
     paths: list[Frame] = []
-    number = 0
+    ends = [frame.end for frame in known]
     for run in _RUN.finditer(text):
         start = run.start()
-        while number < len(known) and known[number].end <= start:
-            number += 1
+        number = bisect(ends, start)
         inside = known[number] if number < len(known) and known[number].offset <= start else None
         if inside is not None and inside.qualified:
             continue

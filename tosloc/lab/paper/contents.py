@@ -92,7 +92,7 @@ def _counted(project: Project, progress: Progress) -> dict[str, Any]:
     rows = {str(row["part"]): row for row in describe(dataset)}
     whole, test = rows["all"], rows["test"]
     counts: dict[str, Any] = {name: value for name, value in whole.items() if name != "part"}
-    counts["files a version"] = dataset.average_files
+    counts["files a version"] = sum(dataset.files.values()) / len(dataset.files)
     counts["fixed files a report"] = counts["listed"] / counts["reports"]
     counts |= {f"test {name}": test[name] for name in ("reports", "listed", "existing", "empty")}
     opened = sorted(case.report.opened_seconds for case in dataset.cases)
