@@ -25,7 +25,6 @@ from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import Documents
 from tosloc.index.live import OPEN_VERSIONS, LiveRepository
-from tosloc.index.mapped import release_pages
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
@@ -232,8 +231,6 @@ class Localizer:
                 version.functions_of([file for one in found for file in one.first(top, chosen)])
             answers = [one.answer(top, chosen, path, functions=functions) for one in found]
             del found  # tables of all files
-            if len(version.snapshot) > FILES_TOGETHER:
-                release_pages(version.index.text.rows)  # else each question's postings are added to those of all before
             seconds = (time.perf_counter() - started) / len(answers)
             yield from (replace(answer, seconds=seconds) for answer in answers)
             started = time.perf_counter()
