@@ -73,8 +73,8 @@ def test_a_worker_dies_at_a_batch_or_cannot_read_it(
             if number == 1:
                 yield broken(function, *arguments)
             else:
-                place, result = function(*arguments, **named)
-                yield place, [one._replace(payload=None) for one in result] if number == 2 else result
+                result = function(*arguments, **named)
+                yield [one._replace(payload=None) for one in result] if number == 2 else result
 
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):

@@ -211,7 +211,7 @@ def _packed(task: _Task, facts: Facts) -> _Analysed:
     return _Analysed(task.blob, task.analyser, pack_facts(facts), facts.parsed)
 
 
-def _in_a_worker(path: str, batch: _Batch, lizard: bool) -> _Result:
+def _in_a_worker(_: object, path: str, batch: _Batch, lizard: bool) -> _Result:
     with Worker() as worker:
         return _carefully(worker, path, batch, lizard)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import FIELDS
-from tosloc.index.postings import Postings, idf, row_sums
+from tosloc.index.postings import Postings, idf, numbered, row_sums
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Corpus:
         self._table: FactTable | TableSource = table
         self.blobs: Sequence[str] = table.blobs
         """(B,)"""
-        self.term_ids: Mapping[str, int] = {term: number for number, term in enumerate(table.vocabulary)}
+        self.term_ids: Mapping[str, int] = numbered(table.vocabulary)
         vocabulary = len(table.vocabulary)
         self.postings = Postings.invert(table.starts, table.terms, vocabulary, table.counts)
         """Blobs of each term, with (P, 6) counts by ``FIELDS``."""
@@ -80,7 +80,7 @@ class Corpus:
         made = cls.__new__(cls)
         vars(made).update({name: arrays[name] for name in ("chunk_starts", "complexity", "lines", "lengths")})
         made._table, made.blobs = table, unpack_words(arrays["blobs"])
-        made.term_ids = {term: number for number, term in enumerate(unpack_words(arrays["terms"]))}
+        made.term_ids = numbered(unpack_words(arrays["terms"]))
         made.postings = Postings.from_arrays(under("postings", arrays))
         made.chunk_postings = Postings.from_arrays(under("chunk_postings", arrays))
         return made

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
-from tosloc.index.postings import Postings, idf, known_terms, leaders, ranges, stable_order, starts_of, summed
+from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, ranges, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -90,7 +90,7 @@ class Documents:
     @cached_property
     def term_ids(self) -> Mapping[str, int]:
         """Term -> number."""
-        return {term: number for number, term in enumerate(self.vocabulary)}
+        return numbered(self.vocabulary)
 
     @cached_property
     def by_id(self) -> Mapping[str, list[int]]:

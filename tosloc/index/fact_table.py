@@ -34,17 +34,12 @@ def pack_facts(facts: Facts) -> bytes:
         [facts.terms],
         [
             np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
-            facts.counts.T.ravel().astype(_least(facts.counts)),
+            facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
             sizes.astype(np.uint32),
-            steps.astype(_least(steps)),
+            steps.astype(np.min_scalar_type(int(steps.max(initial=0)))),
             facts.chunk_counts,
         ],
     )
-
-
-def _least(values: npt.NDArray[Any]) -> npt.DTypeLike:
-    """The smallest unsigned type that holds the values."""
-    return np.min_scalar_type(int(values.max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +86,11 @@ class FactTable:
         """
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         heads, chunk_numbers, term_counts = [], [], []
-        parts: tuple[list[npt.NDArray[Any]], ...] = ([], [], [], [], [])
+        none = np.zeros(0, dtype=np.int32)
+        _, _, no_counts, _, _, no_bytes = _row(_EMPTY)
+        parts: tuple[list[npt.NDArray[Any]], ...] = ([none], [no_counts], [none], [no_bytes], [none.astype(np.int64)])
         for payload in payloads:
-            words, head, counts, sizes, steps, in_chunk = _EMPTY if payload is None else _row(payload)
+            words, head, counts, sizes, steps, in_chunk = _row(_EMPTY if payload is None else payload)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
             sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
             places = sums[1:] - np.repeat(sums[starts_of(sizes)[:-1]], sizes)  # each chunk begins again at zero
@@ -105,9 +102,7 @@ class FactTable:
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        terms, counts, chunk_terms, chunk_counts, chunk_sizes = (
-            np.concatenate([none, *part]) for none, part in zip(_NOTHING, parts, strict=True)
-        )
+        terms, counts, chunk_terms, chunk_counts, chunk_sizes = map(np.concatenate, parts)
         of_blobs = np.array(heads, dtype=np.int32).reshape(-1, 3)
         return cls(
             blobs=tuple(blobs),
@@ -169,15 +164,16 @@ def _row(payload: bytes) -> tuple[Any, ...]:
     return terms, head, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), sizes.astype(np.int64), steps, chunk_counts
 
 
-_NOTHING: Final[tuple[npt.NDArray[Any], ...]] = (
-    np.zeros(0, dtype=np.int32),
-    np.zeros((0, len(FIELDS)), dtype=np.uint16),
-    np.zeros(0, dtype=np.int32),
-    np.zeros(0, dtype=np.uint8),
-    np.zeros(0, dtype=np.int64),
+_EMPTY: Final = pack(
+    [[]],
+    [
+        np.zeros(3, np.int32),
+        np.zeros(0, np.uint16),
+        np.zeros(1, np.uint32),
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.uint8),
+    ],
 )
-"""Terms, their counts, terms of chunks, their counts, sizes of chunks."""
-_EMPTY: Final[tuple[Any, ...]] = ([], [0, 0, 0], _NOTHING[1], np.zeros(1, dtype=np.int64), _NOTHING[4], _NOTHING[3])
 """No terms and one empty chunk: of a blob without facts."""
 _STRINGS: Final = ("blobs", "vocabulary")
 _ARRAYS: Final[Mapping[str, tuple[Any, ...]]] = {

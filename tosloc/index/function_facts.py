@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import functions_analyser_of, language_of
 from tosloc.errors import StoreError
-from tosloc.git.repository import decode
+from tosloc.git.repository import Repository, decode
 from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import Progress, silent
 
-
-class BlobSource(Protocol):
-    """A repository, as far as the contents of its files go."""
-
-    def texts(self, blob_ids: Iterable[str]) -> Iterable[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked; None for one that cannot be read."""
+if TYPE_CHECKING:
+    from tosloc.index.live import LiveRepository
 
 
 _BATCH: Final = 200
@@ -34,7 +30,7 @@ Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
 
 
 def functions_of_files(
-    repo: BlobSource,
+    repo: Repository | LiveRepository,
     store_path: Path,
     files: Sequence[tuple[str, str]],
     progress: Progress = silent,
@@ -59,7 +55,7 @@ def functions_of_files(
 
 
 def _read(
-    repo: BlobSource, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
+    repo: Repository | LiveRepository, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
 ) -> Remembered:
     """The functions of (blob, language) -> suffix, of those blobs that can be read."""
     found: Remembered = {}

@@ -16,7 +16,7 @@ import numpy as np
 from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code import text
 from tosloc.code.languages import language_of
-from tosloc.index.postings import Postings, starts_of, summed
+from tosloc.index.postings import Postings, numbered, starts_of, summed
 from tosloc.records import BoolArray, IntArray, LongArray
 from tosloc.reports.test_paths import which_are_tests
 
@@ -93,8 +93,8 @@ class PathTable:
         """A table from ``to_arrays``."""
         made = cls.__new__(cls)
         vars(made).update({name: arrays[name] for name in _ARRAYS})
-        made.paths, terms = unpack_words(arrays["paths"], "\0"), unpack_words(arrays["term_ids"])
-        made.term_ids = {term: number for number, term in enumerate(terms)}
+        made.paths = unpack_words(arrays["paths"], "\0")
+        made.term_ids = numbered(unpack_words(arrays["term_ids"]))
         made.postings = Postings.from_arrays(under("postings", arrays))
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -17,6 +17,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 K1, B = 1.2, 0.5
 """Of BM25, saturation and length normalisation, where a formula names no others."""
+_ROWS_AT_ONCE = 1 << 15
+"""Rows that are inverted together: all at once would take several times the memory of what is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +66,18 @@ class Postings:
     @classmethod
     def invert(cls, row_starts: LongArray, terms: IntArray, vocabulary: int, values: npt.NDArray[Any]) -> Postings:
         """Inverted lists of rows one after the other: row r has terms[row_starts[r]:row_starts[r+1]], and values."""
-        order = stable_order(terms, vocabulary)
-        row_of = np.repeat(np.arange(len(row_starts) - 1, dtype=np.int32), np.diff(row_starts))
-        return cls(starts_of(np.bincount(terms, minlength=vocabulary)), row_of[order], values[order])
+        starts = starts_of(np.bincount(terms, minlength=vocabulary))
+        rows, moved = np.empty(len(terms), dtype=np.int32), np.empty_like(values)
+        free = starts[:-1].copy()  # where the next posting of each term goes
+        for first in range(0, len(row_starts) - 1, _ROWS_AT_ONCE):
+            bounds = row_starts[first : first + _ROWS_AT_ONCE + 1]
+            part = slice(bounds[0], bounds[-1])
+            order, sizes = stable_order(terms[part], vocabulary), np.bincount(terms[part], minlength=vocabulary)
+            places = ranges(free, free + sizes).positions
+            row_of = np.repeat(np.arange(first, first + len(bounds) - 1, dtype=np.int32), np.diff(bounds))
+            rows[places], moved[places] = row_of[order], values[part][order]
+            free += sizes
+        return cls(starts, rows, moved)
 
     def select(self, terms: LongArray) -> Selection:
         """Postings of the given terms, in their order."""
@@ -138,6 +149,11 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     if number < len(values):
         positions = np.flatnonzero(values >= np.partition(values, len(values) - number)[len(values) - number])
     return positions[np.argsort(-values[positions], kind="stable")][:number]
+
+
+def numbered(names: Sequence[str]) -> dict[str, int]:
+    """Name -> its place."""
+    return dict(zip(names, range(len(names)), strict=True))
 
 
 def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:

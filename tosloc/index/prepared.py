@@ -21,6 +21,7 @@ from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
+from tosloc.index.postings import numbered
 from tosloc.records import IntArray, LongArray, Names, Snapshot
 
 PREPARED_VERSION: Final = 5
@@ -136,17 +137,13 @@ class PreparedVersion:
         corpus = Corpus.from_arrays(under("text", arrays), table)
         paths = PathTable.from_arrays(under("paths", arrays))
         rows = arrays["rows"]
-        path_names, blob_names = _numbered(paths.paths), _numbered(corpus.blobs)
+        path_names, blob_names = Names(list(paths.paths), numbered(paths.paths)), Names(list(corpus.blobs))
         commit, committed_at = record["commit"], int(record["committed_at"])
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(len(rows), dtype=np.int32), rows)
         commits, reports = (Documents.from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         notes = tuple(filter(None, record["notes"].split("\n")))
         commit_ids, known = unpack_words(arrays["commit_ids"]), (rows, arrays["frequency"])
         return cls._assembled(snapshot, corpus, paths, HistoryIndex(commits, reports), commit_ids, known, notes)
-
-
-def _numbered(names: Sequence[str]) -> Names:
-    return Names(list(names), {name: number for number, name in enumerate(names)})
 
 
 def _notes(snapshot: Snapshot, corpus: Corpus, missing: int) -> tuple[str, ...]:
