@@ -168,11 +168,8 @@ def _best_of_group(context: QueryContext, of_paths: IntArray, shares: FloatArray
     for group, share, file in zip(groups[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True):
         best.setdefault(group, []).append((share, file))
     scores = np.zeros(len(shares))
-    for group, found in best.items():
-        members = np.flatnonzero(groups == group).tolist()
-        if len(members) > 1:
-            for file in members:
-                scores[file] = max((share for share, other in found if other != file), default=0.0)
+    for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
+        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
     return scores
 
 
