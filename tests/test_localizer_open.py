@@ -209,7 +209,7 @@ def test_damaged_and_old_kept_versions_do_not_matter(grown: GitRepository, tmp_p
         expected = content(localizer.localize(TEXT))
     [kept] = (tmp_path / "cache").rglob("*.safetensors")
     whole = kept.read_bytes()
-    for data in (b"", whole[:1000], whole + b"1", whole.replace(b"data_offsets", b"data_offsetz")):
+    for data in (b"", whole[:1000], whole.replace(b"data_offsets", b"data_offsetz")):
         kept.unlink()
         kept.write_bytes(data)
         with Localizer.open(grown.path) as localizer:
