@@ -273,19 +273,6 @@ def test_what_answers_share_is_read_once(
     assert any(reason.commit for hit in first.hits for reason in hit.why)
 
 
-def test_a_kept_version_is_asked_without_a_list_of_its_paths(grown: GitRepository, opened: Localizer) -> None:
-    expected = content(opened.localize(TEXT))
-    with Localizer.open(grown.path) as kept:
-        assert content(kept.localize(TEXT)) == expected
-        snapshot = kept.version_.snapshot if kept.version_ else None
-        assert snapshot is not None
-        assert not {"paths", "blobs"} & vars(snapshot).keys()
-        for names in (snapshot.path_names, snapshot.blob_names):
-            assert not isinstance(names.names, list)
-            assert "ids" not in vars(names)
-        assert list(kept.files()) == list(snapshot.paths)
-
-
 def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
     gc.disable()  # else a circle would be found sooner or later, after many tables
     try:
