@@ -86,12 +86,12 @@ def make_table() -> Callable[..., FactTable]:
 
 @pytest.fixture(scope="session")
 def make_view(make_table: Callable[..., FactTable]) -> Callable[..., VersionView]:
-    """Function (path -> field -> words, resident=False) -> view of a version with just these files."""
+    """Function (path -> field -> words) -> view of a version with just these files."""
 
-    def make(files: Mapping[str, Fields], resident: bool = False) -> VersionView:
+    def make(files: Mapping[str, Fields]) -> VersionView:
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in files})
         table = make_table({f"blob of {path}": fields for path, fields in files.items()})
-        return VersionView(Corpus(table), snapshot, resident)
+        return VersionView(Corpus(table), snapshot)
 
     return make
 

@@ -37,12 +37,11 @@ LAZILY = {("cli", "lab")}
 INSIDE: dict[str, dict[str, set[str]]] = {
     "rerank": {"base": set(), "terms": {"base"}, "encoder": {"base"}},
     "index": {
-        "names": set(),
-        "postings": {"mapped"},
+        "postings": set(),
         "query": set(),
         "documents": {"postings"},
-        "paths": {"postings", "names"},
-        "corpus": {"postings", "names"},
+        "paths": {"postings"},
+        "corpus": {"postings"},
         "history_index": {"postings", "documents", "paths"},
         "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25", "rvsm"},
     },

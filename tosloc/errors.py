@@ -1,6 +1,5 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 
 
@@ -35,14 +34,6 @@ class ConfigError(ToslocError):
 
 class StoreError(ToslocError):
     """A facts store of another schema, a damaged one, or no room to write it."""
-
-
-class DamagedFacts(StoreError):
-    """Rows of a facts store that do not unpack; they can be made again from their blobs."""
-
-    def __init__(self, blobs: Sequence[str]) -> None:
-        super().__init__(f"facts of {counted(len(blobs), 'file')} are damaged")
-        self.blobs = blobs
 
 
 class ClusterError(ToslocError):

@@ -20,7 +20,6 @@ from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.index.documents import Documents
-from tosloc.index.mapped import release_pages
 from tosloc.index.repository import IndexedRepository
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 OPEN_VERSIONS: Final = 2
 """Versions that stay in memory: the one that is asked, and the one before a branch moved."""
-LARGE: Final = 200_000
-"""Files of a version whose postings are not kept in memory from one report to the next."""
 
 
 class Localizer:
@@ -192,8 +189,6 @@ class Localizer:
                 chosen = version.choose(wanted)
             with self._lock:
                 answer = self.localization(asked, version).answer(top, chosen, functions=functions)
-            if len(version.snapshot) > LARGE:
-                release_pages(version.index.text.rows)  # else each question's postings are added to those of all before
             yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()
 

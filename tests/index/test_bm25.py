@@ -65,17 +65,6 @@ def test_fields_by_hand(make_view):
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_a_version_kept_in_memory_scores_alike(make_view, formula):
-    usual, resident = make_view(FILES), make_view(FILES, resident=True)
-    for query in (QUERY, {"node": 1.0, "label": 3.0}, {}):
-        expected = scores(usual, formula, query).tolist()
-        for resident.queries in (0, bm25.QUERIES_BEFORE_ALL, bm25.QUERIES_BEFORE_ALL):  # then of all postings
-            assert scores(resident, formula, query).tolist() == expected
-            assert bool(resident.kept) == bool(resident.queries)
-        resident.kept.clear()
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
 def test_no_known_word(make_view, formula):
     assert scores(make_view(FILES), formula, {"unheard": 1.0}).tolist() == [0, 0, 0]
 
@@ -86,5 +75,5 @@ def test_counts_of_some_rows(make_view):
     rows = [int(view.rows[file]) for file in (2, 0, 2, 1)]
     found = Hits.of_text(view, terms).positions_in(rows)
     assert [places.tolist() for places, _ in found] == [[1], [0, 1, 3], [1], [2]]
-    assert view.corpus.counts[found[1][1]][:, :2].tolist() == [[0, 1], [2, 0], [1, 0]]
+    assert view.corpus.postings.values[found[1][1]][:, :2].tolist() == [[0, 1], [2, 0], [1, 0]]
     assert Hits.of_text(view, terms[:0]).positions_in(rows[:1])[0][1].tolist() == []

@@ -181,15 +181,6 @@ def test_rows_of_a_place_in_a_package():
     assert view.rows_of_location("other/Door.java", qualified=True) == []
 
 
-def test_groups_of_files():
-    groups = view_of(PATHS).namesakes
-    names = [PATHS[file].rpartition("/")[2] for file in groups.files(int(groups.of_file[1]))]
-    assert names == ["StandardContext.java"] * 2
-    every = {file for group in set(groups.of_file.tolist()) for file in groups.files(group)}
-    assert every == set(range(len(PATHS)))
-    assert view_of((), ()).counterparts.of_file.tolist() == []
-
-
 def test_a_kept_table_knows_all_that_was_made_of_each_path():
     paths = ("docs/a.py", "src/test_a.py", "third_party/setup.py", "x/a.b.TS", "x/.rc")
     table = PathTable(paths)
@@ -199,4 +190,3 @@ def test_a_kept_table_knows_all_that_was_made_of_each_path():
         assert name in vars(kept), name  # nothing is looked at path by path
     assert kept.test.tolist() == [False, True, False, False, False]
     assert list(kept.paths) == list(paths)
-    assert not isinstance(kept.paths, list)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.index import postings as module
-from tosloc.index.postings import Postings, idf, known_terms, ranges, stretches, summed
+from tosloc.index.postings import Postings, idf, known_terms, ranges, summed
 
 
 def longs(*values):
@@ -26,10 +25,10 @@ def rows_of(lists):
 def test_inverted_lists_by_hand():
     # row 0: terms 1 3; row 1: nothing; row 2: terms 0 1
     starts, terms = rows_of([[1, 3], [], [0, 1]])
-    postings = Postings.invert(starts, terms, 5)
+    postings = Postings.invert(starts, terms, 5, np.array([13, 23, 31, 33]))
     assert postings.starts.tolist() == [0, 1, 3, 3, 4, 4]
     assert postings.rows.tolist() == [2, 0, 2, 0]
-    assert postings.origin.tolist() == [2, 0, 3, 1]
+    assert postings.values.tolist() == [31, 13, 33, 23]
     chosen = postings.select(longs(3, 2, 1))
     assert chosen.positions.tolist() == [3, 1, 2]
     assert chosen.sizes.tolist() == [1, 0, 2]
@@ -40,34 +39,16 @@ def test_inverted_lists_by_hand():
 @settings(max_examples=60, deadline=None)
 def test_every_posting_comes_from_its_row(lists):
     starts, terms = rows_of(lists)
-    postings = Postings.invert(starts, terms, 7)
+    postings = Postings.invert(starts, terms, 7, np.arange(len(terms)))
     for term in range(7):
         start, end = postings.starts[term], postings.starts[term + 1]
         assert postings.rows[start:end].tolist() == [row for row, held in enumerate(lists) if term in held]
-        assert (terms[postings.origin[start:end]] == term).all()
-    assert sorted(postings.origin.tolist()) == list(range(len(terms)))
-
-
-@given(st.lists(st.sets(st.integers(0, 6)).map(sorted), max_size=12), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
-def test_lists_that_are_made_some_rows_at_a_time_are_the_same(lists, at_once):
-    starts, terms = rows_of(lists)
-    values = np.arange(2 * len(terms), dtype=np.uint16).reshape(-1, 2)
-    whole = Postings.invert(starts, terms, 7)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "AT_ONCE", at_once)
-        postings, moved = Postings.invert_with(starts, terms, 7, values)
-        covered = [row for first, last, _, _ in stretches(starts) for row in range(first, last)]
-    assert covered == list(range(len(lists)))
-    assert postings.starts.tolist() == whole.starts.tolist()
-    assert postings.rows.tolist() == whole.rows.tolist()
-    assert (postings.rows.dtype, moved.dtype) == (np.int32, np.uint16)
-    assert moved.tolist() == values[whole.origin].tolist()
+        assert (terms[postings.values[start:end]] == term).all()
+    assert sorted(postings.values.tolist()) == list(range(len(terms)))
 
 
 def test_nothing_to_invert():
-    postings = Postings.invert(longs(0), np.zeros(0, dtype=np.int32), 0)
-    assert len(Postings.invert_with(longs(0), postings.rows, 0, postings.rows)[0].rows) == 0
+    postings = Postings.invert(longs(0), np.zeros(0, dtype=np.int32), 0, longs())
     assert postings.starts.tolist() == [0]
     assert len(postings.select(longs()).positions) == 0
 

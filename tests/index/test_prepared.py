@@ -9,8 +9,6 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository
 from tosloc.git.repository import Repository
-from tosloc.index import mapped as mapped_arrays
-from tosloc.index import postings
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
 from tosloc.index.prepared import PreparedVersion
@@ -92,22 +90,6 @@ def test_one_commit_more(grown: GitRepository, tmp_path: Path) -> None:
     made = compared(grown, tmp_path, "HEAD~1", "HEAD")
     assert len(made.commit_ids) == 15
     assert "xylophon" in "".join(made.history.commits.vocabulary)
-
-
-def test_large_lists_are_made_in_pieces(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["whole", "pieces"]
-    stores = [indexed(grown, tmp_path / name / "facts.sqlite") for name in names]
-    for name, one in zip(names, stores, strict=True):
-        if name == "pieces":
-            monkeypatch.setattr(postings, "AT_ONCE", 7)
-            monkeypatch.setattr(mapped_arrays, "_IN_MEMORY", 64)
-        one.prepared("HEAD~2")
-        one.prepared("HEAD")
-        one.close()
-    kept = [sorted((tmp_path / name / "facts.versions").iterdir()) for name in names]
-    assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
-    for whole, pieces in zip(*kept, strict=True):
-        assert whole.read_bytes() == pieces.read_bytes()
 
 
 @pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD~1", "HEAD~1")])

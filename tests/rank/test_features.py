@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index import postings
-from tosloc.index.context import QueryContext
 from tosloc.rank import features
 
 FOUR_THIRDS = math.log(4 / 3)
@@ -386,18 +384,6 @@ def test_columns_do_not_depend_on_what_else_is_wanted(rich):
     made = features.columns(rich, features.ALL)
     for name in features.ALL:
         assert features.columns(rich, [name])[name].tolist() == made[name].tolist()
-
-
-def test_very_many_postings_are_scored_term_by_term_with_the_same_values(rich, monkeypatch):
-    made = features.columns(rich, features.ALL)
-    for resident in (False, True):
-        rich.version.text.resident = resident
-        rich.version.text.queries = 100 * resident
-        for most in (2, 0, -1):
-            monkeypatch.setattr(postings, "LARGEST_AT_ONCE", most)
-            again = QueryContext(rich.query, rich.version, rich.history)
-            for name, values in features.columns(again, features.ALL).items():
-                assert values.tobytes() == made[name].tobytes(), name
 
 
 def test_no_file_and_no_history(make_context):

@@ -21,24 +21,21 @@ from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analys
 from tosloc.errors import ConfigError
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import COMMITS, HISTORY_VERSION
-from tosloc.io import parse_json, read_plain, remove, remove_unfinished, write_text
+from tosloc.io import remove, remove_unfinished, write_text
 
 STORE: Final = "facts.sqlite"
 PLACE: Final = "place.json"
 KINDS: Final = {
-    "facts": (STORE, f"{STORE}-wal", f"{STORE}-shm"),
+    "facts": (f"{STORE}*",),
     "versions": ("facts.versions",),
-    "vectors": ("facts.vectors.sqlite", "facts.vectors.sqlite-wal", "facts.vectors.sqlite-shm"),
+    "vectors": ("facts.vectors.sqlite*",),
     "reports": ("reports.jsonl", "github"),
 }
 """What is kept of a repository -> its files and folders."""
 MADE_AGAIN: Final = ("facts", "versions", "vectors")
 """Kinds that the repository alone suffices to make again; the others are what ``tosloc mine`` has gathered."""
 SIZE_VARIABLE: Final = "TOSLOC_CACHE_SIZE"
-
-_DIGEST: Final = re.compile(r"[0-9a-f]{8}")
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
-_LARGEST_PLACE: Final = 1 << 20
 
 
 def cache_folder() -> Path:
@@ -64,14 +61,13 @@ def note_use(repo: Repository, store: Path) -> None:
     if store != default_store(repo):
         return
     largest_size()
-    place = store.with_name(PLACE)
     with suppress(OSError):  # whoever writes there will say what is wrong
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
         if CacheEntry(store.parent).repository == repo.path.resolve():
-            os.utime(place)
+            os.utime(store.with_name(PLACE))
         else:
-            write_text(place, json.dumps({"repository": str(repo.path.resolve())}) + "\n")
+            write_text(store.with_name(PLACE), json.dumps({"repository": str(repo.path.resolve())}) + "\n")
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ class CacheEntry:
     def repository(self) -> Path | None:
         """Where it lies; None where the folder does not tell."""
         try:
-            return Path(parse_json(read_plain(self.folder / PLACE, _LARGEST_PLACE))["repository"])
+            return Path(json.loads((self.folder / PLACE).read_bytes())["repository"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -98,10 +94,14 @@ class CacheEntry:
         """Whether nothing is there any more where it lay; False where that is not known."""
         return self.repository is not None and not os.path.lexists(self.repository)
 
+    def files(self, kinds: Iterable[str] = tuple(KINDS)) -> list[Path]:
+        """Its files and folders of these kinds."""
+        return [path for kind in kinds for pattern in KINDS[kind] for path in self.folder.glob(pattern)]
+
     @cached_property
     def bytes(self) -> dict[str, int]:
         """Kind -> bytes of its files."""
-        return {kind: sum(_bytes_of(self.folder / name) for name in names) for kind, names in KINDS.items()}
+        return {kind: sum(map(_bytes_of, self.files([kind]))) for kind in KINDS}
 
     @property
     def total(self) -> int:
@@ -116,49 +116,42 @@ class CacheEntry:
 
     def remove(self, kinds: Iterable[str] = tuple(KINDS)) -> int:
         """Remove these kinds, the folder with the last of its files; the bytes of them. Files of others stay."""
-        size = sum(self.bytes[kind] for kind in kinds)
-        names = {name for kind in kinds for name in KINDS[kind]}
-        present = {path.name for path in self.folder.iterdir()}
-        if present <= {*names, PLACE}:
+        size, ours = sum(self.bytes[kind] for kind in kinds), self.files(kinds)
+        if {*self.folder.iterdir()} <= {*ours, self.folder / PLACE}:
             remove(self.folder)
         else:
-            for name in present & names:
-                remove(self.folder / name)
+            for path in ours:
+                remove(path)
         return size
 
     def remove_former(self) -> int:
         """Remove what another version of TosLoc, or of what it reads by, has made; the bytes of it."""
         from tosloc.index.store import FactStore  # sqlite3, which listing does not need
 
-        store, before = self.folder / STORE, self.bytes["facts"]
-        if not store.exists():
+        before = self.bytes["facts"]
+        if not (self.folder / STORE).exists():
             return 0
-        with FactStore(store) as facts:
-            former = [name for name in facts.analysers() if not _is_present(name)]
-            facts.remove_analysers(former)
-        return max(0, before - sum(_bytes_of(self.folder / name) for name in KINDS["facts"]))
-
-
-def _is_present(analyser: str) -> bool:
-    """Whether this TosLoc would make such facts."""
-    languages = {language_of(suffix) for suffix in SOURCE_SUFFIXES} | {"text", "markup", "settings"}
-    makers = {make(language) for language in languages for make in (analyser_of, functions_analyser_of)}
-    with_lizard = {analyser_of(language, True) for language in languages}
-    return analyser in makers | with_lizard or analyser.startswith(f"{COMMITS}{HISTORY_VERSION}+")
+        languages = {language_of(suffix) for suffix in SOURCE_SUFFIXES} | {"text", "markup", "settings"}
+        ours = {make(language) for language in languages for make in (analyser_of, functions_analyser_of)}
+        ours |= {analyser_of(language, lizard=True) for language in languages}
+        with FactStore(self.folder / STORE) as facts:
+            commits = f"{COMMITS}{HISTORY_VERSION}+"
+            facts.remove_analysers(
+                [name for name in facts.analysers() if name not in ours and not name.startswith(commits)]
+            )
+        return max(0, before - sum(map(_bytes_of, self.files(["facts"]))))
 
 
 def entries() -> list[CacheEntry]:
-    """All that the cache holds, last used first. Raises OSError where it cannot be read."""
+    """All that the cache holds, last used first. Raises OSError where it cannot be read.
+
+    A repository's folder is called so, is no link, and has one of our files in it.
+    """
     folder = cache_folder()
-    found = [CacheEntry(path) for path in folder.iterdir() if _is_entry(path)] if folder.exists() else []
+    named = [path for path in folder.iterdir() if re.search("-[0-9a-f]{8}$", path.name)] if folder.exists() else []
+    found = [CacheEntry(path) for path in named if path.is_dir() and not path.is_symlink()]
+    found = [entry for entry in found if entry.files() or (entry.folder / PLACE).exists()]
     return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
-
-
-def _is_entry(path: Path) -> bool:
-    """Whether a folder of the cache is a repository's: called so, not a link, with one of our files in it."""
-    if not _DIGEST.fullmatch(path.name.rpartition("-")[2]) or path.is_symlink() or not path.is_dir():
-        return False
-    return any((path / name).exists() for name in (PLACE, *(name for names in KINDS.values() for name in names)))
 
 
 def entries_of(text: str) -> list[CacheEntry]:
@@ -226,7 +219,8 @@ def least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
 
 def _bytes_of(path: Path) -> int:
     """Of a file, or of all in a folder; links count for nothing, and what has just been removed."""
-    with suppress(OSError):
-        if not path.is_symlink():
-            return sum(map(_bytes_of, path.iterdir())) if path.is_dir() else path.stat().st_size
-    return 0
+    found = 0
+    for inner in (path, *path.rglob("*")):
+        with suppress(OSError):
+            found += inner.stat().st_size if inner.is_file() and not inner.is_symlink() else 0
+    return found

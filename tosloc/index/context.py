@@ -11,8 +11,8 @@ import numpy as np
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits
 from tosloc.index.corpus import VersionView
-from tosloc.index.documents import AggregatedDocuments, DocumentsView
-from tosloc.index.history_index import HistoryAsOf
+from tosloc.index.documents import DocumentsView
+from tosloc.index.history_index import AggregatedDocuments, HistoryAsOf
 from tosloc.index.path_view import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
@@ -78,7 +78,6 @@ class QueryContext:
     @cached_property
     def hits(self) -> Hits:
         """Postings of the report's terms."""
-        self.version.text.queries += 1
         return Hits.of_text(self.version.text, self.text_terms[0])
 
     def in_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
@@ -88,9 +87,8 @@ class QueryContext:
     @cached_property
     def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
-        view, terms = self.version.text, self.text_terms[0]
-        chunks = int(view.corpus.chunk_starts[-1])
-        return Hits(view, view.corpus.chunk_postings, terms, view.idf(terms), chunks, bm25.keeps(view))
+        view = self.version.text
+        return Hits(view, view.corpus.chunk_postings, self.text_terms[0], int(view.corpus.chunk_starts[-1]))
 
     def best_chunk(self, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the best chunk of each file, from such weights."""

@@ -6,17 +6,14 @@ Letters in shapes: B blobs, V terms, P postings, C chunks, Q chunk postings, F f
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from tosloc.arrays import Arrays
+from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import FIELDS
-from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
-from tosloc.index.postings import AT_ONCE, Postings, idf, ranges, stretches, summed
+from tosloc.index.postings import Postings, idf, numbered, row_sums
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -34,26 +31,26 @@ class Corpus:
 
     def __init__(self, table: FactTable) -> None:
         self._table: FactTable | TableSource = table
-        self._rows: FactTable | None = table
-        """The table whose numbers of terms are those of the lists; None where it is not at hand."""
         self.blobs: Sequence[str] = table.blobs
         """(B,)"""
-        self.term_ids: Mapping[str, int] = {term: number for number, term in enumerate(table.vocabulary)}
+        self.term_ids: Mapping[str, int] = numbered(table.vocabulary)
         vocabulary = len(table.vocabulary)
-        self.counts: npt.NDArray[np.uint16]
-        """(P, 6) counts by ``FIELDS`` of each posting."""
-        self.postings, self.counts = Postings.invert_with(table.starts, table.terms, vocabulary, table.counts)
-        self.chunk_counts: npt.NDArray[np.uint8]
-        """(Q,)"""
-        self.chunk_postings, self.chunk_counts = Postings.invert_with(
+        self.postings = Postings.invert(table.starts, table.terms, vocabulary, table.counts)
+        """Blobs of each term, with (P, 6) counts by ``FIELDS``."""
+        self.chunk_postings = Postings.invert(
             table.chunk_posting_starts, table.chunk_terms, vocabulary, table.chunk_counts
         )
+        """Chunks of each term, with (Q,) counts."""
         self.chunk_starts = table.chunk_starts
         """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
         self.complexity, self.lines = table.complexity, table.lines
         """(B,)"""
-        self._frequency = np.zeros(vocabulary, dtype=np.int64)
-        self._multiplicity = np.zeros(len(table.blobs), dtype=np.int64)
+        by_field = [row_sums(counts, table.starts) for counts in table.counts.T]
+        self.lengths: FloatArray = np.stack([*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1)
+        """(B, 7) terms of each blob by field, then in all of its text."""
+
+    def __len__(self) -> int:
+        return len(self.blobs)
 
     @property
     def table(self) -> FactTable:
@@ -67,113 +64,52 @@ class Corpus:
         """Blob -> its row."""
         return {blob: row for row, blob in enumerate(self.blobs)}
 
-    @cached_property
-    def vocabulary(self) -> Sequence[str]:
-        """(V,) terms by number."""
-        return by_number(self.term_ids)
-
-    # ---- as arrays
-
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
-        arrays: Arrays = {name: getattr(self, name) for name in (*_ARRAYS, "lengths")}
-        for name in ("postings", "chunk_postings"):
-            lists = getattr(self, name)
-            arrays |= {f"{name}.starts": lists.starts, f"{name}.rows": lists.rows}
         return {
-            **arrays,
-            **PackedNames.of(self.blobs).to_arrays("blobs"),
-            **vocabulary_of(self.term_ids).to_arrays("terms"),
-            "frequency": self._frequency,
-            "multiplicity": self._multiplicity,
+            **{name: getattr(self, name) for name in ("chunk_starts", "complexity", "lines", "lengths")},
+            **prefixed("postings", self.postings.to_arrays()),
+            **prefixed("chunk_postings", self.chunk_postings.to_arrays()),
+            "blobs": pack_words(self.blobs),
+            "terms": pack_words(self.term_ids),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], table: TableSource) -> Corpus:
+    def from_arrays(cls, arrays: Mapping[str, Array], table: TableSource) -> Corpus:
         """Lists from ``to_arrays``; ``table`` gives the same facts by blob, should they be wanted."""
         made = cls.__new__(cls)
-        made._table, made._rows = table, None
-        made.blobs, made.term_ids = PackedNames.read(arrays, "blobs"), Vocabulary.read(arrays, "terms")
-        for name in (*_ARRAYS, "lengths"):
-            vars(made)[name] = arrays[name]
-        for name in ("postings", "chunk_postings"):
-            vars(made)[name] = Postings(arrays[f"{name}.starts"], arrays[f"{name}.rows"])
-        made._frequency, made._multiplicity = arrays["frequency"], arrays["multiplicity"]
+        vars(made).update({name: arrays[name] for name in ("chunk_starts", "complexity", "lines", "lengths")})
+        made._table, made.blobs = table, unpack_words(arrays["blobs"])
+        made.term_ids = numbered(unpack_words(arrays["terms"]))
+        made.postings = Postings.from_arrays(under("postings", arrays))
+        made.chunk_postings = Postings.from_arrays(under("chunk_postings", arrays))
         return made
 
-    def _count(self, multiplicity: LongArray) -> None:
-        """Count document frequencies by term, when blob b stands in multiplicity[b] files."""
-        counted = np.zeros(len(self._frequency), dtype=np.int64)
-        for first, last, start, end in stretches(self.postings.starts):
-            term = np.repeat(np.arange(last - first), np.diff(self.postings.starts[first : last + 1]))
-            sums = summed(term, multiplicity[self.postings.rows[start:end]], last - first)
-            counted[first:last] = sums.round()
-        self._frequency, self._multiplicity = counted, multiplicity
 
-    def __len__(self) -> int:
-        return len(self.blobs)
-
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """(B, 7) terms of each blob by field, then in all of its text."""
-        sums = np.zeros((len(self), len(FIELDS) + 1))
-        for start in range(0, len(self.counts), AT_ONCE):  # sums of whole numbers, which are exact in any order
-            rows, counts = self.postings.rows[start : start + AT_ONCE], self.counts[start : start + AT_ONCE]
-            for column in range(len(FIELDS)):
-                sums[:, column] += summed(rows, counts[:, column], len(self))
-        sums[:, ALL_TEXT] = sums[:, CODE] + sums[:, COMMENT] + sums[:, STRING]
-        return sums
-
-    def document_frequency(self, multiplicity: LongArray) -> LongArray:
-        """(V,) number of files that hold each term, when blob b stands in multiplicity[b] files.
-
-        Consecutive versions differ in few blobs, so the last answer is updated, not counted again.
-        """
-        change = multiplicity - self._multiplicity
-        rows = np.flatnonzero(change)
-        if self._rows is None or 2 * len(rows) > len(self):
-            # all of them are counted sooner than the facts are read, and than most of them are looked up
-            if len(rows):
-                self._count(multiplicity)
-        elif len(rows):
-            chosen = ranges(self._rows.starts[rows], self._rows.starts[rows + 1])
-            amount = np.repeat(change[rows], chosen.sizes)
-            terms = chosen.take(self._rows.terms)
-            self._frequency = self._frequency + summed(terms, amount, len(self._frequency)).round().astype(np.int64)
-            self._multiplicity = multiplicity
-        return self._frequency
-
-
-_ARRAYS: Final = ("counts", "chunk_counts", "chunk_starts", "complexity", "lines")
-"""Arrays that are kept as they are."""
-
-
-@dataclass(eq=False)
 class VersionView:
-    """One version of a corpus: which blob each file is, and the statistics of exactly these files."""
+    """One version of a corpus: which blob each file is, and the statistics of exactly these files.
 
-    corpus: Corpus
-    snapshot: Snapshot
-    resident: bool = False
-    """Many reports will be asked of this version: what does not depend on them is worth computing once."""
-    known_rows: InitVar[IntArray | None] = None
-    """(F,) ``rows``, where they are known."""
+    ``known``: rows and document frequencies, where they were computed before.
+    """
 
-    def __post_init__(self, known_rows: IntArray | None) -> None:
-        if known_rows is None:
-            rows = self.corpus.row_of_blob
-            known_rows = np.array([rows.get(blob, -1) for blob in self.snapshot.blobs], dtype=np.int32)
-        self.rows: IntArray = known_rows
+    def __init__(self, corpus: Corpus, snapshot: Snapshot, known: tuple[IntArray, LongArray] | None = None) -> None:
+        self.corpus, self.snapshot = corpus, snapshot
+        self.rows: IntArray
         """(F,) corpus row of each file, -1 where the blob could not be read."""
-        present = self.rows[self.rows >= 0]
-        self.multiplicity: LongArray = np.bincount(present, minlength=len(self.corpus)).astype(np.int64)
-        self.frequency = self.corpus.document_frequency(self.multiplicity)
-        self.kept: dict[Hashable, Any] = {}
-        """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
+        self.frequency: LongArray
+        """(V,) number of files that hold each term."""
+        if known is None:
+            rows = corpus.row_of_blob
+            self.rows = np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
+        else:
+            self.rows, self.frequency = known
+        self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus)).astype(np.int64)
+        """(B,) in how many files each blob stands."""
+        if known is None:
+            held = row_sums(self.multiplicity[corpus.postings.rows], corpus.postings.starts)
+            self.frequency = held.astype(np.int64)
         self.norms: dict[Hashable, Float32Array] = {}
         """Of formulas: (B,) what the length of a blob does to its frequencies."""
-        self.queries = 0
-        """How many were asked."""
 
     @property
     def files(self) -> int:
@@ -193,39 +129,19 @@ class VersionView:
 
     def to_files(self, of_rows: FloatArray) -> FloatArray:
         """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
-        if not len(of_rows):
-            return np.zeros(self.files)
-        values = of_rows[self._readable_rows]
-        values[self._unreadable] = 0.0
-        return values
-
-    @cached_property
-    def _readable_rows(self) -> LongArray:
-        return np.maximum(self.rows, 0).astype(np.int64)
-
-    @cached_property
-    def _unreadable(self) -> LongArray:
-        """Files whose blob could not be read: none, most of the time."""
-        return np.flatnonzero(self.rows < 0)
+        return np.append(of_rows, 0.0)[self.rows]  # -1 is the last
 
 
 def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     """The suffix by which a path was taken, in lower case.
 
-    >>> suffix_of("a/B.Java", frozenset({".java"}))
-    '.java'
+    >>> suffix_of("a/B.Java", frozenset({".java"})), suffix_of("a/b.d.ts", frozenset({".d.ts"}))
+    ('.java', '.d.ts')
     """
     name = path.rpartition("/")[2].lower()
-    if name.endswith(_compound(suffixes)):
-        tails = (name[start:] for start in range(len(name)))  # longest first
-        return next(tail for tail in tails if tail in suffixes)
-    return "." + name.rpartition(".")[2]
-
-
-@lru_cache(maxsize=8)
-def _compound(suffixes: frozenset[str]) -> tuple[str, ...]:
-    """Those that are more than a dot and what follows it, such as ".d.ts"."""
-    return tuple(suffix for suffix in suffixes if suffix.rfind(".") != 0)
+    parts = name.split(".")
+    tails = (f".{'.'.join(parts[place:])}" for place in range(1, len(parts)))  # longest first
+    return next((tail for tail in tails if tail in suffixes), f".{parts[-1]}")
 
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:

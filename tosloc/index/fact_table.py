@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -12,18 +12,13 @@ import numpy.typing as npt
 
 from tosloc.arrays import check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
 from tosloc.code.languages import FIELDS
-from tosloc.errors import DamagedFacts, StoreError
-from tosloc.index.mapped import SpillBuffer
+from tosloc.errors import StoreError
 from tosloc.index.postings import starts_of
 from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
-
-ROWS_AT_ONCE: Final = 4096
-"""Rows that are taken apart together."""
-POSTINGS_AT_ONCE: Final = 1 << 22
 
 # B blobs asked for, V distinct terms of them, P (blob, term) postings, C chunks, Q (chunk, term) postings
 # of one blob: T distinct terms, C chunks, Q (chunk, term) postings
@@ -39,25 +34,12 @@ def pack_facts(facts: Facts) -> bytes:
         [facts.terms],
         [
             np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
-            facts.counts.T.ravel().astype(_least(facts.counts)),
+            facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
             sizes.astype(np.uint32),
-            steps.astype(_least(steps)),
+            steps.astype(np.min_scalar_type(int(steps.max(initial=0)))),
             facts.chunk_counts,
         ],
     )
-
-
-def _least(values: npt.NDArray[Any]) -> npt.DTypeLike:
-    """The smallest unsigned type that holds the values."""
-    return np.min_scalar_type(int(values.max(initial=0)))
-
-
-class _Numbers(dict[str, int]):
-    """Number of each term; a new one gets the next."""
-
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,54 +82,38 @@ class FactTable:
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Self:
         """The table of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk.
 
-        Large arrays lie in spill buffers. Raises DamagedFacts with the blobs whose rows do not unpack.
+        Raises ValueError for a row that does not unpack.
         """
-        numbers = _Numbers()
-        terms, counts = SpillBuffer(np.int32), SpillBuffer(np.uint16, len(FIELDS))
-        chunk_terms, chunk_counts, chunk_sizes = SpillBuffer(np.int32), SpillBuffer(np.uint8), SpillBuffer(np.int64)
-        term_counts, chunk_numbers, heads = [], [], []
-        damaged = []
-        waiting = zip(blobs, payloads, strict=True)
-        while block := list(islice(waiting, ROWS_AT_ONCE)):
-            parts: tuple[list[npt.NDArray[Any]], ...] = ([], [], [], [], [])
-            for blob, payload in block:
-                try:
-                    words, head, by_field, sizes, steps, in_chunk = _EMPTY if payload is None else _row(payload)
-                except ValueError:
-                    damaged.append(blob)
-                    continue
-                own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
-                starts = starts_of(sizes)
-                sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
-                places = sums[1:] - np.repeat(sums[starts[:-1]], sizes)  # each chunk begins again at zero
-                for part, array in zip(parts, (own, by_field, own[places], in_chunk, sizes), strict=True):
-                    part.append(array)
-                term_counts.append(len(own))
-                chunk_numbers.append(len(sizes))
-                heads.append(head)
-            for buffer, part in zip((terms, counts, chunk_terms, chunk_counts, chunk_sizes), parts, strict=True):
-                if part:
-                    buffer.add(np.concatenate(part))
-        if damaged:
-            raise DamagedFacts(damaged)
+        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+        heads, chunk_numbers, term_counts = [], [], []
+        none = np.zeros(0, dtype=np.int32)
+        _, _, no_counts, _, _, no_bytes = _row(_EMPTY)
+        parts: tuple[list[npt.NDArray[Any]], ...] = ([none], [no_counts], [none], [no_bytes], [none.astype(np.int64)])
+        for payload in payloads:
+            words, head, counts, sizes, steps, in_chunk = _row(_EMPTY if payload is None else payload)
+            own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
+            sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
+            places = sums[1:] - np.repeat(sums[starts_of(sizes)[:-1]], sizes)  # each chunk begins again at zero
+            for part, array in zip(parts, (own, counts, own[places], in_chunk, sizes), strict=True):
+                part.append(array)
+            term_counts.append(len(own))
+            chunk_numbers.append(len(sizes))
+            heads.append(head)
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        found, in_chunks = terms.array(), chunk_terms.array()
-        for array in (found, in_chunks):
-            for start in range(0, len(array), POSTINGS_AT_ONCE):
-                array[start : start + POSTINGS_AT_ONCE] = place_of_number[array[start : start + POSTINGS_AT_ONCE]]
+        terms, counts, chunk_terms, chunk_counts, chunk_sizes = map(np.concatenate, parts)
         of_blobs = np.array(heads, dtype=np.int32).reshape(-1, 3)
         return cls(
             blobs=tuple(blobs),
             vocabulary=tuple(order),
             starts=starts_of(term_counts),
-            terms=found,
-            counts=counts.array(),
+            terms=place_of_number[terms],
+            counts=counts,
             chunk_starts=starts_of(chunk_numbers),
-            chunk_posting_starts=starts_of(chunk_sizes.array()),
-            chunk_terms=in_chunks,
-            chunk_counts=chunk_counts.array(),
+            chunk_posting_starts=starts_of(chunk_sizes),
+            chunk_terms=place_of_number[chunk_terms],
+            chunk_counts=chunk_counts,
             lines=of_blobs[:, 0],
             complexity=of_blobs[:, 1],
             parsed=of_blobs[:, 2] > 0,
@@ -179,10 +145,10 @@ class FactTable:
         B, V = len(self), len(self.vocabulary)
         if {B} != {len(self.complexity), len(self.lines), len(self.parsed)}:
             raise ValueError("the blobs do not fit together")
-        if not len(self.starts) == len(self.chunk_starts) == B + 1 or len(self.counts) != len(self.terms):
+        if not len(self.starts) == len(self.chunk_starts) == B + 1:
+            raise ValueError("the rows do not fit together")
+        if len(self.counts) != len(self.terms) or len(self.chunk_counts) != len(self.chunk_terms):
             raise ValueError("the postings do not fit together")
-        if len(self.chunk_counts) != len(self.chunk_terms):
-            raise ValueError("the chunks do not fit together")
         check_starts(self.starts, len(self.terms), "starts")
         check_starts(self.chunk_starts, len(self.chunk_posting_starts) - 1, "chunk_starts")
         check_starts(self.chunk_posting_starts, len(self.chunk_terms), "chunk_posting_starts")
@@ -195,18 +161,18 @@ class FactTable:
 def _row(payload: bytes) -> tuple[Any, ...]:
     """Terms and arrays of one blob. Raises ValueError."""
     [terms], [head, counts, sizes, steps, chunk_counts] = unpack(payload, 1)
-    if len(head) != 3 or len(counts) != len(FIELDS) * len(terms) or int(sizes.sum()) != len(steps):
-        raise ValueError("no facts")
     return terms, head, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), sizes.astype(np.int64), steps, chunk_counts
 
 
-_EMPTY: Final[tuple[Any, ...]] = (
-    [],
-    np.zeros(3, dtype=np.int32),
-    np.zeros((0, len(FIELDS)), dtype=np.uint16),
-    np.zeros(1, dtype=np.int64),
-    np.zeros(0, dtype=np.int64),
-    np.zeros(0, dtype=np.uint8),
+_EMPTY: Final = pack(
+    [[]],
+    [
+        np.zeros(3, np.int32),
+        np.zeros(0, np.uint16),
+        np.zeros(1, np.uint32),
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.uint8),
+    ],
 )
 """No terms and one empty chunk: of a blob without facts."""
 _STRINGS: Final = ("blobs", "vocabulary")

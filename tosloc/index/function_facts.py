@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import functions_analyser_of, language_of
 from tosloc.errors import StoreError
-from tosloc.git.repository import decode
+from tosloc.git.repository import Repository, decode
 from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import Progress, silent
 
-
-class BlobSource(Protocol):
-    """A repository, as far as the contents of its files go."""
-
-    def texts(self, blob_ids: Iterable[str]) -> Iterable[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked; None for one that cannot be read."""
-
-
 _BATCH: Final = 200
 """Files read and written together."""
-
-
 REMEMBERED: Final = 1_000
 """Files whose functions are remembered: about 50 MB."""
 
@@ -36,7 +26,7 @@ Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
 
 
 def functions_of_files(
-    repo: BlobSource,
+    repo: Repository,
     store_path: Path,
     files: Sequence[tuple[str, str]],
     progress: Progress = silent,
@@ -48,56 +38,46 @@ def functions_of_files(
     answer. What is ``remembered`` is not read, and what is read is, up to so many files. Raises StoreError when the
     store cannot be read, and RepositoryError.
     """
-    keys = [(blob, language_of(suffix)) for blob, suffix in files]
+    suffixes = {(blob, language_of(suffix)): suffix for blob, suffix in files}
     known = {} if remembered is None else remembered
-    found = {key: facts for key in dict.fromkeys(keys) if (facts := known.get(key)) is not None}
-    if len(found) < len(set(keys)):
-        suffixes = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in found}
-        read = _read(repo, store_path, suffixes, progress)
+    found = {key: facts for key in suffixes if (facts := known.get(key)) is not None}
+    if len(found) < len(suffixes):
+        read = _read(repo, store_path, {key: suffixes[key] for key in suffixes if key not in found}, progress)
         found |= read
-        if remembered is not None:
-            remembered |= read
-            for key in list(remembered)[: max(len(remembered) - REMEMBERED, 0)]:
-                remembered.pop(key, None)
-    return [found.get(key, FunctionFacts()) for key in keys]
-
-
-def _kept(store: FactStore, wanted: Iterable[tuple[str, str]]) -> Remembered:
-    """Those of (blob, language) that the store has; a row that does not unpack is as good as none."""
-    by_language: dict[str, list[str]] = {}
-    for blob, language in wanted:
-        by_language.setdefault(language, []).append(blob)
-    found: Remembered = {}
-    for language, blobs in by_language.items():
-        for blob, payload in store.read(blobs, functions_analyser_of(language)).items():
-            with suppress(ValueError):
-                found[blob, language] = unpack_functions(payload)
-    return found
+        known |= read
+        for key in list(known)[: max(len(known) - REMEMBERED, 0)]:
+            known.pop(key, None)
+    return [found.get((blob, language_of(suffix)), FunctionFacts()) for blob, suffix in files]
 
 
 def _read(
-    repo: BlobSource, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
+    repo: Repository, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
 ) -> Remembered:
     """The functions of (blob, language) -> suffix, of those blobs that can be read."""
+    found: Remembered = {}
     with FactStore(store_path) as store:
-        found = _kept(store, suffix_of)
+        for language in {language for _, language in suffix_of}:
+            blobs = [blob for blob, other in suffix_of if other == language]
+            for blob, payload in store.read(blobs, functions_analyser_of(language)).items():
+                with suppress(ValueError):  # a row that does not unpack is made again
+                    found[blob, language] = unpack_functions(payload)
         missing = [key for key in suffix_of if key not in found]
         if missing:
             from tosloc.code.functions import functions_of  # loads a parser
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             texts = repo.texts([blob for blob, _ in batch])
-            made = [
-                (*key, functions_of(decode(data), suffix_of[key]))
+            made = {
+                key: functions_of(decode(data), suffix_of[key])
                 for key, (_, data) in zip(batch, texts, strict=True)
                 if data is not None
-            ]
-            found |= {(blob, language): facts for blob, language, facts in made}
+            }
+            found |= made
             with suppress(StoreError):
-                rows = [
-                    (blob, functions_analyser_of(language), pack_functions(facts)) for blob, language, facts in made
-                ]
-                store.write(rows)
+                store.write(
+                    (blob, functions_analyser_of(language), pack_functions(facts))
+                    for (blob, language), facts in made.items()
+                )
             progress("finding functions", min(start + _BATCH, len(missing)), len(missing))
     return found
 

@@ -6,16 +6,17 @@ Shapes: N paths known to the table, F files of the version, P postings.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
 
-from tosloc.index.bm25 import Hits, Take, length_norm, saturated
+from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.paths import PathTable, stem_of
-from tosloc.index.postings import K1, B, idf, known_terms, row_sums, stable_order, starts_of, summed
+from tosloc.index.postings import K1, B, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 _INSTALLED: Final = re.compile(
@@ -29,31 +30,11 @@ _FOREIGN: Final = re.compile(
 """Folders of a language's own library."""
 
 
-class FileGroups:
-    """Groups of a version's files: those of one name, or those that test each other."""
-
-    def __init__(self, of_file: IntArray) -> None:
-        self.of_file = of_file
-        """(F,) number of each file's group."""
-        number = int(of_file.max(initial=-1)) + 1
-        self._order = stable_order(of_file, number)
-        self._starts = starts_of(np.bincount(of_file, minlength=number))
-
-    def files(self, group: int) -> list[int]:
-        """The files of a group, in order."""
-        files: list[int] = self._order[int(self._starts[group]) : int(self._starts[group + 1])].tolist()
-        return files
-
-
 class PathView:
     """The paths of one version within a table, with this version's document frequencies."""
 
-    def __init__(self, table: PathTable, path_ids: IntArray, resident: bool = False) -> None:
+    def __init__(self, table: PathTable, path_ids: IntArray) -> None:
         self.table, self.path_ids = table, path_ids
-        self.resident = resident
-        """Many queries will be asked of this version: what does not depend on the query is kept."""
-        self.kept: dict[Hashable, FloatArray] = {}
-        """Of a resident version: formula -> (P,) saturated frequencies of all postings."""
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         self.present[path_ids] = True
 
@@ -64,7 +45,7 @@ class PathView:
 
     def rows_of_stem(self, stem: str) -> list[int]:
         """Rows of this version's files with a file name, without its suffix."""
-        return [row for row in self.table.rows_of_stem(stem) if self.present[row]]
+        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
 
     def rows_of_class(self, qualified: str) -> list[int]:
         """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
@@ -88,13 +69,7 @@ class PathView:
         best: list[int] = []
         longest = 0
         for row in self.rows_of_stem(PurePosixPath(folders[-1]).stem):
-            common = 0
-            for own, other in zip(
-                reversed(PurePosixPath(self.table.paths[row]).parts), reversed(folders), strict=False
-            ):
-                if own != other:
-                    break
-                common += 1
+            common = _common(PurePosixPath(self.table.paths[row]).parts, folders)
             if common >= max(longest, 1):
                 best = [*best, row] if common == longest else [row]
                 longest = common
@@ -126,39 +101,31 @@ class PathView:
                 best.append(row)
         return best
 
-    def bm25(self, weights: Mapping[str, float], resident: bool = False, *, names: bool = True) -> FloatArray:
+    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
-        table = self.table
+        table, postings = self.table, self.table.postings
         terms, weight = known_terms(table.term_ids, weights)
-        chosen, formula = table.postings.select(terms), _words if names else _folder_words
-        seen = formula(self, chosen.take) > 0
-        frequency = row_sums(seen, starts_of(chosen.sizes)).astype(np.int64)
-        hits = Hits(self, table.postings, terms, idf(self.files, frequency), len(table), resident)
-        return hits.scores(formula, weight)[self.path_ids]
+        chosen = postings.select(terms)
+        rows, counts = chosen.take(postings.rows), chosen.take(postings.values)
+        frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
+        values = saturated(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
+        held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)
+        by_term = weight * idf(self.files, held)
+        return summed(rows, values * chosen.spread(by_term), len(table))[self.path_ids]
 
     @cached_property
     def norm(self) -> FloatArray:
         """(2, N) what the length of a path's folder, and of the whole path, does to frequencies."""
-        lengths = np.cumsum(self.table.lengths, axis=0)
+        lengths = np.cumsum([row_sums(counts, self.table.starts) for counts in self.table.counts.T], axis=0)
         averages = np.maximum(lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9)
         value: FloatArray = length_norm(lengths, averages[:, None], K1, B)
         return value
 
     @cached_property
-    def counterparts(self) -> FileGroups:
-        """Files with their tests and what they test."""
-        return FileGroups(self.table.counterpart_group[self.path_ids])
-
-    @cached_property
-    def namesakes(self) -> FileGroups:
-        """Files of the same name."""
-        return FileGroups(self.table.name_group[self.path_ids])
-
-    @cached_property
     def name_frequency(self) -> LongArray:
         """(terms,) in how many of this version's file names every path term stands."""
-        chosen = self.table.terms[np.repeat(self.present, np.diff(self.table.starts)) & (self.table.row_counts[1] > 0)]
-        return np.bincount(chosen, minlength=len(self.table.term_ids)).astype(np.int64)
+        rows, terms = self.table.name_terms
+        return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(np.int64)
 
     @cached_property
     def name_terms(self) -> BoolArray:
@@ -175,7 +142,7 @@ class PathView:
         table = self.table
         terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
         chosen = table.postings.select(terms)
-        values = chosen.spread(self.name_idf[terms]) * (chosen.take(table.counts[1]) > 0)
+        values = chosen.spread(self.name_idf[terms]) * (chosen.take(table.postings.values)[:, 1] > 0)
         covered = summed(chosen.take(table.postings.rows), values, len(table))
         share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
         return share
@@ -187,39 +154,19 @@ class PathView:
 
     def name_sum(self, of_terms: FloatArray) -> FloatArray:
         """(N,) sum over each file name's terms of their IDF x a value of the term."""
-        return summed(self.table.name_rows, (self.name_idf * of_terms)[self.table.name_term_list], len(self.table))
+        rows, terms = self.table.name_terms
+        return summed(rows, (self.name_idf * of_terms)[terms], len(self.table))
 
     def directory_sum(self, of_files: FloatArray) -> FloatArray:
         """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
         folder = self.table.directory[self.path_ids]
-        total = summed(folder, of_files, self.table.directories)
-        size = np.bincount(folder, minlength=self.table.directories)
-        value: FloatArray = (total / np.sqrt(np.maximum(size, 1)))[folder]
+        value: FloatArray = (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
         return value
-
-
-def _folder_words(view: PathView, take: Take) -> FloatArray:
-    """(P,) saturated frequencies in folders, 0 outside the version."""
-    rows = take(view.table.postings.rows)
-    value: FloatArray = saturated(take(view.table.counts[0]), view.norm[0].take(rows), K1) * view.present[rows]
-    return value
-
-
-def _words(view: PathView, take: Take) -> FloatArray:
-    """The same of whole paths."""
-    rows = take(view.table.postings.rows)
-    counts = take(view.table.counts[0]) + take(view.table.counts[1])
-    value: FloatArray = saturated(counts, view.norm[1].take(rows), K1) * view.present[rows]
-    return value
 
 
 def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, installed: bool) -> float:
     """How many names, counted from the end, a written path and a file's have in common; 0 where they contradict."""
-    common = 0
-    for one, other in zip(reversed(written), reversed(own), strict=False):
-        if one != other:
-            break
-        common += 1
+    common = _common(written, own)
     whole = common == len(written)
     if qualified:
         return common if whole else 0
@@ -228,3 +175,9 @@ def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, install
     if whole or common == len(own):
         return common
     return common - 0.5 if common > 1 else 0
+
+
+def _common(names: Sequence[str], others: Sequence[str]) -> int:
+    """How many names, counted from the end, are the same."""
+    pairs = zip(reversed(names), reversed(others), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -6,18 +6,18 @@ Letters in shapes: N paths known to the table, F files of a version, U distinct 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Arrays
+from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code import text
 from tosloc.code.languages import language_of
-from tosloc.index.names import PackedNames, Vocabulary, by_number, vocabulary_of
-from tosloc.index.postings import Postings, starts_of, summed
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.index.postings import Postings, numbered, starts_of, summed
+from tosloc.records import BoolArray, IntArray, LongArray
 from tosloc.reports.test_paths import which_are_tests
 
 _EXAMPLE: Final = re.compile(
@@ -51,23 +51,19 @@ class PathTable:
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
         folders = [path.rpartition("/")[0] for path in paths]
-        directories = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
-        self.directories = len(directories)
-        self.directory: IntArray = np.array([directories[folder] for folder in folders], dtype=np.int32)
+        self.directory: IntArray = _numbered(folders)
         """(N,) number of each path's folder."""
-        numbers: dict[str, int] = {}
+        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         said: list[int] = []  # terms of each path's folder, then of its name
         sizes = []
         of_folder: dict[str, list[int]] = {}
         for folder, path in zip(folders, paths, strict=True):
             if folder not in of_folder:
-                of_folder[folder] = [numbers.setdefault(term, len(numbers)) for term in text.terms(folder)]
-            in_folder = of_folder[folder]
-            in_name = [numbers.setdefault(term, len(numbers)) for term in text.terms(stem_of(path))]
-            said += in_folder
-            said += in_name
-            sizes += [len(in_folder), len(in_name)]
-        self.term_ids: Mapping[str, int] = numbers
+                of_folder[folder] = [numbers[term] for term in text.terms(folder)]
+            in_name = [numbers[term] for term in text.terms(stem_of(path))]
+            said += of_folder[folder] + in_name
+            sizes += [len(of_folder[folder]), len(in_name)]
+        self.term_ids: Mapping[str, int] = dict(numbers)
         # a term of a path once, with how many times it stands in the folder and in the name
         row = np.repeat(np.arange(len(paths), dtype=np.int64).repeat(2), sizes)
         in_a_name = np.repeat(np.tile([False, True], len(paths)), sizes)
@@ -75,90 +71,57 @@ class PathTable:
         row, term = np.divmod(keys, max(len(numbers), 1))
         self.starts = starts_of(np.bincount(row, minlength=len(paths)))
         self.terms: IntArray = term.astype(np.int32)
-        self.row_counts = np.stack([summed(places, in_a_name == which, len(keys)) for which in (False, True)])
-        """(2, terms of all paths) how many times each term stands in its path's folder and file name."""
-        self.postings = Postings.invert(self.starts, self.terms, len(self.term_ids))
-        self.counts = self.row_counts[:, self.postings.origin]
-        """(2, P) the same of the postings."""
+        self.counts = np.stack([summed(places, in_a_name == which, len(keys)) for which in (False, True)], axis=1)
+        """(terms of all paths, 2) how many times each term stands in its path's folder and file name."""
+        self.postings = Postings.invert(self.starts, self.terms, len(numbers), self.counts)
+        """Paths of each term, with (P, 2) the same counts."""
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
-        numbers, paths, (stems, rows) = self.term_ids, self.paths, self._stems
         return {
             **{name: getattr(self, name) for name in _ARRAYS},
-            **PackedNames.of(paths).to_arrays("paths"),
-            **vocabulary_of(numbers).to_arrays("term_ids"),
-            **stems.to_arrays("stems"),
-            "stems.starts": rows.starts,
-            "stems.rows": rows.rows,
-            "postings.starts": self.postings.starts,
-            "postings.rows": self.postings.rows,
+            **prefixed("postings", self.postings.to_arrays()),
+            "paths": pack_words(self.paths, "\0"),
+            "term_ids": pack_words(self.term_ids),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> PathTable:
-        """A table from ``to_arrays``. Raises KeyError or ValueError when the arrays are no table."""
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
+        """A table from ``to_arrays``."""
         made = cls.__new__(cls)
-        made.paths, made.term_ids = PackedNames.read(arrays, "paths"), Vocabulary.read(arrays, "term_ids")
         vars(made).update({name: arrays[name] for name in _ARRAYS})
-        made.directories = int(made.directory.max(initial=-1)) + 1
-        made.postings, rows = (
-            Postings(arrays[f"{name}.starts"], arrays[f"{name}.rows"]) for name in ("postings", "stems")
-        )
-        made._stems = Vocabulary.read(arrays, "stems"), rows
+        made.paths = unpack_words(arrays["paths"], "\0")
+        made.term_ids = numbered(unpack_words(arrays["term_ids"]))
+        made.postings = Postings.from_arrays(under("postings", arrays))
         return made
 
     @cached_property
-    def _stems(self) -> tuple[Vocabulary, Postings]:
-        """File name without suffix -> number, and the rows of each."""
-        stems: dict[str, int] = {}
-        of_row = np.array([stems.setdefault(stem, len(stems)) for stem in map(stem_of, self.paths)], dtype=np.int32)
-        return Vocabulary.of(list(stems)), Postings.invert(np.arange(len(self) + 1), of_row, len(stems))
-
-    def rows_of_stem(self, stem: str) -> list[int]:
-        """Rows of the files with this name, without its suffix, in order."""
-        names, lists = self._stems
-        number = names.get(stem)
-        if number is None:
-            return []
-        rows: list[int] = lists.rows[int(lists.starts[number]) : int(lists.starts[number + 1])].tolist()
-        return rows
+    def rows_of_stem(self) -> Mapping[str, list[int]]:
+        """File name, without its suffix -> rows of the files with it, in order."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for row, path in enumerate(self.paths):
+            found[stem_of(path)].append(row)
+        return dict(found)
 
     @cached_property
-    def name_rows(self) -> LongArray:
-        """Path of each (path, file-name term) pair."""
-        rows: LongArray = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))[self.row_counts[1] > 0]
-        return rows
-
-    @cached_property
-    def name_term_list(self) -> IntArray:
-        """Term of each (path, file-name term) pair."""
-        terms: IntArray = self.terms[self.row_counts[1] > 0]
-        return terms
-
-    @cached_property
-    def vocabulary(self) -> Sequence[str]:
-        """Terms by number."""
-        return by_number(self.term_ids)
+    def name_terms(self) -> tuple[LongArray, IntArray]:
+        """Path and term of each (path, file-name term) pair."""
+        rows = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
+        in_name = self.counts[:, 1] > 0
+        return rows[in_name], self.terms[in_name]
 
     @cached_property
     def test(self) -> BoolArray:
         """(N,) whether each path is a test."""
         return which_are_tests(self.paths)
 
-    def _numbered(self, names: Iterable[str]) -> IntArray:
-        """(N,) number that paths of the same name share."""
-        numbers: dict[str, int] = {}
-        return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)
-
     @cached_property
     def counterpart_group(self) -> IntArray:
         """(N,) number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
-        stems = map(stem_of, self.paths)
-        return self._numbered(_TEST_MARK.sub("", stem) or stem for stem in stems)
+        return _numbered(_TEST_MARK.sub("", stem) or stem for stem in map(stem_of, self.paths))
 
     @cached_property
     def examples(self) -> BoolArray:
@@ -174,42 +137,39 @@ class PathTable:
     def setup(self) -> BoolArray:
         """(N,) whether it is the name of a file that installs, builds or configures."""
         names = (path.rpartition("/")[2] for path in self.paths)
-        return np.fromiter((name in _SETUP or ".config." in name for name in names), dtype=np.bool_, count=len(self))
+        return np.array([name in _SETUP or ".config." in name for name in names], dtype=np.bool_)
 
     def _in_folders(self, pattern: re.Pattern[str]) -> BoolArray:
         """(N,) whether the folder of a path, with a slash at the end, holds the pattern."""
-        _, first, folder = np.unique(self.directory, return_index=True, return_inverse=True)
-        folders = (self.paths[row].rpartition("/")[0] + "/" for row in first.tolist())
-        found = np.array([pattern.search(name) is not None for name in folders], dtype=np.bool_)
-        return found[folder]
+        folders = [path.rpartition("/")[0] for path in self.paths]
+        found = {folder: pattern.search(f"{folder}/") is not None for folder in set(folders)}
+        return np.array([found[folder] for folder in folders], dtype=np.bool_)
 
     @cached_property
     def name_group(self) -> IntArray:
         """(N,) number that files of the same name share."""
-        return self._numbered(path.rpartition("/")[2] for path in self.paths)
+        return _numbered(path.rpartition("/")[2] for path in self.paths)
 
     @cached_property
     def language(self) -> IntArray:
         """(N,) number that files of the same language share."""
         suffixes = (path.rpartition("/")[2].rpartition(".")[2] for path in self.paths)
-        return self._numbered(language_of(f".{suffix}") for suffix in suffixes)
+        return _numbered(language_of(f".{suffix}") for suffix in suffixes)
 
     @cached_property
     def compound_stem(self) -> BoolArray:
         """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
-        return np.array([bool(text.compounds(stem)) for stem in map(stem_of, self.paths)], dtype=bool)
+        return np.array([bool(text.compounds(stem_of(path))) for path in self.paths], dtype=bool)
 
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """(2, N) terms in folder and in file name."""
-        found, filled = np.zeros((2, len(self))), np.flatnonzero(np.diff(self.starts))
-        if len(filled):
-            found[:, filled] = np.add.reduceat(self.row_counts, self.starts[filled], axis=1)
-        return found
+
+def _numbered(names: Iterable[str]) -> IntArray:
+    """(N,) number that equal names share, in order of first appearance."""
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    return np.array([numbers[name] for name in names], dtype=np.int32)
 
 
 _ARRAYS: Final = (
-    *("directory", "starts", "terms", "row_counts", "counts", "test", "counterpart_group", "compound_stem"),
+    *("directory", "starts", "terms", "counts", "test", "counterpart_group", "compound_stem"),
     *("examples", "vendored", "setup", "name_group", "language"),
 )
 """What is kept as it is."""

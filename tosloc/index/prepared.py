@@ -8,25 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import Arrays, prefixed, under
+from tosloc.arrays import Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import has_grammar, language_of
 from tosloc.errors import counted
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, TableSource, VersionView
-from tosloc.index.documents import PLAIN_FIELDS, Documents, DocumentsView, Membership
+from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.names import PackedLists, PackedNames, Vocabulary, vocabulary_of
 from tosloc.index.path_view import PathView
 from tosloc.index.paths import PathTable
-from tosloc.index.postings import Postings
+from tosloc.index.postings import numbered
 from tosloc.records import Names, Snapshot
 
-PREPARED_VERSION: Final = 4
+PREPARED_VERSION: Final = 5
 """Of the arrays below: raise it with whatever changes them."""
 
 
@@ -68,11 +66,8 @@ class PreparedVersion:
             names.id(path)
         numbers = np.full(len(paths), -1, dtype=np.int32)
         numbers[touched] = [names.ids[paths[number]] for number in touched.tolist()]
-        commits, reports = (
-            documents.renumbered(numbers).with_files_in_order() for documents in (history.commits, history.reports)
-        )
-        view = VersionView(corpus, own, resident=True)
-        index = VersionIndex(view, PathView(PathTable(names.names), own.path_ids, resident=True))
+        commits, reports = (documents.renumbered(numbers) for documents in (history.commits, history.reports))
+        index = VersionIndex(VersionView(corpus, own), PathView(PathTable(names.names), own.path_ids))
         return cls(own, index, HistoryIndex(commits, reports), commit_ids, _notes(own, corpus, missing), missing)
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
@@ -86,55 +81,37 @@ class PreparedVersion:
         own = self.snapshot.path_names.ids
         adopted = kept.renumbered(np.array([own.get(path, -1) for path in paths], dtype=np.int32))
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
-        return HistoryIndex(self.history.commits, adopted.with_files_in_order())
+        return HistoryIndex(self.history.commits, adopted)
 
     def to_arrays(self) -> tuple[dict[str, str], Arrays]:
-        """A record and plain arrays, for ``from_arrays``; all that a query needs is computed now."""
-        snapshot, history, table = self.snapshot, self.history, self.index.paths.table
+        """A record and plain arrays, for ``from_arrays``."""
+        snapshot, text = self.snapshot, self.index.text
         record = {"commit": snapshot.commit, "committed_at": str(snapshot.committed_at), "notes": "\n".join(self.notes)}
-        names = history.name_incidence(table)
         arrays: Arrays = {
-            "rows": self.index.text.rows,
-            "names.starts": names.starts,
-            "names.members": names.members,
-            **prefixed("text", self.index.text.corpus.to_arrays()),
-            **prefixed("paths", table.to_arrays()),
-            **PackedNames.of(self.commit_ids).to_arrays("history"),
+            "rows": text.rows,
+            "frequency": text.frequency,
+            "commit_ids": pack_words(self.commit_ids),
+            **prefixed("text", text.corpus.to_arrays()),
+            **prefixed("paths", self.index.paths.table.to_arrays()),
+            **prefixed("commits", self.history.commits.to_arrays()),
+            **prefixed("reports", self.history.reports.to_arrays()),
         }
-        for name, documents in (("commits", history.commits), ("reports", history.reports)):
-            all_known = np.ones(len(documents), dtype=bool)
-            arrays |= prefixed(name, _documents_to_arrays(documents, history.view(documents, all_known)))
         return record, arrays
 
     @classmethod
     def from_arrays(cls, record: Mapping[str, str], arrays: Mapping[str, Any], table: TableSource) -> PreparedVersion:
-        """The version of ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
+        """A version from its ``record`` and ``to_arrays``; ``table`` gives its facts by blob, should they be wanted."""
         corpus = Corpus.from_arrays(under("text", arrays), table)
         paths = PathTable.from_arrays(under("paths", arrays))
         rows = arrays["rows"]
-        path_names, blob_names = _KnownNames(paths.paths), _KnownNames(corpus.blobs)
+        path_names, blob_names = Names(list(paths.paths), numbered(paths.paths)), Names(list(corpus.blobs))
         commit, committed_at = record["commit"], int(record["committed_at"])
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, np.arange(len(rows), dtype=np.int32), rows)
-        commits, reports = (_documents_from_arrays(under(name, arrays)) for name in ("commits", "reports"))
-        history = HistoryIndex(commits[0], reports[0])
-        history.remember(commits[1], reports[1])
-        history.remember_names(paths, Membership(len(paths.term_ids), arrays["names.starts"], arrays["names.members"]))
+        commits, reports = (Documents.from_arrays(under(name, arrays)) for name in ("commits", "reports"))
         notes = tuple(filter(None, record["notes"].split("\n")))
-        view = VersionView(corpus, snapshot, resident=True, known_rows=rows)
-        index = VersionIndex(view, PathView(paths, snapshot.path_ids, resident=True))
-        return cls(snapshot, index, history, PackedNames.read(arrays, "history"), notes)
-
-
-class _KnownNames(Names):
-    """Different names, numbered in their order, that stay packed; a table of numbers is made when it is asked for."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names  # type: ignore[assignment]  # no list: no other names are added
-
-    @cached_property
-    def ids(self) -> dict[str, int]:  # type: ignore[override]
-        """Number of each name."""
-        return dict(zip(self.names, range(len(self.names)), strict=True))
+        view = VersionView(corpus, snapshot, (rows, arrays["frequency"]))
+        index = VersionIndex(view, PathView(paths, snapshot.path_ids))
+        return cls(snapshot, index, HistoryIndex(commits, reports), unpack_words(arrays["commit_ids"]), notes)
 
 
 def _notes(snapshot: Snapshot, corpus: Corpus, missing: int) -> tuple[str, ...]:
@@ -152,32 +129,3 @@ def _notes(snapshot: Snapshot, corpus: Corpus, missing: int) -> tuple[str, ...]:
         "too large, too deep or too broken for a parser, read word by word": by_words,
     }
     return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
-
-
-def _documents_to_arrays(documents: Documents, view: DocumentsView) -> Arrays:
-    """Documents, and what is known when all of them are."""
-    order, starts = documents.of_files
-    return {
-        **{name: getattr(documents, name) for name in PLAIN_FIELDS},
-        **PackedNames.of(documents.ids).to_arrays("ids"),
-        **PackedLists.of(documents.classes).joined.to_arrays("classes"),
-        **vocabulary_of(documents.term_ids).to_arrays("vocabulary"),
-        "postings.starts": documents.postings.starts,
-        "postings.rows": documents.postings.rows,
-        "posting_counts": documents.posting_counts,
-        "by_file.order": order,
-        "by_file.starts": starts,
-        "frequency": view.frequency,
-        "norms": view.norms,
-    }
-
-
-def _documents_from_arrays(arrays: Mapping[str, Any]) -> tuple[Documents, DocumentsView]:
-    ids, numbers = PackedNames.read(arrays, "ids"), Vocabulary.read(arrays, "vocabulary")
-    classes = PackedLists(PackedNames.read(arrays, "classes"))
-    plain = {name: arrays[name] for name in PLAIN_FIELDS}
-    documents = Documents(ids=ids, commit_ids=ids, vocabulary=numbers.names, classes=classes, **plain)
-    lists = Postings(arrays["postings.starts"], arrays["postings.rows"])
-    by_file = arrays["by_file.order"], arrays["by_file.starts"]
-    documents.remember(numbers, lists, arrays["posting_counts"], by_file)
-    return documents, DocumentsView.of_all(documents, arrays["frequency"], arrays["norms"])

@@ -46,8 +46,7 @@ class RevisedVectors:
     """rVSM of one version: length-1 term vectors of F files over V terms, by term."""
 
     postings: Postings
-    values: FloatArray
-    """(P,) component of each posting."""
+    """Files of each term, with (P,) components."""
     idf: FloatArray
     """(V,) ln(N / df); 0 for terms of no file."""
     length_scores: FloatArray
@@ -65,9 +64,8 @@ class RevisedVectors:
         starts = counts.indptr.astype(np.int64)
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
-        postings = Postings.invert(starts, terms, counts.shape[1])
         lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-        return cls(postings, weight[postings.origin], idf, length_score(lengths), numbers)
+        return cls(Postings.invert(starts, terms, counts.shape[1], weight), idf, length_score(lengths), numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
@@ -75,8 +73,8 @@ class RevisedVectors:
         query = values * self.idf[terms]
         length = float(np.sqrt((query**2).sum())) or 1.0
         chosen = self.postings.select(terms)
-        products = self.values[chosen.positions] * chosen.spread(query / length)
-        return summed(self.postings.rows[chosen.positions], products, len(self.length_scores)) * self.length_scores
+        products = chosen.take(self.postings.values) * chosen.spread(query / length)
+        return summed(chosen.take(self.postings.rows), products, len(self.length_scores)) * self.length_scores
 
 
 class StructuredText:
@@ -86,9 +84,7 @@ class StructuredText:
         facts = corpus.table
         self.numbers = {term: number for number, term in enumerate(facts.vocabulary)}
         """Term -> number: those of the corpus, then those that only paths hold."""
-        columns = np.array(
-            [self.numbers.setdefault(term, len(self.numbers)) for term in table.vocabulary], dtype=np.int64
-        )
+        columns = np.array([self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], np.int64)
         counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
         from scipy import sparse  # here: the default features need none of it
 
@@ -99,7 +95,7 @@ class StructuredText:
         """(B, V) counts of the terms of each blob's names and comments."""
         self.blobs.eliminate_zeros()
         self.names = sparse.csr_array(
-            (table.row_counts[1].copy(), columns[table.terms], table.starts.copy()),
+            (table.counts[:, 1].copy(), columns[table.terms], table.starts.copy()),
             shape=(len(table), len(self.numbers)),
         )
         """(N, V) counts of the terms of file names."""

@@ -7,13 +7,14 @@ of another format, is begun anew, and a row that does not unpack is made again.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
@@ -30,11 +31,11 @@ BUSY_SECONDS: Final = 120.0
 _APPLICATION: Final = 0x546F734C  # "TosL", so that no other program's file is taken for a store
 _FORMAT: Final = 3
 """Of the file, as ``user_version``: another one is begun anew."""
-_ASK: Final = 500
-"""Ids of one query: older SQLite allows 999."""
-_LONGEST: Final = 1 << 28
-"""Bytes of a payload, unpacked; more is no such thing."""
 _ELSEWHERE: Final = "name another file with --store, or another folder for the whole cache with $TOSLOC_CACHE"
+_AGAIN: Final = (
+    "see that the disk is not full and no other process keeps it, and run it again; or name another file with --store,"
+    " or delete it: what a store holds is made again"
+)
 
 
 class FactStore:
@@ -80,26 +81,17 @@ class FactStore:
     def missing(self, ids: Iterable[str], analyser: str) -> list[str]:
         """Those of ``ids`` without facts by the analyser, each once, in the order given."""
         wanted = list(dict.fromkeys(ids))
-        with self._explained():
-            known = {found for (found,) in self._select("SELECT id", wanted, analyser)}
-        return [one for one in wanted if one not in known]
+        known = {found for (found,) in self._select("id", wanted, analyser)}
+        return [name for name in wanted if name not in known]
 
     def read(self, ids: Sequence[str], analyser: str) -> dict[str, bytes]:
         """id -> payload, of those that are here."""
-        with self._explained():
-            return dict(self._select("SELECT id, payload", ids, analyser))
+        return dict(self._select("id, payload", ids, analyser))
 
     def write(self, rows: Iterable[Row]) -> None:
         """Write rows over those that are there, in one transaction."""
         with self._explained(), self._database:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
-
-    def remove(self, ids: Iterable[str], analyser: str) -> None:
-        """Delete rows, in one transaction."""
-        with self._explained(), self._database:
-            self._database.executemany(
-                "DELETE FROM facts WHERE id = ? AND analyser = ?", ((one, analyser) for one in ids)
-            )
 
     def analysers(self) -> dict[str, int]:
         """Analyser -> how many rows it made."""
@@ -113,19 +105,15 @@ class FactStore:
                 self._database.executemany("DELETE FROM facts WHERE analyser = ?", ((name,) for name in analysers))
             self._database.execute("VACUUM")
 
-    def _select(self, query: str, ids: Sequence[str], analyser: str) -> Iterator[tuple[Any, ...]]:
-        waiting = iter(ids)
-        while part := list(islice(waiting, _ASK)):
-            places = ", ".join("?" * len(part))
-            yield from self._database.execute(
-                f"{query} FROM facts WHERE analyser = ? AND id IN ({places})", (analyser, *part)
-            )
+    def _select(self, columns: str, ids: Sequence[str], analyser: str) -> Iterator[tuple[Any, ...]]:
+        query = f"SELECT {columns} FROM facts WHERE analyser = ? AND id IN (SELECT value FROM json_each(?))"
+        with self._explained():
+            yield from self._database.execute(query, (analyser, json.dumps(ids)))
 
     def _open(self) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+            self.path.touch(0o600)
         except OSError as error:
             if not self.path.exists():
                 raise StoreError(f"{self.path}: cannot be made ({error.strerror}); {_ELSEWHERE}") from error
@@ -135,8 +123,7 @@ class FactStore:
         self._database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
         try:
             execute = self._database.execute
-            [[found]] = execute("PRAGMA user_version")
-            if found != _FORMAT:
+            if execute("PRAGMA user_version").fetchone() != (_FORMAT,):
                 if execute("SELECT 1 FROM sqlite_master").fetchone():
                     raise sqlite3.DatabaseError("no facts store, or one of another format")
                 execute("PRAGMA journal_mode = WAL")
@@ -157,8 +144,7 @@ class FactStore:
     def _is_ours(self) -> bool:
         """Whether a file that does not open was once a store: it says so at a fixed place."""
         with self.path.open("rb") as file:
-            head = file.read(100)
-        return head.startswith(b"SQLite format 3") and head[68:72] == _APPLICATION.to_bytes(4, "big")
+            return file.read(72)[68:] == _APPLICATION.to_bytes(4, "big")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -166,16 +152,8 @@ class FactStore:
         try:
             yield
         except sqlite3.Error as error:
-            text = str(error)
-            if "full" in text:
-                advice = "make room on the disk and run it again"
-            elif "locked" in text:
-                advice = f"another process has kept it for {BUSY_SECONDS:.0f} s; wait for it to end"
-            elif "readonly" in text or "unable to open" in text:
-                advice = _ELSEWHERE
-            else:
-                advice = "name another file with --store, or delete it: what a store holds is made again"
-            raise StoreError(f"{self.path}: the facts store cannot be used ({text}); {advice}") from error
+            advice = _ELSEWHERE if "readonly" in str(error) or "unable to open" in str(error) else _AGAIN
+            raise StoreError(f"{self.path}: the facts store cannot be used ({error}); {advice}") from error
 
 
 # ---- payloads
@@ -198,18 +176,13 @@ def pack(texts: Sequence[Sequence[str]], arrays: Sequence[npt.NDArray[Any]]) -> 
 def unpack(payload: bytes, texts: int) -> tuple[list[list[str]], list[npt.NDArray[Any]]]:
     """What ``pack`` packed, with so many lists of strings. Raises ValueError for bytes that it did not make."""
     try:
-        data = zlib.decompressobj().decompress(payload, _LONGEST)
-        number = data[0]
-        sizes = struct.unpack_from(f"<{texts + number}I", data, 1)
-        place = 1 + 4 * len(sizes) + number
-        kinds = data[place - number : place].decode("ascii")
-        parts = []
-        for size in sizes:
-            parts.append(data[place : place + size])
-            place += size
-        if place != len(data):
-            raise ValueError("of another length")
-        strings = [part.decode("utf-8", "surrogateescape").split("\0") if part else [] for part in parts[:texts]]
-        return strings, [np.frombuffer(part, kind) for part, kind in zip(parts[texts:], kinds, strict=True)]
-    except (zlib.error, struct.error, IndexError, TypeError) as error:
+        data = zlib.decompress(payload)
+    except zlib.error as error:
         raise ValueError(f"no payload: {error}") from error
+    sizes = struct.unpack_from(f"<{texts + data[0]}I", data, 1)
+    place = 1 + 4 * len(sizes) + data[0]
+    kinds = data[place - data[0] : place].decode("ascii")
+    starts = accumulate(sizes, initial=place)
+    parts = [data[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+    strings = [part.decode("utf-8", "surrogateescape").split("\0") if part else [] for part in parts[:texts]]
+    return strings, [np.frombuffer(part, kind) for part, kind in zip(parts[texts:], kinds, strict=True)]

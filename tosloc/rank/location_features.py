@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from tosloc.index.context import QueryContext
-from tosloc.index.path_view import FileGroups
 from tosloc.index.postings import leaders, summed
-from tosloc.records import FloatArray
+from tosloc.records import FloatArray, IntArray
 
 LEADING_FILES: Final = 100
 """How many files of the first guess lend their score to test counterparts and to files of the same name."""
@@ -145,37 +144,32 @@ def setup(context: QueryContext) -> FloatArray:
 
 def test_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
     """p of the likeliest test counterpart: Foo for FooTest, and the other way round."""
-    return best_of_group(context.version.paths.counterparts, shares, LEADING_FILES)
+    return _best_of_group(context, context.version.paths.table.counterpart_group, shares)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum of p over the other files of the folder, by the root of their number."""
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
     number = np.maximum(np.bincount(folder)[folder] - 1, 1) if context.files else np.zeros(0)
-    total = summed(folder, shares, context.version.paths.table.directories)
+    total = summed(folder, shares, 0)
     value: FloatArray = np.maximum(total[folder] - shares, 0.0) / np.sqrt(number)
     return value
 
 
 def namesake(context: QueryContext, shares: FloatArray) -> FloatArray:
     """p of the likeliest other file of the same name in another folder; weighs negatively: only one is meant."""
-    return best_of_group(context.version.paths.namesakes, shares, LEADING_FILES)
+    return _best_of_group(context, context.version.paths.table.name_group, shares)
 
 
-def best_of_group(groups: FileGroups, shares: FloatArray, number: int) -> FloatArray:
-    """(F,) for each file the largest share among the other files of its group that are of the first ``number``."""
-    leading = leaders(shares, number)
+def _best_of_group(context: QueryContext, of_paths: IntArray, shares: FloatArray) -> FloatArray:
+    """(F,) for each file the largest share among the other files of its group that are of the leading ones."""
+    groups, leading = of_paths[context.version.paths.path_ids], leaders(shares, LEADING_FILES)
     best: dict[int, list[tuple[float, int]]] = {}
-    for group, share, file in zip(
-        groups.of_file[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True
-    ):
+    for group, share, file in zip(groups[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True):
         best.setdefault(group, []).append((share, file))
     scores = np.zeros(len(shares))
-    for group, found in best.items():
-        members = groups.files(group)
-        if len(members) > 1:
-            for file in members:
-                scores[file] = max((share for share, other in found if other != file), default=0.0)
+    for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
+        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
     return scores
 
 

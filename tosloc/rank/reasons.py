@@ -269,9 +269,9 @@ class ReasonsOf:
         if row not in self._positions:
             self.look_at([file])
         shared, positions = self._positions[row]
-        counts = view.corpus.counts[positions]
+        counts = view.corpus.postings.values[positions]
         idf = self.context.hits.idf[shared]
-        frequency = bm25.WHOLE.of(view, counts, np.full(len(shared), row, dtype=np.int32))
+        frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
         gain: FloatArray = frequency * idf * weights[shared]
         words = self.context.known_words
         best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))

@@ -100,12 +100,12 @@ def identifiers(context: QueryContext) -> FloatArray:
 
 def path(context: QueryContext) -> FloatArray:
     """BM25 of the path's words, k1 1.2, b .5."""
-    return context.version.paths.bm25(context.query.weights, bm25.keeps(context.version.text))
+    return context.version.paths.bm25(context.query.weights)
 
 
 def folders(context: QueryContext) -> FloatArray:
     """BM25 of the words of the folders alone."""
-    return context.version.paths.bm25(context.query.weights, bm25.keeps(context.version.text), names=False)
+    return context.version.paths.bm25(context.query.weights, names=False)
 
 
 def name_coverage(context: QueryContext) -> FloatArray:
@@ -120,8 +120,8 @@ class Holders:
         self.view, lists = view, view.corpus.postings
         self.rows: list[IntArray] = []
         """(T,) for each term the numbers of its blobs."""
-        for stretch in lists.select(np.array(terms, dtype=np.int64)).stretches:
-            rows, counts = lists.rows[stretch], view.corpus.counts[stretch]
+        for part in lists.select(np.array(terms, dtype=np.int64)).parts:
+            rows, counts = lists.rows[part], lists.values[part]
             self.rows.append(rows[counts[:, fields].any(axis=1) & (view.multiplicity[rows] > 0)])
         self.files = np.array([int(view.multiplicity[rows].sum()) for rows in self.rows], dtype=np.int64)
         """(T,) for each term how many files of the version those are."""
