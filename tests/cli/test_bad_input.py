@@ -347,7 +347,7 @@ def test_a_full_disk_under_the_facts(
 
     with monkeypatch.context() as patched:
         patched.setattr(store_module.FactStore, "_open", full)
-        assert "database or disk is full); make room on the disk and run it again" in fails(*command)
+        assert "database or disk is full); see that the disk is not full" in fails(*command)
     assert main([str(part) for part in command]) == 0
 
 
@@ -376,9 +376,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
         else:
             (folder / name).write_bytes(content)
         sentence = fails("localize", "--checkpoint", folder, "--report", bug)
-        if content is not None:
-            assert f"{folder / name} is damaged or was changed" in sentence
-            sentence = fails("localize", "--checkpoint", folder, "--report", bug)
         assert str(folder) in sentence
         if name != "version.npz" or content is not None:
             ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
@@ -407,9 +404,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     for content in (b"", whole):  # arrays, but others
         shutil.copytree(checkpoint, place / "broken")
         (place / "broken/reports.npz").write_bytes(content)
-        assert "reports.npz is no part of this checkpoint" in fails(
-            "localize", "--checkpoint", place / "broken", "--report", bug
-        )
         assert "damaged" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
         shutil.rmtree(place / "broken")
     (place / "empty").mkdir()

@@ -246,8 +246,6 @@ def test_what_is_damaged_is_said(out, tmp_path):
         folder = tmp_path / f"broken {name} {len(content)}"
         shutil.copytree(out / "checkpoint", folder)
         (folder / name).write_bytes(content)
-        with pytest.raises(CheckpointError, match=rf"{name} is damaged or was changed"):
-            Localizer.load(folder)
         with pytest.raises(CheckpointError, match=words):
             Localizer.load(folder).localization(REPORT)
 
