@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -29,6 +30,9 @@ Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
 _LOOK: Final = 0.1
 """Seconds between two looks at whether a call is still wanted."""
+_LONGEST: Final = 600
+"""Seconds for which a worker may hold its interpreter, as in a parser: no source takes a tenth of that."""
+_SILENT: Final = "ignore:resource_tracker"
 _telling: Connection | None = None
 """Where a ``Worker``'s process tells how far it is."""
 
@@ -147,6 +151,8 @@ def _parent() -> tuple[int]:
     """This process, which starts workers, for ``_begin``."""
     # Python would look for modules in the current folder first, which may be a stranger's repository
     os.environ["PYTHONSAFEPATH"] = "1"
+    if _SILENT not in sys.warnoptions:
+        sys.warnoptions.append(_SILENT)  # what clean-up after a killed command says is of no use to who killed it
     return (os.getpid(),)
 
 
@@ -160,6 +166,8 @@ def _begin(parent: int, telling: Connection | None = None) -> None:
 
 def _end_after(parent: int) -> None:
     while os.getppid() == parent:
+        if sys.platform != "win32":
+            signal.alarm(_LONGEST)  # whose signal ends a process that holds the interpreter, and cannot look any more
         time.sleep(1)
     os._exit(1)
 
