@@ -124,17 +124,18 @@ class FactStore:
         try:
             execute = self._database.execute
             if execute("PRAGMA user_version").fetchone() != (_FORMAT,):
-                if execute("SELECT 1 FROM sqlite_master").fetchone():
-                    raise sqlite3.DatabaseError("no facts store, or one of another format")
-                execute("PRAGMA journal_mode = WAL")
-                with self._database:
+                execute("BEGIN IMMEDIATE")  # of several processes one makes it
+                if execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+                    if execute("SELECT 1 FROM sqlite_master").fetchone():
+                        raise sqlite3.DatabaseError("no facts store, or one of another format")
                     execute(
                         # not WITHOUT ROWID: ids come in no order, and its tree would move the payloads with them
-                        "CREATE TABLE IF NOT EXISTS facts (id TEXT, analyser TEXT, payload BLOB,"
-                        " PRIMARY KEY (id, analyser))"
+                        "CREATE TABLE facts (id TEXT, analyser TEXT, payload BLOB, PRIMARY KEY (id, analyser))"
                     )
                     execute(f"PRAGMA application_id = {_APPLICATION}")
                     execute(f"PRAGMA user_version = {_FORMAT}")
+                execute("COMMIT")
+                execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
             execute("PRAGMA cache_size = -65536")
         except BaseException:
