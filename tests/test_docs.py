@@ -109,13 +109,13 @@ def test_commands_are_found_in_blocks_and_in_sentences(tmp_path: Path) -> None:
     page.write_text(
         "`tosloc data ...\n--json` and `T=$(x) tosloc mine`, `tosloc.answer`\n"
         "```console\n$ tosloc index && tosloc cache    # keeps\ntosloc: said\n"
-        "$ tosloc lab study a \\\n    --keep b\n```\n"
+        "$ tosloc lab bm25 a \\\n    --keep b\n```\n"
         "```sh\nT=1 tosloc mine x | tosloc serve\n```\n"
     )
     assert [call.split() for call in commands_of(page)] == [
         ["index"],
         ["cache"],
-        ["lab", "study", "a", "--keep", "b"],
+        ["lab", "bm25", "a", "--keep", "b"],
         ["mine", "x"],
         ["serve"],
         ["data", "...", "--json"],

@@ -71,13 +71,11 @@ def test_known_ranks(folders, capsys):
     assert "whole rankings, does not apply" in capsys.readouterr().out
 
 
-def test_markdown_and_figure(folders, capsys):
-    figure = folders / "figures" / "effect.svg"
-    assert check(folders, "2", "--markdown", "--figure", str(figure), "--depth", "5") == 0
+def test_markdown(folders, capsys):
+    assert check(folders, "2", "--markdown", "--depth", "5") == 0
     lines = capsys.readouterr().out.splitlines()
     assert "| level | measure | baseline | advanced | effect |" in lines
     assert lines[-1].startswith("- region ")
-    assert sorted(path.name for path in figure.parent.iterdir()) == ["effect.png", "effect.svg"]
 
 
 def test_published_means(folders, capsys):
@@ -108,13 +106,11 @@ def test_published_means(folders, capsys):
     ],
 )
 def test_wrong_input_is_one_sentence(folders, capsys, original, options, said):
-    figure = folders / "figures" / "effect"
-    assert check(folders, "2", *options, "--figure", str(figure), original=original) == 2
+    assert check(folders, "2", *options, original=original) == 2
     printed = capsys.readouterr()
     assert said in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
-    assert not figure.parent.exists()
 
 
 def test_no_effect_is_one_sentence(folders, capsys):

@@ -11,7 +11,7 @@ from tosloc.cli import main
 from tosloc.errors import MissingExtra, require
 
 COMMANDS = (
-    "baselines restrict reproduce reproduce-check truncation feature-ablation pool study pack train-encoder".split()
+    "baselines restrict reproduce reproduce-check truncation feature-ablation pool pack train-encoder".split()
 )
 LOADED = "import sys; print(*sorted(name for name in sys.modules if name.startswith(('tosloc.lab', 'tosloc.cli.lab'))))"
 

@@ -12,7 +12,6 @@ from tosloc.cli.lab.multi_project import feature_ablation
 from tosloc.cli.lab.paper import reproduce
 from tosloc.cli.lab.peers import beside, bm25, peers
 from tosloc.cli.lab.pool import pool
-from tosloc.cli.lab.study import study
 from tosloc.cli.lab.truncation import truncation
 
 app = typer.Typer(rich_markup_mode=None)
@@ -28,7 +27,6 @@ for _command in (
     calibration,
     feature_ablation,
     pool,
-    study,
     pack,
     train_encoder,
 ):

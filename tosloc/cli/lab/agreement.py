@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,6 @@ from tosloc.cli.options import JsonOption, Split
 from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.measures import Measure
-    from tosloc.lab.agreement.effects import Effect
     from tosloc.lab.agreement.levels import Pair, Reproduction
     from tosloc.lab.agreement.published_means import AgainstPublished
 
@@ -42,10 +39,6 @@ def reproduce_check(
     depth: Annotated[
         int | None,
         typer.Option("--depth", help="Compare the order of the first files only, by tau.", show_default="all files"),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option("--figure", metavar="PATH", help="Draw ER against DeltaRI, as PATH.svg and PATH.png."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_json: JsonOption = False,
@@ -80,8 +73,6 @@ def reproduce_check(
         ours = _pair(our_baseline, our_advanced, split)
         result = against_published(published_baseline, published_advanced, ours, wanted[0])
         table = published_table(result)
-    if figure is not None:
-        _draw(result.effects, figure)
     if as_json:
         print_json(result.as_dict())
     elif markdown:
@@ -98,11 +89,3 @@ def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.lab.agreement.levels import Pair, ScoredReports
 
     return Pair(*(ScoredReports.of(read_scored(path, split.value)) for path in (baseline, advanced)))
-
-
-def _draw(effects: Mapping[Measure, Effect], path: Path) -> None:
-    from tosloc.lab.agreement.effect_figure import EffectPoint, effect_figure
-    from tosloc.plots.drawing import save_figure
-
-    series = {repr(measure): [EffectPoint("", one.ratio, one.delta_ri)] for measure, one in effects.items()}
-    save_figure(effect_figure(series), path)
