@@ -28,7 +28,7 @@ import anyio
 from mcp import Client
 
 from tosloc.cli.guard import guarded
-from tosloc.cli.printing import print_table
+from tosloc.cli.printing import Table, print_table
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     searches = [name for words in WORDS for name in (f"files of\n{words} words", "characters", "file in it")]
     heads = ("report", "text", "structured", "file", "first", "function", *searches)
     cells = [[row.report, *(str(int(value)) for value in numbers(row))] for row in rows]
-    print_table(heads, cells, title=f"{len(rows)} reports")
+    print_table(Table(heads, cells, f"{len(rows)} reports"))
     sums = [sum(column) for column in zip(*map(numbers, rows), strict=True)]
     middle = [statistics.median(column) for column in zip(*map(numbers, rows), strict=True)]
     print("sums  ", *sums)

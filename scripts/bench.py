@@ -84,7 +84,7 @@ from benchmark.accepted import Measured
 from benchmark.timing import GIB, Row, say
 from benchmark.version import SEED, Bench
 
-from tosloc.cli.printing import print_table
+from tosloc.cli.printing import Table, print_table
 from tosloc.config import load_config
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
@@ -227,7 +227,8 @@ def show(measured: Measured, as_json: bool, known: Mapping[str, float] | None = 
         print(json.dumps(records, indent=2))
     else:
         heads = ["", "value", "reference", "ratio", "target" if known is None else "accepted"]
-        print_table(heads, [cells_of(row, target_of(row) if known is None else known.get(row.name)) for row in rows])
+        cells = [cells_of(row, target_of(row) if known is None else known.get(row.name)) for row in rows]
+        print_table(Table(heads, cells))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tosloc.cli.printing import markdown_table
+from tosloc.cli.printing import Table, markdown
 from tosloc.code.facts import outline_of
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     order = sorted(found, key=lambda language: (not has_grammar(language), -found[language].files))
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
-    print(markdown_table(header, [found[language].cells(language) for language in order]), end="")
+    print(markdown(Table(header, [found[language].cells(language) for language in order])), end="")
     return 0
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tosloc.cli.guard import guarded
-from tosloc.cli.printing import print_counts, print_table
+from tosloc.cli.printing import Table, print_rows, print_table
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kind in (*KINDS, "all")
         if (found := counts[kind] if kind != "all" else sum(counts.values(), Counter()))["all"]
     ]
-    print_table(["linked by", "reports", "same", "same or same file"], rows)
-    print_counts(dict(left.most_common()))
+    print_table(Table(["linked by", "reports", "same", "same or same file"], rows))
+    print_rows([{"left out": "reports", **dict(left.most_common())}])
     return 0
 
 

@@ -56,7 +56,7 @@ def test_a_wrong_address_is_a_sentence(
         ["index", *one[:2]],
         ["train", *one, "--out", out],
         ["rank", *one, "--out", out],
-        ["rank", "--projects", projects, "--out", out],
+        ["lab", "rank", "--projects", projects, "--out", out],
         ["lab", "baselines", "buglocator", *one, "--out", out],
         ["lab", "pool", "--projects", projects, "--work", out],
     ):
@@ -157,7 +157,7 @@ def test_the_same_bytes(two: LocalCluster, project: toy.Toy, tmp_path: Path, mon
         for words in (
             ("train", settings, *named, "--out", out / "trained"),
             ("rank", *named, "--checkpoint", out / "trained/checkpoint", "--out", out / "ranked"),
-            ("rank", "--projects", projects, "--out", out / "all"),
+            ("lab", "rank", "--projects", projects, "--out", out / "all"),
         ):
             assert main([*map(str, (*words, *more))]) == 0
     assert differing(tmp_path / "here", tmp_path / "there") == []

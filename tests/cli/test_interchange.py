@@ -142,8 +142,8 @@ def test_wrong_files_are_one_sentence(trec: Path, tmp_path: Path, fails: Fails) 
     assert "no judgement for 1 of 2 rankings, first 8" in fails(
         "import-run", trec, "--qrels", tmp_path / "other.txt", *out
     )
-    assert "run.txt is a file; name a folder" in fails("import-run", trec, "--out", trec)
-    assert "run.txt is a file; name a folder" in fails("export-run", trec, "--out", trec)
+    assert "run.txt' is a file" in fails("import-run", trec, "--out", trec)
+    assert "run.txt' is a file" in fails("export-run", trec, "--out", trec)
     assert "no judgements beside the run; name them with --qrels" in fails("export-run", trec, *out)
 
 

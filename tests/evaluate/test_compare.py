@@ -7,7 +7,7 @@ import pytest
 
 from tosloc.errors import RunError
 from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
-from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference, mean_gains
+from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TAUGHT, Order
@@ -240,13 +240,3 @@ def test_a_cut_or_unknown_length_is_told() -> None:
         "a fixed file that is not ranked counts as not found"
     )
     assert note(None) == "base: it is not known how many files were searched, so rankings may be cut off"
-
-
-def test_the_mean_gain_over_projects_by_hand() -> None:
-    """AP gains .354 in one project and nothing in the other; RR .3125 and nothing."""
-    better, same = (compare(("base", judged(BASE)), ("other", judged(other)), measures=()) for other in (BETTER, BASE))
-    gains = mean_gains([better, same])
-    assert gains["MAP"].mean == pytest.approx((1 / 2 - 1 / 6 + 3 / 4) / 8)
-    assert gains["MRR"].mean == pytest.approx(1.25 / 8)
-    assert gains["MRR"].interval.low == 0.0 < gains["MRR"].interval.high <= 0.375
-    assert mean_gains([better, same]) == gains

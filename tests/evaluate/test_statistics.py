@@ -14,7 +14,6 @@ from tosloc.evaluate.statistics import (
     TTest,
     holm,
     mean_interval,
-    mean_of_means,
     paired,
     paired_t_test,
     percentile_interval,
@@ -180,17 +179,3 @@ def test_holm_by_hand() -> None:
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([None, 0.02]) == [None, 0.02]
     assert holm([]) == []
-
-
-def test_every_sample_counts_alike_in_a_mean_of_means() -> None:
-    small, large = np.tile([0.4, 0.0], (10, 1)), np.tile([0.0, -0.2], (1000, 1))
-    mrr, map_ = mean_of_means([small, large])
-    assert (mrr.mean, mrr.interval.low, mrr.interval.high, mrr.p) == (*[pytest.approx(0.2)] * 3, 0.0)
-    assert (map_.mean, map_.interval.low, map_.interval.high, map_.p) == (*[pytest.approx(-0.1)] * 3, 0.0)
-
-
-def test_noise_has_a_mean_of_nothing() -> None:
-    noise = np.random.default_rng(3).normal(0.0, 1.0, (400, 2))
-    for one in mean_of_means([noise - noise.mean(axis=0)]):
-        assert one.interval.low < 0 < one.interval.high
-        assert one.p > 0.5

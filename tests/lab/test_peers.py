@@ -45,7 +45,7 @@ def folders(tmp_path: Path) -> list[str]:
 
 
 def test_two_rankings_of_many_projects(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "beside", *folders, "--measures", "Acc@1", "--json"]) == 0
+    assert main(["lab", "compare", *folders, "--measures", "Acc@1", "--json"]) == 0
     printed = capsys.readouterr()
     values = json.loads(printed.out)
     assert printed.err.endswith("1 project is left out, which only one of the folders holds, first three\n")
@@ -53,14 +53,14 @@ def test_two_rankings_of_many_projects(folders: list[str], capsys: pytest.Captur
     of_all = values["all"]["measures"]["Acc@1"]
     assert (of_all["a"], of_all["b"], of_all["wins"], of_all["losses"], of_all["p_mcnemar"]) == (0.0, 0.75, 3, 0, 0.25)
     assert values["rows"]["one"]["measures"]["RR"]["b"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-    of_projects = values["projects"]["measures"]["mrr"]  # 7/9 against 4/9, and 1 against 1/2
+    of_projects = values["projects"]["measures"]["RR"]  # 7/9 against 4/9, and 1 against 1/2
     assert of_projects["difference"] == pytest.approx((1 / 3 + 1 / 2) / 2)
     assert (of_projects["a"], of_projects["wins"], of_projects["losses"]) == (pytest.approx(17 / 36), 2, 0)
     assert of_projects["interval"] == pytest.approx([1 / 3, 1 / 2])
 
 
 def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "beside", *folders, "--by", "language", "--no-tests", "--markdown"]) == 0
+    assert main(["lab", "compare", *folders, "--by", "language", "--no-tests", "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ours / bm25"
     assert lines[2] == "| language | reports | AP | RR | AP: difference [95 %] | RR: difference [95 %] |"
@@ -69,12 +69,12 @@ def test_a_row_for_each_language(folders: list[str], capsys: pytest.CaptureFixtu
         "| python | 2 | 1.00 / .417 | 1.00 / .417 | +.583 [+.500, +.667]",
         "| all | 4 | .833 / .458 | .833 / .458 | +.375 [.000, +.625]",
     ]
-    assert main(["lab", "beside", *folders, "--by", "fixed", "--json"]) == 0
+    assert main(["lab", "compare", *folders, "--by", "fixed", "--json"]) == 0
     assert {name: row["reports"] for name, row in json.loads(capsys.readouterr().out)["rows"].items()} == {
         "1 fixed file": 4
     }
-    assert main(["lab", "beside", *folders]) == 0
-    assert "2 projects, 4 reports" in capsys.readouterr().out
+    assert main(["lab", "compare", *folders]) == 0
+    assert "2 projects" in capsys.readouterr().out
 
 
 def test_reports_without_a_searched_fixed_file_can_be_left_out(
@@ -83,7 +83,7 @@ def test_reports_without_a_searched_fixed_file_can_be_left_out(
     for name, rank in (("bm25", 2), ("ours", 1)):
         write(tmp_path / name / "one" / "all", {"1": ("a.py", rank), "2": ("test_a.py", 1)})
         write(tmp_path / name / "two" / "all", {"1": ("test_a.py", rank)})
-    command = ["lab", "beside", str(tmp_path / "bm25"), str(tmp_path / "ours"), "--no-tests", "--json"]
+    command = ["lab", "compare", str(tmp_path / "bm25"), str(tmp_path / "ours"), "--no-tests", "--json"]
     assert main(command) == 0
     every = json.loads(capsys.readouterr().out)
     assert main([*command, "--reachable"]) == 0
@@ -96,11 +96,11 @@ def test_reports_without_a_searched_fixed_file_can_be_left_out(
 def test_folders_without_a_common_project_are_one_sentence(
     folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["lab", "beside", folders[0], str(tmp_path / "none")]) == 2
+    assert main(["lab", "compare", folders[0], str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err == f"tosloc: {tmp_path / 'none'}: no folder of runs, one a project\n"
     write(tmp_path / "others" / "four" / "all", {"1": ("a.py", 1)})
-    assert main(["lab", "beside", folders[0], str(tmp_path / "others")]) == 2
-    assert "no project has a finished run of the split 'all' in both" in capsys.readouterr().err
+    assert main(["lab", "compare", folders[0], str(tmp_path / "others")]) == 2
+    assert "no project has a finished run of the split 'test' in both" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -91,10 +91,10 @@ def test_the_page_is_written_beside_what_is_printed(
     assert "rank here and in" in page.read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["evaluate", *[str(folder)] * 3, "--html", str(page)]) == 2
-    sentence = "tosloc: --html: a page tells of one run, or of two beside each other, not of 3; name them\n"
+    sentence = "tosloc: --html: a page tells of one run, or of two, not of 3; name them\n"
     assert capsys.readouterr().err == sentence
     assert main(["evaluate", str(folder), "--html", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"tosloc: {tmp_path} is a folder; name a file\n"
+    assert "is a directory" in capsys.readouterr().err
 
 
 def test_one_form_at_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,21 +16,8 @@ from tosloc.cli import cache, commands, comparing, interchange, judging, localiz
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import Interrupted, ToslocError
 
-MOVED = ("baselines", "reproduce", "reproduce-check", "restrict", "truncation")
-"""Commands that became commands of ``tosloc lab``."""
-
-
 UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
-
-
-class _Commands(TyperGroup):
-    """The group of commands."""
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in MOVED:
-            raise ToslocError(f"tosloc {cmd_name} is now: tosloc lab {cmd_name}")
-        return super().get_command(ctx, cmd_name)
 
 
 class _LabCommands(TyperGroup):
@@ -52,7 +39,6 @@ def _lab_commands() -> Mapping[str, Any]:
 
 app = typer.Typer(
     name="tosloc",
-    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

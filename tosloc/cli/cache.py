@@ -45,7 +45,7 @@ def cache(context: typer.Context) -> None:
 @app.command("list")
 def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -> None:
     """List repositories with what is kept of them, the last used first."""
-    from tosloc.cli.printing import print_json, print_table
+    from tosloc.cli.printing import Table, print_json, print_table
     from tosloc.index.cache import KINDS, cache_folder
 
     found = _chosen(repo or [])
@@ -68,7 +68,7 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
     ]
     sums = [_size(sum(entry.bytes[kind] for entry in found)) for kind in kinds]
     rows.append([f"all {len(found):,}", *sums, _size(sum(entry.total for entry in found)), "", str(cache_folder())])
-    print_table(["kept of", *kinds, "all", "last used", "repository"], rows, left=(0, len(kinds) + 3))
+    print_table(Table(["kept of", *kinds, "all", "last used", "repository"], rows, left=(0, len(kinds) + 3)))
 
 
 @app.command()

@@ -83,7 +83,7 @@ def of_difference(one: Difference, a: str, b: str) -> dict[str, str]:
     if one.holm_mcnemar is not None:
         found["p, McNemar, Holm"] = p_value_cell(one.holm_mcnemar)
     return found | {
-        f"reports better in {b}": count_cell(one.wins),
+        f"better in {b}": count_cell(one.wins),
         "equal": count_cell(one.ties),
         f"better in {a}": count_cell(one.losses),
     }

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from tosloc.cli.judging import print_split
-from tosloc.cli.many import not_with_projects, not_without
+from tosloc.cli.mine import mined_reports
 from tosloc.cli.options import (
     AroundRepositoryOption,
     ClusterOption,
@@ -22,12 +19,10 @@ from tosloc.cli.options import (
     NamedReportsOption,
     OutOption,
     ProgressOption,
-    ProjectsOption,
-    ReposOption,
     Split,
     StoreOption,
-    StoresOption,
 )
+from tosloc.cli.printing import print_json, print_notes, print_rows
 from tosloc.errors import MissingExtra, ToslocError
 
 ConfigArgument = Annotated[
@@ -101,16 +96,12 @@ def train(
             show_default="learn both",
         ),
     ] = None,
-    projects: ProjectsOption = None,
-    repos: ReposOption = None,
-    stores: StoresOption = None,
     cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
 
-    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs. With --projects a folder
-    for each project; what is finished is not done again.
+    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
     """
     from tosloc import training
     from tosloc.cli.progress import shown
@@ -118,7 +109,6 @@ def train(
     from tosloc.config import Config, StageTwoSettings, load_config
     from tosloc.evaluate.tables import FEW_REPORTS
 
-    _check_folder(out)
     settings = Config() if config is None else load_config(config)
     if stage_two and stage_one is None:
         try:
@@ -126,35 +116,11 @@ def train(
         except MissingExtra as error:
             stage_two = False
             print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
-    if projects is not None:
-        from tosloc.experiment import results_folder
-        from tosloc.lab.many_projects import train_project
-
-        not_with_projects(repo=repo, reports=reports, store=store, stage_one=stage_one)
-        work = partial(
-            train_project,
-            out=out,
-            config=settings,
-            suffixes=_suffixes(suffix).get("suffixes", ()),
-            stores=stores,
-            carry=carry,
-            keep_features=keep_features,
-            stage_two=stage_two,
-        )
-        with results_folder(out):
-            _of_many(
-                projects,
-                repos,
-                work,
-                settings.run.jobs,
-                f"now run: tosloc evaluate {out}",
-                progress,
-                place=partial(on_cluster, cluster),
-            )
-        return
-    repo, reports = not_without(repo, reports, repos=repos, stores=stores)
+    repo, reports = repository_and_reports(repo, reports)
     if suffix:
-        settings = Config.of(settings.as_dict() | {"data": settings.data.model_dump() | _suffixes(suffix)}, "--suffix")
+        settings = Config.of(
+            settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
+        )
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     if stage_one is not None and not settings.stage_two.enabled:
@@ -195,7 +161,7 @@ def rank(
         typer.Option(
             "--split",
             help="Part of the reports to rank, by the time of their fix; all: every report, in one run.",
-            show_default="validation, then test; of many projects: all",
+            show_default="validation, then test",
         ),
     ] = None,
     functions: Annotated[
@@ -203,50 +169,17 @@ def rank(
     ] = False,
     config: ConfigOption = None,
     store: StoreOption = None,
-    projects: ProjectsOption = None,
-    repos: ReposOption = None,
-    stores: StoresOption = None,
     cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
-    """Rank labelled reports without training.
-
-    With --projects a folder for each project; what is finished is not done again.
-    """
+    """Rank labelled reports without training."""
     from tosloc import experiment
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
 
-    _check_folder(out)
     settings = None if config is None else load_config(config)
-    if projects is not None:
-        from tosloc.lab.many_projects import rank_project
-
-        not_with_projects(repo=repo, reports=reports, store=store)
-        work = partial(
-            rank_project,
-            out=out,
-            checkpoint=checkpoint,
-            split="" if split is None else split.value,
-            config=settings,
-            functions=functions,
-            stores=stores,
-        )
-        jobs = -1 if settings is None else settings.run.jobs
-        with experiment.results_folder(out):
-            _of_many(
-                projects,
-                repos,
-                work,
-                jobs,
-                f"now run: tosloc evaluate {out}",
-                progress,
-                _note_teachers if checkpoint is None else None,
-                partial(on_cluster, cluster),
-            )
-        return
-    repo, reports = not_without(repo, reports, repos=repos, stores=stores)
+    repo, reports = repository_and_reports(repo, reports)
     parts = (Split.validation, Split.test) if split is None else (split,)
     with on_cluster(cluster, {repo: ""}):
         for part in parts:
@@ -276,7 +209,6 @@ def index(
 ) -> None:
     """Analyse a version ahead of time."""
     from tosloc import experiment
-    from tosloc.cli.printing import print_counts, print_json
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
@@ -290,7 +222,7 @@ def index(
     if as_json:
         print_json(counts)
     else:
-        print_counts(counts, _INDEXED)
+        print_rows([{"": "files", **counts}], _INDEXED)
 
 
 def data(
@@ -303,12 +235,9 @@ def data(
         Path | None,
         typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
     ] = None,
-    projects: ProjectsOption = None,
-    repos: ReposOption = None,
     progress: ProgressOption = None,
 ) -> None:
-    """Count what labelled reports hold. With --projects a row for each project."""
-    from tosloc.cli.printing import print_json, print_rows
+    """Count what labelled reports hold."""
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
@@ -316,15 +245,8 @@ def data(
     from tosloc.reports.labelled import load_dataset
     from tosloc.reports.splits import describe, settled
 
-    asked = Config.of({"data": {"zone": zone, **_suffixes(suffix)}}, "the options")
-    if projects is not None:
-        from tosloc.lab.many_projects import describe_project
-
-        not_with_projects(repo=repo, reports=reports, ever_fixed=ever_fixed)
-        work = partial(describe_project, config=asked, suffixes=_suffixes(suffix).get("suffixes", ()))
-        _of_many(projects, repos, work, -1, "", progress, partial(_print_data, as_json=as_json))
-        return
-    repo, reports = not_without(repo, reports, repos=repos)
+    asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
+    repo, reports = repository_and_reports(repo, reports)
     with Repository(repo) as repository, shown(progress) as callback:
         settings = settled(asked, reports).data
         dataset = load_dataset(
@@ -340,64 +262,24 @@ def data(
         print_rows(rows, _COUNTED)
 
 
-def _of_many(
-    projects: Path,
-    repos: Path | None,
-    work: Callable[[Any], tuple[bool, Any]],
-    jobs: int,
-    then: str,
-    progress: bool | None,
-    show: Callable[[Sequence[Any]], None] | None = None,
-    place: Callable[[Mapping[Path, str]], AbstractContextManager[None]] = lambda _: nullcontext(),
-) -> None:
-    """Do the work for each project of a list, and say what became of it. Exits with 1 if one failed."""
-    from tosloc.cli.many import show_outcomes
-    from tosloc.cli.progress import shown
-    from tosloc.lab.many_projects import for_each
-    from tosloc.lab.projects import read_projects
+def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Path, Path]:
+    """The repository and its reports: by default the one around this folder, and what was mined of it.
 
-    found = read_projects(projects, repos)
-    with place({project.repo: "" for project in found.projects}), shown(progress) as callback:
-        outcomes = for_each(found.projects, work, jobs=jobs, progress=callback)
-    if show is not None:
-        show(outcomes)
-    show_outcomes(found, outcomes, then)
+    Raises ToslocError where one is neither named nor there.
+    """
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+
+    repo = repo or discovery.around(Path.cwd())
+    if reports is None:
+        with Repository(repo) as repository:
+            reports = mined_reports(repository)
+        if not reports.exists():
+            raise ToslocError("Missing option '--reports'; or run tosloc mine first")
+        print_notes([f"the reports are those of tosloc mine, {reports}"])
+    return repo, reports
 
 
-def _note_teachers(outcomes: Sequence[Any]) -> None:
-    """Say which of the projects taught the shipped weights: on these they are better than on others."""
-    from tosloc.checkpoint import shipped_projects
-    from tosloc.cli.many import named
-    from tosloc.cli.printing import print_notes
-
-    taught = sorted({outcome.project for outcome in outcomes} & shipped_projects())
-    if taught:
-        says = "taught the shipped weights, so these numbers flatter them (tosloc lab pool leaves projects out)"
-        print_notes([named(taught, says, says)])
-
-
-def _print_data(outcomes: Sequence[Any], as_json: bool) -> None:
-    """Print a row for each project, and their sums."""
-    from tosloc.cli.printing import print_json, print_table
-
-    rows = [outcome.value for outcome in outcomes if outcome.state != "failed"]
-    if as_json:
-        print_json(rows)
-    elif rows:
-        counts = [name for name, value in rows[0].items() if isinstance(value, int)]
-        sums = {"project": f"all {len(rows)}"} | {name: sum(row[name] for row in rows) for name in counts}
-        cells = [
-            [f"{row[name]:,}" if name in row and name != "project" else row.get(name, "") for name in rows[0]]
-            for row in (*rows, sums)
-        ]
-        print_table(list(rows[0]), cells)
-
-
-def _suffixes(named: list[str] | None) -> dict[str, list[str]]:
+def suffix_setting(named: list[str] | None) -> dict[str, list[str]]:
     """The setting that the option makes; with the dot, where it was left out."""
     return {"suffixes": [name if name.startswith(".") else f".{name}" for name in named]} if named else {}
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise ToslocError(f"{out} is a file; name a folder")

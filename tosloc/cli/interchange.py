@@ -42,7 +42,6 @@ def import_run(
     """
     from tosloc.evaluate.run_paths import format_of
 
-    _check_folder(out)
     found = format_of(file)
     if found == "TREC run":
         if repo is not None:
@@ -83,7 +82,6 @@ def export_run(
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
-    _check_folder(out)
     scored = read_scored(run, split.value, qrels)
     scored.evaluation()  # refuses what other tools would not see
     if scored.run.partial:
@@ -183,8 +181,3 @@ def _fingerprint(file: Path) -> dict[str, str]:
 
     with file.open("rb") as stream:
         return {"name": file.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file; name a folder")

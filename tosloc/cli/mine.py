@@ -160,7 +160,7 @@ def _what(mined: Mined) -> str:
 
 def _print(mined: Mined) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import print_table
+    from tosloc.cli.printing import Table, print_table
 
     rows = [[kind, f"{number:,}"] for kind, number in mined.kinds.items()]
     note = (
@@ -168,14 +168,12 @@ def _print(mined: Mined) -> None:
         if mined.tracker
         else "weak reports: what commits say of their own fixes, which is easier than what users write"
     )
-    print_table(
-        [f"linked by ({_tracker(mined)})", "reports"],
-        [*rows, ["all", f"{len(mined.reports):,}"]],
-        note=note,
-    )
+    rows.append(["all", f"{len(mined.reports):,}"])
+    print_table(Table([f"linked by ({_tracker(mined)})", "reports"], rows, note=note))
     left = [[why, f"{number:,}"] for why, number in mined.left_out.most_common()]
     if left:
-        print_table(["left out", _what(mined).split()[0]], [*left, ["all", f"{mined.left_out.total():,}"]])
+        left.append(["all", f"{mined.left_out.total():,}"])
+        print_table(Table(["left out", _what(mined).split()[0]], left))
 
 
 def _tracker(mined: Mined) -> str:

@@ -31,27 +31,13 @@ RepositoryOption = Annotated[
 ReportsOption = Annotated[
     Path, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
 ]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder to write.")]
+OutOption = Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")]
 StoreOption = Annotated[
     Path | None,
     typer.Option(
         "--store",
         help="File that keeps what was found in each source file, for later commands.",
         show_default="in the user's cache",
-    ),
-]
-ProjectsOption = Annotated[
-    Path | None,
-    typer.Option("--projects", help="Many at once: TOML file of projects, or a folder of JSON lines (with --repos)."),
-]
-ReposOption = Annotated[
-    Path | None,
-    typer.Option("--repos", help="Folder of repositories, for a folder of JSON lines: OWNER+NAME and the like."),
-]
-StoresOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--stores", help="Folder of such files as --store names, one a project.", show_default="in the user's cache"
     ),
 ]
 ClusterOption = Annotated[

@@ -1,23 +1,68 @@
-"""Results on standard output, for people and for machines."""
+"""Results on standard output: tables for a terminal or in Markdown, JSON for machines."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from tosloc.errors import RunError
 from tosloc.io import printable
+
+if TYPE_CHECKING:  # not loaded in vain: most commands print no table
+    from rich import table as rich_table
+    from rich.console import Console
 
 UNBOUNDED: Final = 100_000
 """Letters of a line, where a table may be as wide as it likes."""
-Rows: TypeAlias = Sequence[Sequence[str | Text]]
+
+
+class Form(Enum):
+    """How results are printed."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    json = "json"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results, the same on a terminal and in Markdown."""
+
+    heads: Sequence[str]
+    """A head may have several lines."""
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    note: str = ""
+    """What stands below it."""
+    left: Container[int] = (0,)
+    """Columns that are aligned to the left."""
+    meanings: Sequence[str] = ()
+    """What each row says, where a terminal is wide enough."""
+    by_column: bool = False
+    """Whether columns that do not fit on a terminal become a second table, below; else cells are wrapped."""
+
+
+def form_of(as_json: bool, as_markdown: bool) -> Form:
+    """The form that is asked for. Raises RunError for two."""
+    if as_json and as_markdown:
+        raise RunError("--json and --markdown: choose one of them")
+    return Form.json if as_json else Form.markdown if as_markdown else Form.terminal
+
+
+def show(form: Form, values: Any, tables: Sequence[Table]) -> None:
+    """Print results: their plain values as JSON, or the tables."""
+    if form is Form.json:
+        print_json(values)
+    elif form is Form.markdown:
+        print("\n".join(map(markdown, tables)), end="")
+    else:
+        for table in tables:
+            print_table(table)
 
 
 def print_json(value: Any) -> None:
@@ -31,96 +76,95 @@ def print_notes(notes: Iterable[str]) -> None:
         print(f"tosloc: {printable(note)}", file=sys.stderr)
 
 
-def print_table(
-    heads: Sequence[str],
-    rows: Rows,
-    *,
-    title: str = "",
-    left: Container[int] = (0,),
-    edge: bool = True,
-    note: str = "",
-) -> None:
-    """Print a table with a title above and a note below it, columns aligned to the right but for the ``left`` ones.
+def markdown(table: Table) -> str:
+    """A table in Markdown, its title and note as lines of their own.
 
-    A file or pipe takes lines of any length; a narrow terminal gets cells wrapped. A head may have several lines.
-    Without ``edge`` the empty lines and columns around the table are left out.
-    """
-    console, table = _console(), _table(heads, rows, left)
-    table.show_edge = edge
-    if title:
-        console.print(Text(title, style="bold"), soft_wrap=True)
-    needed = _width(console, table)
-    if not console.is_terminal:
-        console.width = max(console.width, needed)
-    elif needed > console.width:
-        for column in table.columns:
-            column.no_wrap, column.overflow = False, "fold"
-    console.print(table)
-    if note:
-        console.print(note, style="dim")
-
-
-def fits(heads: Sequence[str], rows: Rows) -> bool:
-    """Whether such a table is printed with whole cells: where the terminal is as wide, and to any file or pipe."""
-    console = _console()
-    return not console.is_terminal or _width(console, _table(heads, rows)) <= console.width
-
-
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    >>> print(markdown_table(["a", "b|c"], [["1", "2"]]), end="")
+    >>> print(markdown(Table(["a", "b|c"], [["1", "2"]])), end="")
     | a | b\\|c |
     |---|---|
     | 1 | 2 |
     """
-    lines = [heads, *rows]
-    text = ["| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in line) + " |" for line in lines]
-    return "\n".join([text[0], "|---" * len(heads) + "|", *text[1:]]) + "\n"
+    lines = [" | ".join(" ".join(str(cell).split()).replace("|", r"\|") for cell in row) for row in table.rows]
+    heads = " | ".join(" ".join(head.split()).replace("|", r"\|") for head in table.heads)
+    text = "\n".join([f"| {heads} |", "|---" * len(table.heads) + "|", *(f"| {line} |" for line in lines)])
+    return "\n\n".join(part for part in (table.title.strip(), text, table.note.strip()) if part) + "\n"
+
+
+def print_table(table: Table, *, edge: bool = True) -> None:
+    """Print a table with its title above and its note below.
+
+    A file or pipe takes lines of any length. Without ``edge`` the empty lines and columns around are left out.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    console, whole = Console(highlight=False, markup=False), table
+    if table.meanings:
+        told = [[*row, says] for row, says in zip(table.rows, table.meanings, strict=True)]
+        whole = replace(table, heads=[*table.heads, ""], rows=told, left={0, len(table.heads)})
+        if console.is_terminal and _width(console, whole) > console.width:
+            whole = replace(table, meanings=())
+    if whole.title:
+        console.print(Text(whole.title, style="bold"), soft_wrap=True)
+    for part in _parts(console, whole) if table.by_column else [whole]:
+        made, needed = _rich(part), _width(console, part)
+        made.show_edge = edge
+        if not console.is_terminal:
+            console.width = max(console.width, needed)
+        elif needed > console.width:
+            for column in made.columns:
+                column.no_wrap, column.overflow = False, "fold"
+        console.print(made)
+    if whole.note:
+        console.print(whole.note, style="dim")
+
+
+def _parts(console: Console, table: Table) -> Iterable[Table]:
+    """The table, or tables of as many of its columns as fit, each with the first one."""
+    first = 1
+    while first < len(table.heads):
+        last = len(table.heads)
+        while (
+            console.is_terminal and last > first + 1 and _width(console, _columns(table, first, last)) > console.width
+        ):
+            last -= 1
+        yield _columns(table, first, last)
+        first = last
+
+
+def _columns(table: Table, first: int, last: int) -> Table:
+    rows = [[row[0], *row[first:last]] for row in table.rows]
+    return table if (first, last) == (1, len(table.heads)) else Table([table.heads[0], *table.heads[first:last]], rows)
 
 
 def print_rows(
     rows: Sequence[Mapping[str, str | int | float]], meanings: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Print rows of the same columns as a table, a row below the other's head; nothing for no row.
-
-    What the columns mean stands behind them, where the terminal is wide enough.
-    """
+    """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
     if rows:
         first, *others = rows[0]
-        heads = [first, *(str(row[first]) for row in rows)]
-        cells: list[list[str | Text]] = [[name, *(_number(row[name]) for row in rows)] for name in others]
-        told = [[*line, Text(meanings.get(name, ""), style="dim")] for name, line in zip(others, cells, strict=True)]
-        if meanings and fits([*heads, ""], told):
-            print_table([*heads, ""], told, left=(0, len(heads)))
-        else:
-            print_table(heads, cells)
+        cells = [[name, *(_number(row[name]) for row in rows)] for name in others]
+        said = [meanings.get(name, "") for name in others] if meanings else []
+        print_table(Table([first, *(str(row[first]) for row in rows)], cells, meanings=said))
 
 
-def print_counts(counts: Mapping[str, Any], meanings: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Print names with their values, and what they mean."""
-    cells = {name: (printable(name), _number(value)) for name, value in counts.items()}
-    widest, longest = (max(len(cell[place]) for cell in cells.values()) for place in (0, 1))
-    for name, (said, value) in cells.items():
-        print(f"{said:<{widest}}  {value:>{longest}}  {meanings.get(name, '')}".rstrip())
+def _rich(table: Table) -> rich_table.Table:
+    from rich import table as rich_table
+    from rich.box import SIMPLE_HEAD
+    from rich.text import Text
 
-
-def _console() -> Console:
-    return Console(highlight=False, markup=False)
-
-
-def _table(heads: Sequence[str], rows: Rows, left: Container[int] = (0,)) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for place, head in enumerate(heads):
+    made = rich_table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, head in enumerate(table.heads):
         lines = "\n".join(printable(line) for line in head.split("\n"))
-        table.add_column(lines, justify="left" if place in left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
-    return table
+        style = "dim" if table.meanings and place == len(table.heads) - 1 else ""
+        made.add_column(lines, justify="left" if place in table.left else "right", no_wrap=True, style=style)
+    for row in table.rows:
+        made.add_row(*(Text(printable(cell)) for cell in row))
+    return made
 
 
 def _width(console: Console, table: Table) -> int:
-    return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
+    return console.measure(_rich(table), options=console.options.update(max_width=UNBOUNDED)).maximum
 
 
 def _number(value: Any) -> str:

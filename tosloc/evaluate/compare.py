@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,8 +14,8 @@ from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.runs import Order, Run
-from tosloc.evaluate.statistics import SAME, MeanOfMeans, Paired, holm, mcnemar, mean_of_means, paired
-from tosloc.records import IntArray
+from tosloc.evaluate.statistics import SAME, Paired, holm, mcnemar, paired
+from tosloc.records import FloatArray, IntArray
 
 COMPARED: Final = (AP, RR)
 
@@ -116,11 +117,15 @@ def compare(
 
 def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] = COMPARED) -> Comparison:
     """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
+    sides = [Evaluation(tuple(side)) for side in zip(*((move.a, move.b) for move in moves), strict=True)]
     return Comparison(
         a,
         b,
         tuple(moves),
-        tuple(_difference(measure, moves) for measure in measures),
+        tuple(
+            difference(measure, *(side.values(measure) for side in sides), yes_or_no=measure.is_yes_or_no)
+            for measure in measures
+        ),
         0,
         0,
         tuple(one.report for one in moves if one.a.outcome.searched != one.b.outcome.searched),
@@ -151,25 +156,6 @@ def compare_all(
     ]
 
 
-def mean_gains(projects: Sequence[Comparison]) -> dict[str, MeanOfMeans]:
-    """The gain in MRR and in MAP from run a to run b, as a mean over projects that count alike, each a comparison."""
-    gains = [
-        np.array(
-            [(one.b.reciprocal_rank - one.a.reciprocal_rank, one.difference) for one in project.moves], dtype=np.float64
-        )
-        for project in projects
-    ]
-    return dict(zip(("MRR", "MAP"), mean_of_means(gains), strict=True))
-
-
-def gain_values(gains: Mapping[str, MeanOfMeans]) -> dict[str, Any]:
-    """Mean gains as plain values for JSON."""
-    return {
-        name: {"mean": one.mean, "interval": [one.interval.low, one.interval.high], "p": one.p}
-        for name, one in gains.items()
-    }
-
-
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
     """A comparison as plain values for JSON, with the ``top`` reports that rose and that fell most."""
     return {
@@ -179,13 +165,14 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
         "only_a": comparison.only_a,
         "only_b": comparison.only_b,
         "other_searched": len(comparison.other_searched),
-        "measures": {repr(one.measure): _difference_values(one) for one in comparison.differences},
+        "measures": {repr(one.measure): difference_values(one) for one in comparison.differences},
         "risen": [_move_values(move) for move in comparison.risen(top)],
         "fallen": [_move_values(move) for move in comparison.fallen(top)],
     }
 
 
-def _difference_values(one: Difference) -> dict[str, Any]:
+def difference_values(one: Difference) -> dict[str, Any]:
+    """One measure's difference as plain values for JSON."""
     return {
         "a": one.a,
         "b": one.b,
@@ -232,20 +219,19 @@ def _check_truth(name_a: str, name_b: str, move: Move) -> None:
         )
 
 
-def _difference(measure: Measure, moves: Sequence[Move]) -> Difference:
-    a, b = (Evaluation(tuple(side)) for side in zip(*((move.a, move.b) for move in moves), strict=True))
-    values_a, values_b = a.values(measure), b.values(measure)
-    change = values_b - values_a
+def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:
+    """How the (N,) values of b stand against those of a; with McNemar's test where they are ``yes_or_no``."""
+    change = b - a
     wins, losses = int(np.count_nonzero(change > SAME)), int(np.count_nonzero(change < -SAME))
     return Difference(
         measure,
-        a.mean(measure),
-        b.mean(measure),
-        paired(values_a, values_b),
+        math.fsum(a) / len(a),
+        math.fsum(b) / len(b),
+        paired(a, b),
         wins,
-        len(moves) - wins - losses,
+        len(change) - wins - losses,
         losses,
-        mcnemar(wins, losses) if measure.is_yes_or_no else None,
+        mcnemar(wins, losses) if yes_or_no else None,
     )
 
 

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.errors import RunError, counted
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE, ScoredRun, read_scored
-from tosloc.evaluate.statistics import Interval, mean_interval, percentile_interval, resampled_sums
-from tosloc.evaluate.tables import Mean, pair
-from tosloc.records import FloatArray
+from tosloc.evaluate.tables import Results, pair
 
 FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
 BM25_NAME: Final = "BM25 over functions"
-
-
-@dataclass(frozen=True)
-class FunctionResults:
-    """How good one ranker of functions is on some reports."""
-
-    name: str
-    evaluation: Evaluation
-    unjudged: int
-    """Reports left out, because the version has none of the functions that their fix changed."""
-    means: dict[str, Mean]
-    """By the name of the measure."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "run": self.name,
-            "reports": len(self.evaluation.per_report),
-            "unjudged": self.unjudged,
-            "relevant": self.evaluation.relevant,
-            "measures": {
-                name: {"mean": mean.value, "interval": pair(mean.interval)} for name, mean in self.means.items()
-            },
-        }
 
 
 def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
@@ -55,37 +26,30 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
         made = [one.parent.parent.name for one in place.glob(f"*/{FUNCTION_LEVEL}/{RUN_FILE}")]
         known = f"it has them for {', '.join(sorted(made))}" if made else "make them with: tosloc rank --functions"
         raise RunError(f"{path}: no run of functions of the split {split!r}; {known}")
-    name = place.name or place.absolute().name
-    ours = read_scored(parts[0] / FUNCTION_LEVEL)
-    bm25 = read_scored(parts[0] / BM25_LEVEL)
-    return ScoredRun(name, ours.run, ours.qrels), ScoredRun(BM25_NAME, bm25.run, bm25.qrels)
+    ours, bm25 = (read_scored(parts[0] / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
+    return replace(ours, name=place.name or place.absolute().name), replace(bm25, name=BM25_NAME)
 
 
-def function_results(name: str, runs: Sequence[ScoredRun], measures: Sequence[Measure] = ()) -> FunctionResults:
-    """The results of a ranker of functions on the reports of all ``runs`` together. Raises RunError."""
-    per_report: list[ReportScores] = []
-    unjudged = 0
-    for run in runs:
-        per_report += run.evaluation().per_report
-        without = run.run.header.get("reports without a changed function", 0)
-        unjudged += without if isinstance(without, int) else 0
-    asked = list(dict.fromkeys((*FUNCTION_MEASURES, *measures)))
-    evaluation = Evaluation(tuple(per_report))
-    means = [evaluation.mean(measure) for measure in asked]
-    intervals: list[Interval | None] = [None] * len(asked)
-    if len(per_report) > 1:
-        values: FloatArray = np.column_stack([evaluation.values(measure) for measure in asked])
-        sums = resampled_sums(values) / len(per_report)
-        intervals = list(map(percentile_interval, sums.T))
-    made = [Mean(mean, interval) for mean, interval in zip(means, intervals, strict=True)]
-    return FunctionResults(name, evaluation, unjudged, {repr(one): mean for one, mean in zip(asked, made, strict=True)})
+def unjudged(run: ScoredRun) -> int:
+    """Reports left out, because the version has none of the functions that their fix changed."""
+    without = run.run.header.get("reports without a changed function", 0)
+    return without if isinstance(without, int) else 0
 
 
-def macro_results(name: str, projects: Sequence[FunctionResults]) -> FunctionResults:
-    """The mean of the projects' means, each project counting the same; intervals resample projects."""
-    per_report = tuple(report for one in projects for report in one.evaluation.per_report)
-    means = {}
-    for measure in projects[0].means:
-        values = np.array([one.means[measure].value for one in projects], dtype=np.float64)
-        means[measure] = Mean(float(values.mean()), mean_interval(values))
-    return FunctionResults(name, Evaluation(per_report), sum(one.unjudged for one in projects), means)
+def unjudged_note(runs: Sequence[ScoredRun]) -> list[str]:
+    """A sentence if reports were left out."""
+    number = sum(map(unjudged, runs))
+    said = f"{counted(number, 'report')} {'is' if number == 1 else 'are'} not judged"
+    return [f"{said}: their version has none of the functions that the fix changed"] if number else []
+
+
+def function_values(results: Results) -> dict[str, Any]:
+    """Results of functions as plain values for JSON."""
+    means = {key: {"mean": mean.value, "interval": pair(mean.interval)} for key, mean in results.measures.items()}
+    return {
+        "run": results.name,
+        "reports": results.summary["reports"],
+        "unjudged": unjudged(results.scored),
+        "relevant": results.summary["relevant"],
+        "measures": means,
+    }

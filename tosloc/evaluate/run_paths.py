@@ -123,7 +123,11 @@ def _find_run(path: str | Path, split: str) -> tuple[Path, str]:
         return place / RUN_FILE, name
     finished = {run.parent.name for run in place.glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()}
     if split not in finished:
-        known = f"it holds {', '.join(sorted(finished))}" if finished else "make one with: tosloc train, or tosloc rank"
+        known = "make one with: tosloc train, or tosloc rank"
+        if finished:
+            known = f"it holds {', '.join(sorted(finished))}"
+        elif any(place.glob(f"*/*/{RUN_FILE}")):
+            known = "it holds runs in folders: name one, or for those of many projects see tosloc lab evaluate"
         raise RunError(f"{path}: no finished run of the split {split!r}; {known}")
     return place / split / RUN_FILE, name
 

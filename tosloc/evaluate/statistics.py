@@ -65,16 +65,6 @@ class Paired:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOfMeans:
-    """The mean of the means of several samples."""
-
-    mean: float
-    interval: Interval
-    p: float
-    """Two-sided, of 0: twice the share of the resamples on the rarer side."""
-
-
 def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
     reports, columns = values.shape
@@ -141,26 +131,6 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     if len(differences) < 2:
         return TTest(None, None)
     return _t_of(_mean(differences), _variance(differences) / len(differences), len(differences) - 1)
-
-
-def mean_of_means(samples: Sequence[FloatArray]) -> list[MeanOfMeans]:
-    """The mean of the means of several (N, M) samples, each counting alike, for each of the M columns.
-
-    The bootstrap draws reports within each sample (all columns the same ones) and takes the mean of the means again.
-    """
-    means = np.mean([one.mean(axis=0) for one in samples], axis=0)
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = np.array(
-        [
-            np.mean([one[rng.integers(0, len(one), len(one))].mean(axis=0) for one in samples], axis=0)
-            for _ in range(RESAMPLES)
-        ]
-    )
-    smaller = np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0))
-    return [
-        MeanOfMeans(float(mean), percentile_interval(drawn[:, column]), float(min(2 * smaller[column], 1.0)))
-        for column, mean in enumerate(means)
-    ]
 
 
 def mcnemar(wins: int, losses: int) -> float:

@@ -9,16 +9,21 @@ from tosloc.cli.lab.baselines import baselines, restrict
 from tosloc.cli.lab.calibration import calibration
 from tosloc.cli.lab.encoder import pack, train_encoder
 from tosloc.cli.lab.multi_project import feature_ablation
+from tosloc.cli.lab.others import bm25, peers
 from tosloc.cli.lab.paper import reproduce
-from tosloc.cli.lab.peers import beside, bm25, peers
 from tosloc.cli.lab.pool import pool
+from tosloc.cli.lab.projects import compare, data, evaluate, rank, train
 from tosloc.cli.lab.truncation import truncation
 
 app = typer.Typer(rich_markup_mode=None)
 for _command in (
+    train,
+    rank,
+    data,
+    evaluate,
+    compare,
     baselines,
     bm25,
-    beside,
     peers,
     restrict,
     reproduce,

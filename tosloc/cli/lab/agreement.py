@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import JsonOption, Split
+from tosloc.cli.printing import Table, print_json, print_table
+from tosloc.cli.printing import markdown as to_markdown
 from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
@@ -48,7 +50,6 @@ def reproduce_check(
     Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
     ours, on the same reports or on another project's.
     """
-    from tosloc.cli.printing import markdown_table, print_json, print_table
     from tosloc.evaluate.measures import Measure
     from tosloc.lab.agreement.level_tables import levels_table, published_table
     from tosloc.lab.agreement.levels import reproduction
@@ -76,11 +77,11 @@ def reproduce_check(
     if as_json:
         print_json(result.as_dict())
     elif markdown:
-        print(f"{table.title}\n\n{markdown_table(table.heads, table.rows)}")
+        print(to_markdown(Table(table.heads, table.rows, table.title)))
         print("\n".join(f"- {remark}" for remark in table.remarks))
     else:
         words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
-        print_table(table.heads, table.rows, title=table.title, left=words)
+        print_table(Table(table.heads, table.rows, table.title, left=words))
         print("\n".join(table.remarks))
 
 

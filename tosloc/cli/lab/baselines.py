@@ -18,7 +18,7 @@ from tosloc.cli.options import (
     Split,
     StoreOption,
 )
-from tosloc.errors import RunError, ToslocError
+from tosloc.errors import ToslocError
 
 
 class Profiles(StrEnum):
@@ -69,8 +69,6 @@ def baselines(
     from tosloc.config import Config, load_config
     from tosloc.lab import baseline_runs
 
-    if out.exists() and not out.is_dir():
-        raise ToslocError(f"{out} is a file; name a folder for the results")
     if settings is not None and not settings.is_dir():
         raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
     chosen = baseline_runs.choose_techniques(
@@ -101,8 +99,6 @@ def restrict(
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
 
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file; name a folder for the results")
     kept = read_paths(to)
     for run in runs:
         scored = restricted(read_scored(run, split.value), kept)

@@ -10,6 +10,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
+from tosloc.cli.printing import Table, form_of, show
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
@@ -39,12 +40,10 @@ def calibration(
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
-    from tosloc.cli.printing import print_json
     from tosloc.evaluate import read_scored
     from tosloc.evaluate.reliability import Reliability, judged_answers
 
-    if as_json and as_markdown:
-        raise RunError("--json and --markdown: choose one of them")
+    form = form_of(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
         raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
@@ -58,10 +57,7 @@ def calibration(
         found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
     if figure is not None:
         draw(found, figure)
-    if as_json:
-        print_json([_values(name, *one) for name, one in found.items()])
-    else:
-        show(found, as_markdown)
+    show(form, [_values(name, *one) for name, one in found.items()], _tables(found))
 
 
 def draw(found: Mapping[str, tuple[Reliability, float]], path: Path) -> None:
@@ -72,10 +68,9 @@ def draw(found: Mapping[str, tuple[Reliability, float]], path: Path) -> None:
     save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), path)
 
 
-def show(found: Mapping[str, tuple[Reliability, float]], as_markdown: bool) -> None:
-    """Print what was found of each run: in sum, and bin by bin."""
+def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
+    """What was found of each run: in sum, and bin by bin."""
     from tosloc.cli.cells import UNKNOWN, share
-    from tosloc.cli.printing import markdown_table, print_table
 
     rows = [
         [
@@ -92,11 +87,7 @@ def show(found: Mapping[str, tuple[Reliability, float]], as_markdown: bool) -> N
         + [f"{one.answers} {share(one.share)} {share(one.right)}" if one.answers else UNKNOWN for one in row]
         for row in zip(*(one.bins for one, _ in found.values()), strict=True)
     ]
-    if as_markdown:
-        print(f"{markdown_table(HEADS, rows)}\n{markdown_table(heads, bins)}", end="")
-    else:
-        print_table(HEADS, rows, note=MEANING)
-        print_table(heads, bins)
+    return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
 
 
 def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:

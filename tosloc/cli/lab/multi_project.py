@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.lab.pool import FoldsOption, PoolConfigOption
-from tosloc.cli.options import JsonOption, ProgressOption, ProjectsOption, ReposOption, StoresOption
+from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, show_outcomes
+from tosloc.cli.options import JsonOption, ProgressOption
+from tosloc.cli.printing import Table, markdown, print_json
 from tosloc.errors import RunError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ FoldersArgument = Annotated[
 
 def feature_ablation(
     folders: FoldersArgument = None,
-    projects: ProjectsOption = None,
+    projects: Annotated[Path | None, PROJECTS] = None,
     repos: ReposOption = None,
     config: PoolConfigOption = None,
     work: Annotated[
@@ -55,7 +57,6 @@ def feature_ablation(
     for name, value in {"features": features, "config": config, "repos": repos, "stores": stores}.items():
         if value:
             raise RunError(f"--{name}: goes with --projects; of training folders every feature is left out in turn")
-    from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.lab.multi_project import feature_ablation
     from tosloc.rank.feature_tables import StoredFeatureTables
@@ -73,7 +74,7 @@ def feature_ablation(
         cells = [f"{one.loss:{sign}.3f} {one.mrr:{sign}.3f} {one.map:{sign}.3f}" for one in found]
         mrr, map_ = sum(one.mrr for one in found) / len(found), sum(one.map for one in found) / len(found)
         rows.append([feature, *cells, f"{mrr:{sign}.4f} {map_:{sign}.4f}"])
-    print(markdown_table(["left out", *(f"{name} loss, MRR, MAP" for name in changes), "mean MRR, MAP"], rows), end="")
+    print(markdown(Table(["left out", *(f"{name} loss, MRR, MAP" for name in changes), "mean MRR, MAP"], rows)), end="")
 
 
 def _of_many(
@@ -87,14 +88,12 @@ def _of_many(
     as_json: bool,
     progress: bool | None,
 ) -> None:
-    from tosloc.cli.many import show_outcomes
-    from tosloc.cli.printing import markdown_table, print_json
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
     from tosloc.experiment import results_folder
-    from tosloc.lab.beside import language_of_report
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
+    from tosloc.lab.project_means import language_of_report
     from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
@@ -107,13 +106,13 @@ def _of_many(
         print_json([_values(measured, name, languages) for name in measured.values])
     else:
         heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in languages)]
-        print(markdown_table(heads, [_row(measured, name, languages) for name in measured.values]), end="")
+        print(markdown(Table(heads, [_row(measured, name, languages) for name in measured.values])), end="")
     show_outcomes(found, measured.outcomes)
 
 
 def _languages(measured: Ablation) -> list[str]:
     """Languages of enough reports, those of most first."""
-    from tosloc.lab.beside import NO_LANGUAGE
+    from tosloc.lab.project_means import NO_LANGUAGE
 
     reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
     enough = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]

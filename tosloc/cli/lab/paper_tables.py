@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
+from tosloc.cli.printing import Table, print_json, print_notes, print_table
+from tosloc.cli.printing import markdown as to_markdown
 from tosloc.errors import counted
 
 if TYPE_CHECKING:
@@ -84,21 +86,17 @@ def _cells(made: Reproduced) -> Iterator[Cell]:
 
 def print_steps(steps: Sequence[WorkStep], as_json: bool) -> None:
     """What a table needs."""
-    from tosloc.cli.printing import print_json, print_table
-
     rows = [[step.state, step.what, str(step.path or "")] for step in steps]
     if as_json:
         print_json([dict(zip(("state", "what", "place"), row, strict=True)) for row in rows])
     else:
-        print_table(["state", "work", "place"], rows, left=range(3))
+        print_table(Table(["state", "work", "place"], rows, left=range(3)))
 
 
 def print_reproduced(made: Reproduced) -> None:
     """The tables, how many numbers are as stored, and the notes."""
-    from tosloc.cli.printing import print_notes, print_table
-
     for title, heads, rows in _texts(made):
-        print_table(heads, rows, title=title)
+        print_table(Table(heads, rows, title))
     print(_summary(made))
     print_notes(made.outcome.notes)
 
@@ -143,14 +141,12 @@ def plain_values(made: Reproduced) -> dict[str, Any]:
 
 def markdown(made: Reproduced, command: str = "") -> str:
     """The tables with their heading and notes; below the heading the ``command``, if it is given."""
-    from tosloc.cli.printing import markdown_table
-
     expected = made.expected
     parts = [f"## {made.label}: {expected.title}", f"```console\n$ {command}\n```" if command else ""]
     about = {"Reports": expected.split, "Files searched": expected.space, "In brackets": expected.source}
     parts.append("\n".join(f"- {name}: {text}" for name, text in about.items() if text))
     for title, heads, rows in _texts(made):
-        parts += [title, markdown_table(heads, rows).rstrip()]
+        parts += [to_markdown(Table(heads, rows, title)).rstrip()]
     columns = {NEAR: any(cell.paper is not None for cell in _cells(made)), STORED: bool(made.checks)}
     notes = [*made.outcome.notes, *(note for note, there in columns.items() if there)]
     notes += [f"left out: {one}" for one in expected.left_out]

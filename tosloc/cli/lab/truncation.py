@@ -10,7 +10,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.errors import RunError
+from tosloc.cli.printing import Table, form_of, markdown, print_json, print_table
 
 if TYPE_CHECKING:
     from tosloc.evaluate import Evaluation
@@ -34,12 +34,10 @@ def truncation(
     A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
-    from tosloc.cli.printing import print_json
     from tosloc.evaluate import read_scored
     from tosloc.evaluate.truncation import truncation as cut
 
-    if as_json and as_markdown:
-        raise RunError("--json and --markdown: choose one of them")
+    form_of(as_json, as_markdown)
     check_drawing(figure, *(() if as_json else (run,)))  # its words stand beside its figure
     scored = read_scored(run, split.value, qrels)
     evaluation = scored.evaluation()
@@ -60,16 +58,15 @@ def _draw(result: Truncation, path: Path) -> None:
 
 
 def _print(name: str, evaluation: Evaluation, result: Truncation, as_markdown: bool) -> None:
-    from tosloc.cli.printing import markdown_table, print_table
     from tosloc.io import printable
     from tosloc.plots import truncation as tables
 
     print(printable(tables.truncation_heading(name, evaluation)) + ("." if as_markdown else ""))
     for caption, rows in tables.truncation_tables(result):
         if as_markdown:
-            print(f"\n{caption}:\n\n{markdown_table(tables.TRUNCATION_COLUMNS, rows)}", end="")
+            print(f"\n{caption}:\n\n{markdown(Table(tables.TRUNCATION_COLUMNS, rows))}", end="")
         else:
-            print_table(tables.SHORT_TRUNCATION_COLUMNS, rows, title=f"\n{caption}", left=(), edge=False)
+            print_table(Table(tables.SHORT_TRUNCATION_COLUMNS, rows, f"\n{caption}", left=()), edge=False)
     findings, meanings = tables.truncation_findings(result), tables.TRUNCATION_MEANINGS
     if as_markdown:
         print("\n" + "\n".join(f"- {line}" for line in (*findings, *meanings)))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tosloc.errors import RunError
+from tosloc.evaluate.compare import compare
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Measure, Outcome
-from tosloc.evaluate.project_means import ProjectMeans, compare_projects, project_difference_values
 from tosloc.evaluate.statistics import mean_interval
+from tosloc.lab.project_means import ProjectMeans, gains, over_projects, together
 
 
 def evaluation(ranks: Sequence[int]) -> Evaluation:
@@ -56,24 +56,28 @@ def test_one_project_has_no_interval() -> None:
 
 
 def test_differences_are_of_projects() -> None:
-    worse = ProjectMeans.of({"small": SMALL, "large": LARGE, "same": SMALL})
-    better = ProjectMeans.of({"small": evaluation([2]), "large": evaluation([1, 1, 1, 4]), "same": SMALL})
-    mrr = compare_projects(worse, better)[0]
+    better = {"small": evaluation([2]), "large": evaluation([1, 1, 1, 4]), "same": SMALL}
+    sides = zip((SMALL, LARGE, SMALL), better.items(), strict=True)
+    projects = {name: compare(("a", a), ("b", b)) for a, (name, b) in sides}
+    rr = over_projects(projects)[1]
     large = (1 / 2 + 3 / 4) / 4, (3 + 1 / 4) / 4
-    assert (mrr.measure, mrr.wins, mrr.ties, mrr.losses) == ("mrr", 1, 1, 1)
-    assert mrr.paired.mean == pytest.approx((large[1] - large[0] - 1 / 2) / 3)
-    assert mrr.b - mrr.a == pytest.approx(mrr.paired.mean)
-    assert mrr.micro_b - mrr.micro_a == pytest.approx((4 * (large[1] - large[0]) - 1 / 2) / 6)
-    values = project_difference_values(mrr)
-    assert values["interval"][0] < 0 < values["interval"][1]
-    assert values["p_bootstrap"] > 0.05
-    nothing = compare_projects(worse, worse)[0]
-    assert (nothing.paired.mean, nothing.ties, nothing.paired.bootstrap_p) == (0, 3, 1)
+    assert (repr(rr.measure), rr.wins, rr.ties, rr.losses) == ("RR", 1, 1, 1)
+    assert rr.paired.mean == pytest.approx((large[1] - large[0] - 1 / 2) / 3)
+    assert rr.b - rr.a == pytest.approx(rr.paired.mean)
+    assert rr.paired.interval is not None
+    assert rr.paired.interval.low < 0 < rr.paired.interval.high
+    assert (rr.paired.bootstrap_p or 0) > 0.05
+    of_all = together(projects).differences[1]
+    assert of_all.b - of_all.a == pytest.approx((4 * (large[1] - large[0]) - 1 / 2) / 6)
+    nothing = over_projects({"one": compare(("a", SMALL), ("b", SMALL)), "two": compare(("a", LARGE), ("b", LARGE))})[0]
+    assert (nothing.paired.mean, nothing.ties, nothing.paired.bootstrap_p) == (0, 2, 1)
 
 
-@pytest.mark.parametrize(
-    "other", [{"small": SMALL}, {"small": LARGE, "large": LARGE}, {"other": SMALL, "large": LARGE}]
-)
-def test_other_projects_are_refused(other: dict[str, Evaluation]) -> None:
-    with pytest.raises(RunError, match="not of the same reports of the same projects"):
-        compare_projects(ProjectMeans.of({"small": SMALL, "large": LARGE}), ProjectMeans.of(other))
+def test_every_project_counts_alike_in_a_gain() -> None:
+    """RR gains .5 in a project of one report and loses in one of four."""
+    projects = {
+        "small": compare(("a", evaluation([2])), ("b", SMALL)),
+        "large": compare(("a", evaluation([2] * 4)), ("b", evaluation([4] * 4))),
+    }
+    mrr = gains(projects)["MRR"]
+    assert (mrr.mean, mrr.interval.low, mrr.interval.high, mrr.p) == (*[pytest.approx(0.125)] * 3, 0.0)

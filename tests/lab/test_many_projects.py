@@ -1,4 +1,4 @@
-"""Many projects at once: ``data``, ``rank`` and ``train`` of a list, ``evaluate`` and ``compare`` of its results."""
+"""``tosloc lab`` of many projects: ``data``, ``rank``, ``train`` of a list, ``evaluate`` and ``compare`` of results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def results(tmp_path: Path) -> Path:
 
 def test_evaluate_of_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "worse/dan+four/work").mkdir(parents=True)
-    out, err = said(capsys, "evaluate", results / "worse", "--measures", "P@1")
+    out, err = said(capsys, "lab", "evaluate", results / "worse", "--measures", "P@1")
     table = rows(out)
     assert table[1] == ["project", "reports", "mrr", "map", "top1", "top5", "top10", "P@1"]
     assert table[3][:3] == ["ann+one", "3", ".611"]  # (1/2 + 1 + 1/3) / 3
@@ -35,35 +35,36 @@ def test_evaluate_of_many_projects(results: Path, capsys: pytest.CaptureFixture[
     assert table[6][:7] == ["macro", "mean", "of", "3", "projects", ".704", "[.500,"]
     assert table[7][:7] == ["micro", "mean", "of", "all", "reports", "5", ".667"]
     assert err == "tosloc: 1 project has no finished run: dan+four\n"
-    values = json.loads(said(capsys, "evaluate", results / "worse", "--json")[0])
+    values = json.loads(said(capsys, "lab", "evaluate", results / "worse", "--json")[0])
     assert [one["project"] for one in values["projects"]] == ["ann+one", "bob+two", "cid+three"]
     assert values["macro"]["mrr"]["mean"] == pytest.approx(((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3)
-    assert "| macro mean of 3 projects |  | .704 [" in said(capsys, "evaluate", results / "worse", "--markdown")[0]
-    without = rows(said(capsys, "evaluate", results / "worse", "--no-tests")[0])
+    assert (
+        "| macro mean of 3 projects |  | .704 [" in said(capsys, "lab", "evaluate", results / "worse", "--markdown")[0]
+    )
+    without = rows(said(capsys, "lab", "evaluate", results / "worse", "--no-tests")[0])
     assert without[3][:4] == ["ann+one", "3", ".611", ".611"]  # but for tests one fixed file each
     lines = results / "lines.jsonl"
-    said(capsys, "evaluate", results / "worse", "--per-report", lines)
+    said(capsys, "lab", "evaluate", results / "worse", "--per-report", lines)
     assert [json.loads(line)["run"] for line in lines.read_text().splitlines()] == ["ann+one"] * 3 + [
         "bob+two",
         "cid+three",
     ]
 
 
-def test_the_mean_of_runs_that_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_that_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = [results / "worse/ann+one", results / "good/ann+one", results / "good/cid+three"]
-    out = json.loads(said(capsys, "evaluate", "--mean", *named, "--json")[0])
+    out = json.loads(said(capsys, "lab", "evaluate", *named, "--json")[0])
     assert [one["project"] for one in out["projects"]] == [str(named[0]), str(named[1]), "cid+three"]
-    assert "named twice" in refused(capsys, "evaluate", "--mean", named[0], named[0])
+    assert "named twice" in refused(capsys, "lab", "evaluate", named[0], named[0])
 
 
-def test_a_folder_of_one_project_is_as_before(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_one_project_is_for_the_other_command(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "mean reciprocal rank" in said(capsys, "evaluate", results / "good/ann+one")[0]
-    assert "no finished run of the split 'test'; it holds all" in refused(capsys, "evaluate", results / "good/bob+two")
+    shutil.rmtree(results / "good/cid+three")
+    assert "many projects see tosloc lab evaluate" in refused(capsys, "evaluate", results / "good")
     (results / "empty").mkdir()
-    assert "no finished run" in refused(capsys, "evaluate", results / "empty")
-    page = results / "page.html"
-    assert "--html: is not for many" in refused(capsys, "evaluate", results / "good", "--html", page)
-    assert not page.exists()
+    for folder in ("empty", "good/ann+one"):
+        assert "no folder of runs, one a project" in refused(capsys, "lab", "evaluate", results / folder)
 
 
 def test_the_function_level_of_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,69 +72,67 @@ def test_the_function_level_of_many_projects(results: Path, capsys: pytest.Captu
         for level, orders in (("functions", of_ours), ("functions-bm25", WORSE)):
             write_split(results / "good" / project / level, {report: orders[report] for report in of_ours})
     shutil.rmtree(results / "good/cid+three")
-    found = json.loads(said(capsys, "evaluate", results / "good", "--level", "function", "--json")[0])
-    rr = {one["run"]: one["measures"]["RR"] for one in found}
-    assert rr["ann+one"]["mean"] == 1
-    assert rr["bob+two: BM25 over functions"]["mean"] == 0.5
-    assert rr["all runs"]["mean"] == pytest.approx((3 + 1 / 2) / 4)
-    assert rr["macro mean of 2 projects"] == {"mean": 0.75, "interval": [0.5, 1.0]}
-    assert rr["macro mean of 2 projects: BM25 over functions"]["mean"] == pytest.approx((11 / 18 + 1 / 2) / 2)
-    with_tests = refused(capsys, "evaluate", results / "good", "--level", "function", "--no-tests")
+    found = json.loads(said(capsys, "lab", "evaluate", results / "good", "--level", "function", "--json")[0])
+    ours, bm25 = found["functions"], found["BM25 over functions"]
+    assert [one["mrr"] for one in ours["projects"]] == [1, 0.5]
+    assert bm25["projects"][1]["mrr"] == 0.5
+    assert ours["micro"]["mrr"] == pytest.approx((3 + 1 / 2) / 4)
+    assert ours["macro"]["mrr"] == {"mean": 0.75, "interval": [0.5, 1.0]}
+    assert bm25["macro"]["mrr"]["mean"] == pytest.approx((11 / 18 + 1 / 2) / 2)
+    with_tests = refused(capsys, "lab", "evaluate", results / "good", "--level", "function", "--no-tests")
     assert with_tests == "--no-tests: is not for --level function; leave it out"
 
 
 def test_compare_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "compare", results / "worse", results / "good")
+    out, err = said(capsys, "lab", "compare", results / "worse", results / "good")
     table = rows(out)
-    assert table[1] == ["3", "projects,", "5", "reports", "mrr", "map", "top1", "top5", "top10"]
-    assert ["macro", "mean", "of", "worse", ".704"] == table[3][:5]
-    assert ["macro", "mean", "of", "good", "1.00"] == table[4][:5]
-    assert ["difference", "+.296"] == table[5][:2]
-    assert ["projects", "better", "in", "good", "2"] == table[9][:5]
-    assert "projects that moved most from worse to good" in out
+    assert ["ann+one", "3", ".917", "/", ".528", "1.00", "/", ".611"] in [row[:8] for row in table]
+    assert [row[4] for row in table if row[:3] == ["mean", "of", "worse"]] == [".667", ".704"]  # of reports, projects
+    assert ["3", "projects", "AP", "RR"] in table
     assert err == ""
-    found = json.loads(said(capsys, "compare", results / "worse", results / "good", "--json")[0])
-    assert (found["projects"], found["reports"]) == (3, 5)
-    assert found["measures"]["mrr"]["wins"] == 2
-    assert found["of projects"][1]["mrr"] == [0.5, 1.0]
-    more = ["--markdown", "--measures", "P@1", "--no-tests"]
-    text = said(capsys, "compare", results / "worse", results / "good", *more)[0]
-    assert text.startswith("| 3 projects, 5 reports | mrr | map | top1 | top5 | top10 | P@1 |")
+    found = json.loads(said(capsys, "lab", "compare", results / "worse", results / "good", "--json")[0])
+    assert (found["projects"]["number"], found["all"]["reports"]) == (3, 5)
+    assert found["projects"]["measures"]["RR"]["wins"] == 2
+    assert found["rows"]["bob+two"]["measures"]["RR"]["a"] == 0.5
+
+
+def test_the_mean_gain_of_pairs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = [results / side / name for name in ("ann+one", "cid+three") for side in ("worse", "good")]
+    found = json.loads(said(capsys, "lab", "compare", *pairs, "--json")[0])["projects"]["gains"]
+    assert found["MRR"]["mean"] == pytest.approx((1 / 2 + 0 + 2 / 3) / 6)
+    low, high = found["MRR"]["interval"]
+    assert 0 <= low < found["MRR"]["mean"] < high
+    assert ["MRR", "+0.1944"] in [row[:2] for row in rows(said(capsys, "lab", "compare", *pairs)[0])]
+    assert "| MRR | +0.1944 | [" in said(capsys, "lab", "compare", *pairs, "--markdown")[0]
+    assert "3 folders are not pairs" in refused(capsys, "lab", "compare", *pairs[:3])
 
 
 def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     worse, good = results / "worse", results / "good"
-    assert "is compared with one other" in refused(capsys, "compare", worse, good, results)
-    assert "holds many projects" in refused(capsys, "compare", worse, good / "ann+one")
+    assert "no folder of runs, one a project" in refused(capsys, "lab", "compare", worse, good / "ann+one")
     shutil.rmtree(good / "bob+two")
-    assert "2 projects together and 1 alone; compare" in refused(capsys, "compare", worse, good)
-    out, err = said(capsys, "compare", worse, good, "--common")
-    assert out.split()[:2] == ["2", "projects,"]
-    assert err == "tosloc: left out: 1 project that only one of them has\n"
+    out, err = said(capsys, "lab", "compare", worse, good)
+    assert ["2", "projects", "AP", "RR"] in rows(out)
+    assert err == "tosloc: 1 project is left out, which only one of the folders holds, first bob+two\n"
     shutil.rmtree(good / "ann+one")
     shutil.rmtree(worse / "cid+three")
-    assert refused(capsys, "compare", worse, good).endswith("have 0 projects together and 3 alone")
+    assert "no project has a finished run" in refused(capsys, "lab", "compare", worse, good)
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["rank", "--out", "x"], "Missing option '--repo'; or name many projects with --projects"),
-        (["train", "--out", "x", "--reports", "x"], "Missing option '--repo'; or name many projects with --projects"),
-        (["data", "--repos", "."], "--repos: goes with --projects, which names many projects at once"),
-        (["rank", "--out", "x", "--stores", "."], "--stores: goes with --projects"),
-        (["rank", "--out", "x", "--projects", "p.toml", "--repo", "."], "--repo: is of one project; leave it out with"),
-        (["train", "--out", "x", "--projects", "p.toml", "--stage-one", "."], "--stage-one: is of one project"),
-        (["data", "--projects", "p.toml", "--ever-fixed", "x"], "--ever-fixed: is of one project"),
-        (["data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
-        (["rank", "--projects", "p.toml", "--out", "x"], "p.toml: cannot read the projects"),
+        (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
+        (["lab", "data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
+        (["lab", "rank", "--projects", "p.toml", "--out", "x"], "p.toml: cannot read the projects"),
+        (["rank", "--out", "x", "--reports", "x"], "{}: not in a git repository"),
     ],
 )
 def test_wrong_use(
     words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert refused(capsys, *words).startswith(says)
+    assert refused(capsys, *words).startswith(says.format(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -158,14 +157,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_data_of_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "data", "--projects", world / "reports", "--repos", world / "repos", "--json", code=1)
+    out, err = said(
+        capsys, "lab", "data", "--projects", world / "reports", "--repos", world / "repos", "--json", code=1
+    )
     assert [(row["project"], row["reports"]) for row in json.loads(out)] == [("ann+one", 10), ("bob+two", 10)]
     lines = err.splitlines()
     assert lines[0] == "tosloc: 2 of 3 projects made"
     assert lines[1] == "tosloc: 1 project has no repository and is left out: dan+gone"
     assert lines[2].startswith("tosloc: cid+broken failed: ")
     assert "no fix of its 10 reports is in" in lines[2]
-    out, _ = said(capsys, "data", "--projects", world / "projects.toml", code=1)
+    out, _ = said(capsys, "lab", "data", "--projects", world / "projects.toml", code=1)
     assert [row[:2] for row in rows(out)[3:5]] == [["ann+one", "10"], ["two", "10"]]
     assert rows(out)[5][:3] == ["all", "2", "20"]
 
@@ -173,10 +174,10 @@ def test_data_of_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_rank_many_again_and_again(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "ranked"]
-    command = ["rank", *places, "--config", world / "small.toml"]
+    command = ["lab", "rank", *places, "--config", world / "small.toml"]
     out, err = said(capsys, *command, code=1)
     assert (out, err.splitlines()[0]) == ("", "tosloc: 2 of 3 projects made")
-    values = json.loads(said(capsys, "evaluate", world / "ranked", "--json")[0])
+    values = json.loads(said(capsys, "lab", "evaluate", world / "ranked", "--json")[0])
     assert [(one["project"], one["reports"]) for one in values["projects"]] == [("ann+one", 10), ("two", 2)]
     assert not (world / "ranked/cid+broken").exists()
     files = {path: path.stat().st_mtime_ns for path in (world / "ranked").rglob("*") if path.is_file()}
@@ -185,10 +186,6 @@ def test_rank_many_again_and_again(world: Path, capsys: pytest.CaptureFixture[st
     # another part is other work
     assert "2 of 3 projects made" in said(capsys, *command, "--split", "validation", code=1)[1]
     assert "0 of 3 projects made" in said(capsys, *command, code=1)[1]
-    only = world / "only.toml"
-    only.write_text('[two]\nrepo = "repos/bob+two/repo"\nreports = "reports/bob+two.jsonl"\n')
-    picked = said(capsys, "evaluate", world / "ranked", "--projects", only, "--split", "validation", "--json")[0]
-    assert [(one["project"], one["reports"]) for one in json.loads(picked)["projects"]] == [("two", 2)]
 
 
 @pytest.mark.slow
@@ -197,7 +194,7 @@ def test_projects_that_taught_the_weights_are_named(
 ) -> None:
     monkeypatch.setattr("tosloc.checkpoint.shipped_projects", lambda: frozenset({"two", "elsewhere"}))
     places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "ranked"]
-    err = said(capsys, "rank", *places, "--config", world / "small.toml", code=1)[1]
+    err = said(capsys, "lab", "rank", *places, "--config", world / "small.toml", code=1)[1]
     assert err.startswith("tosloc: 1 project taught the shipped weights, so these numbers flatter them")
     assert err.splitlines()[0].endswith(": two")
 
@@ -209,7 +206,7 @@ def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixtu
     jobs.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
     for out, settings in ((one, "small.toml"), (two, "jobs.toml")):
         projects = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", out]
-        said(capsys, "rank", *projects, "--config", world / settings, code=1)
+        said(capsys, "lab", "rank", *projects, "--config", world / settings, code=1)
     out, _ = said(capsys, "compare", "--same", one / "ann+one", two / "ann+one", "--split", "all")
     assert out == "the same ranking for all 10 reports\n"
 
@@ -217,13 +214,13 @@ def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.slow
 def test_train_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "trained"]
-    command = ["train", world / "small.toml", *places, "--no-carry"]
+    command = ["lab", "train", world / "small.toml", *places, "--no-carry"]
     assert "2 of 3 projects made" in said(capsys, *command, code=1)[1]
     assert (world / "trained/two/checkpoint/weights.json").is_file()
     assert "0 of 3 projects made, 2 were finished before" in said(capsys, *command, code=1)[1]
-    values = json.loads(said(capsys, "evaluate", world / "trained", "--json")[0])
+    values = json.loads(said(capsys, "lab", "evaluate", world / "trained", "--json")[0])
     assert [(one["project"], one["reports"]) for one in values["projects"]] == [("ann+one", 2), ("two", 2)]
-    shown = said(capsys, "train", world / "small.toml", *places, "--suffix", "py", code=1)[1]
+    shown = said(capsys, "lab", "train", world / "small.toml", *places, "--suffix", "py", code=1)[1]
     assert "3 projects made" in shown
     assert "ann+one failed" in shown
 
