@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def test_listed(folder: Path, run: Run, repository: GitRepository) -> None:
         [head, _, line, last] = [line.split() for line in out.splitlines() if line.strip()]
         assert head == ["kept", "of", "facts", "all", "last", "used", "repository"]
         assert line[0] == folder.name
-        assert line[-4:] == ["10", "days", "ago", str(repository.path)]
+        assert line[-1] == str(repository.path)
+        assert datetime.now() - datetime.fromisoformat("T".join(line[-3:-1])) > timedelta(days=9)
         assert last[:2] == ["all", "1"]
     [found] = json.loads(run("cache", "list", "--json")[1])
     assert (found["repository"], found["there"]) == (str(repository.path), True)
@@ -71,8 +73,6 @@ def test_of_nothing(run: Run) -> None:
     ("arguments", "goes"),
     [
         (["--all"], True),
-        (["--older-than", "9d"], True),
-        (["--older-than", "2w"], False),
         (["--gone"], False),
         (["--max-size", "0"], True),
         (["--max-size", "1G"], False),
@@ -80,8 +80,6 @@ def test_of_nothing(run: Run) -> None:
     ],
 )
 def test_pruned(folder: Path, run: Run, arguments: list[str], goes: bool) -> None:
-    code, out, _ = run("cache", "prune", "--dry-run", *arguments)
-    assert (code, "would be removed" in out, folder.exists()) == (0, goes, True)
     assert run("cache", "prune", *arguments)[0] == 0
     assert folder.exists() is not goes
     assert list(folder.parent.iterdir()) == ([] if goes else [folder])
@@ -135,7 +133,6 @@ def test_the_largest_size(folder: Path, run: Run, tmp_path: Path, monkeypatch: p
     ("arguments", "words"),
     [
         (["--repo", "elsewhere"], "elsewhere: nothing is kept of such a repository; see: tosloc cache list"),
-        (["--older-than", "soon"], "--older-than: 'soon' is no age"),
         (["--max-size", "much"], "--max-size: 'much' is no size"),
         (["--all", "--gone"], "--all: takes everything"),
     ],

@@ -36,7 +36,7 @@ def test_options_that_do_not_fit(words: list[str], says: str, capsys: pytest.Cap
 
 def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "Commands:" in capsys.readouterr().err
+    assert "Learn from your project:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["a\x1b[31mb", "a\r\nb\x0bc\u2028d", "half \ud800", "x" * 1_000_000])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -25,10 +24,6 @@ BAR: Final = 8
 NARROW: Final = 60
 """Columns below which a terminal gets no bars."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
-_NO_LINKS: Final = ("dumb", "linux")
-"""Terminals that print what they should hide of a link."""
-_OLDEST_VTE: Final = 5000
-"""Version of the library of several terminals from which on it knows links."""
 
 
 def print_answer(answer: Answer, repository: Repository | None = None, *, again: bool = False) -> None:
@@ -37,7 +32,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    places = Links(answer, repository) if _knows_links(console) else None
+    # the console of Linux prints what it should hide of a link
+    links = console.is_terminal and not console.is_dumb_terminal and os.environ.get("TERM") != "linux"
+    places = Links(answer, repository) if links else None
     if again:
         console.print()
     for line in _heading(answer):
@@ -129,24 +126,6 @@ def _percent(share: float) -> str:
 def _bar(share: float, console: Console) -> str:
     """A bar of eighths of a cell, where the terminal can show them."""
     eighths = round(max(0.0, min(share, 1.0)) * BAR * 8)
-    if not _can_show(_EIGHTHS[-1], console):
+    if console.options.ascii_only:
         return "#" * round(eighths / 8)
     return (_EIGHTHS[-1] * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
-
-
-def _can_show(letters: str, console: Console) -> bool:
-    try:
-        letters.encode(console.encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def _knows_links(console: Console) -> bool:
-    """Whether a terminal hides the address of a link, and shows its text."""
-    if not console.is_terminal or console.legacy_windows:
-        return False
-    if sys.platform == "win32" and "WT_SESSION" not in os.environ:
-        return False
-    version = os.environ.get("VTE_VERSION", "")
-    return os.environ.get("TERM") not in _NO_LINKS and not (version.isdigit() and int(version) < _OLDEST_VTE)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tosloc.cli.options import JsonOption
-from tosloc.errors import ConfigError, ToslocError, counted
+from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
     from tosloc.index.cache import CacheEntry
-
-_AGE: Final = re.compile(r"(\d{1,5}(?:\.\d{1,5})?) ?([hdwy])", re.IGNORECASE)
-_HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
 
 RepositoriesOption = Annotated[
     list[str] | None,
@@ -61,7 +56,7 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
             entry.folder.name,
             *(_size(entry.bytes[kind]) for kind in kinds),
             _size(entry.total),
-            _ago(entry.last_used),
+            f"{entry.last_used:%Y-%m-%d %H:%M}",
             "unknown" if entry.repository is None else f"{entry.repository}{' (gone)' if entry.gone else ''}",
         ]
         for entry in found
@@ -74,10 +69,6 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
 @app.command()
 def prune(
     repo: RepositoriesOption = None,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="AGE", help="Only what was not used for so long: 36h, 90d, 12w, 1y."),
-    ] = None,
     gone: Annotated[
         bool, typer.Option("--gone", help="Only of repositories that are no longer where they lay.")
     ] = False,
@@ -85,12 +76,9 @@ def prune(
     max_size: Annotated[
         str | None,
         typer.Option(
-            "--max-size",
-            metavar="SIZE",
-            help="What can be made again of the least used, until 20G are left.",
+            "--max-size", metavar="SIZE", help="What can be made again of the least used, until 20G are left."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Remove what is kept of the repositories that the options choose together.
@@ -101,38 +89,25 @@ def prune(
     from tosloc.index import cache as kept
     from tosloc.io import printable
 
-    chooses = bool(repo) or older_than is not None or gone
-    if everything and (chooses or max_size is not None):
+    chooses = bool(repo) or gone or max_size is not None
+    if everything and chooses:
         raise ToslocError("--all: takes everything, and goes with no other choice")
     most = None if max_size is None else kept.bytes_of_size(max_size, "--max-size")
-    found = _chosen(repo or [])
-    if older_than is not None:
-        before = datetime.now(UTC) - _age(older_than)
-        found = [entry for entry in found if entry.last_used < before]
-    if gone:
-        found = [entry for entry in found if entry.gone]
-    if most is not None:
-        found = kept.least_used(found, most)
-    kinds = tuple(kept.KINDS) if most is None else kept.MADE_AGAIN
-    removed: list[tuple[CacheEntry, int]] = []
-    if not dry_run:
-        kept.remove_leftovers()
-    for entry in found:
-        if dry_run:
-            size = sum(entry.bytes[kind] for kind in kinds) if chooses or everything or most is not None else 0
-        elif chooses or everything or most is not None:
-            size = entry.remove(kinds)
+    found = [entry for entry in _chosen(repo or []) if entry.gone or not gone]
+    kept.remove_leftovers()
+    removed: dict[CacheEntry, int] = {}
+    for entry in found if most is None else kept.least_used(found, most):
+        if chooses or everything:
+            removed[entry] = entry.remove(tuple(kept.KINDS) if most is None else kept.MADE_AGAIN)
         else:
-            size = entry.remove_former()
-        removed.append((entry, size))
+            removed[entry] = entry.remove_former()
     if as_json:
-        print_json([{"folder": str(entry.folder), "freed": size} for entry, size in removed])
+        print_json([{"folder": str(entry.folder), "freed": size} for entry, size in removed.items()])
         return
-    would = "would be " if dry_run else ""
-    for entry, size in removed:
+    for entry, size in removed.items():
         if size:
-            print(printable(f"{entry.folder.name}: {_size(size)} {would}removed"))
-    print(f"{_size(sum(size for _, size in removed))} {would}freed in all" if removed else "nothing to remove")
+            print(printable(f"{entry.folder.name}: {_size(size)} removed"))
+    print(f"{_size(sum(removed.values()))} freed in all" if removed else "nothing to remove")
 
 
 def _chosen(repositories: list[str]) -> list[CacheEntry]:
@@ -148,13 +123,6 @@ def _chosen(repositories: list[str]) -> list[CacheEntry]:
             raise ToslocError(f"{text}: nothing is kept of such a repository; see: tosloc cache list")
         found |= {entry.folder.name: entry for entry in some}
     return list(found.values())
-
-
-def _age(text: str) -> timedelta:
-    found = _AGE.fullmatch(text.strip())
-    if not found:
-        raise ConfigError(f"--older-than: {text!r} is no age; write 36h, 90d, 12w or 1y, say")
-    return timedelta(hours=float(found[1]) * _HOURS[found[2].lower()])
 
 
 def _as_dict(entry: CacheEntry) -> dict[str, Any]:
@@ -179,12 +147,3 @@ def _size(number: int) -> str:
         if number >= size:
             return f"{number / size:,.1f} {unit}"
     return f"{number} B" if number else "0"
-
-
-def _ago(then: datetime) -> str:
-    """How long ago, in whole units."""
-    seconds = max(0, int((datetime.now(UTC) - then).total_seconds()))
-    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            return f"{counted(seconds // size, unit)} ago"
-    return "just now"

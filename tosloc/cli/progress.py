@@ -68,32 +68,10 @@ class _Lines:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._started: dict[str, float] = {}
         self._last = 0.0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        started = self._started.setdefault(what, now)
-        if now - self._last < SECONDS_BETWEEN_LINES and (done != total or not total):
+        if time.monotonic() - self._last < SECONDS_BETWEEN_LINES and (done != total or not total):
             return
-        self._last = now
-        print(line(what, done, total, now - started), file=self._stream, flush=True)
-
-
-def line(what: str, done: int, total: int, seconds: float) -> str:
-    """Progress in words.
-
-    >>> line("facts", 50, 200, 10.0)
-    'facts: 50/200, 5.0/s, 0:30 left'
-    >>> line("facts", 50, 0, 0.0)
-    'facts: 50'
-    """
-    text = f"{what}: {done}/{total}" if total else f"{what}: {done}"
-    if not done or seconds <= 0:
-        return text
-    text += f", {done / seconds:.1f}/s"
-    if total <= done:
-        return text
-    left = round((total - done) * seconds / done)
-    clock = f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02}" if left >= 3600 else f"{left // 60}:{left % 60:02}"
-    return f"{text}, {clock} left"
+        self._last = time.monotonic()
+        print(f"{what}: {done}/{total}" if total else f"{what}: {done}", file=self._stream, flush=True)
