@@ -73,9 +73,9 @@ class Project:
     store: Path | None = None
     """File of its facts, where its entry names one."""
 
-    def configured(self, base: Config) -> Config:
+    def configured(self, base: Config | None = None) -> Config:
         """The settings for this project. Raises ConfigError."""
-        values = (self.settings or base).as_dict()
+        values = (self.settings or base or Config()).as_dict()
         return Config.of(values | {"data": values["data"] | dict(self.data)}, f"project {self.name}")
 
     def store_in(self, folder: Path | None) -> Path | None:
@@ -180,16 +180,17 @@ def read_entries(path: Path) -> dict[str, ProjectEntry | FolderEntry]:
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: no name of a folder, which its results are to have")
         if "repos" in values:
-            entries[name] = _checked(FolderEntry, values, where)
+            entries[name] = checked_section(FolderEntry, values, where)
         else:
-            entries[name] = _checked(ProjectEntry, values, where)
+            entries[name] = checked_section(ProjectEntry, values, where)
     return entries
 
 
-_AnyEntry = TypeVar("_AnyEntry", ProjectEntry, FolderEntry)
+_AnySection = TypeVar("_AnySection", bound=Section)
 
 
-def _checked(model: type[_AnyEntry], values: Any, where: str) -> _AnyEntry:
+def checked_section(model: type[_AnySection], values: Any, where: str) -> _AnySection:
+    """The section of these values. Raises ConfigError that says ``where``, and which key is wrong."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -268,7 +269,7 @@ def _project(
         project = Project(
             name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone, store
         )
-        project.configured(Config())
+        project.configured()
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
     return project

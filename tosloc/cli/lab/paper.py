@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
+from tosloc.cli.judging import MarkdownOption
+from tosloc.cli.lab.projects import PROJECTS
 from tosloc.cli.options import JsonOption, OutOption, ProgressOption
-from tosloc.config import shipped_configs
-from tosloc.errors import ToslocError
+from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 
-EXPECTED = shipped_configs() / "expected"
-_DIFFERS = 1
+if TYPE_CHECKING:
+    from tosloc.lab.paper.reproduction import Reproduced
+    from tosloc.lab.paper.tables import Cell
 
 
 def reproduce(
@@ -22,10 +24,7 @@ def reproduce(
         typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6."),
     ],
     out: OutOption,
-    projects: Annotated[
-        Path | None,
-        typer.Option("--projects", metavar="FILE", help="TOML file: repo, reports, config and store of each project."),
-    ] = None,
+    projects: Annotated[Path, PROJECTS],
     only: Annotated[str, typer.Option("--only", metavar="NAMES", help="Projects, with commas between.")] = "",
     systems: Annotated[
         str, typer.Option("--systems", metavar="NAMES", help="Systems of tables 4 and 5, with commas between.")
@@ -33,7 +32,11 @@ def reproduce(
     runs: Annotated[
         Path | None,
         typer.Option(
-            "--runs", metavar="DIR", help="Finished runs: DIR/PROJECT, PROJECT-two, baselines/PROJECT/SYSTEM."
+            "--runs",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Finished runs: DIR/PROJECT, PROJECT-two, baselines/PROJECT/SYSTEM.",
         ),
     ] = None,
     finished: Annotated[
@@ -51,78 +54,92 @@ def reproduce(
     versions: Annotated[
         int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
     ] = 0,
-    expected: Annotated[
-        Path,
-        typer.Option(
-            "--expected",
-            help="Folder of TABLE.toml: the paper's numbers, and ours as stored.",
-            show_default="the shipped one",
-        ),
-    ] = EXPECTED,
-    update: Annotated[bool, typer.Option("--update", help="Write the measured numbers there.")] = False,
-    docs: Annotated[
-        Path | None,
-        typer.Option("--docs", metavar="FILE", help="Markdown file to write the table into; figures go beside it."),
-    ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Folder to write figures to, as SVG and PNG.")
+        Path | None,
+        typer.Option("--figures", metavar="DIR", file_okay=False, help="Folder to write figures to, as SVG and PNG."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what is finished, what would be made and what is missing.")
-    ] = False,
     as_json: JsonOption = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_markdown: MarkdownOption = False,
     progress: ProgressOption = None,
 ) -> None:
     """Make a table or figure of the paper again.
 
-    Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets, and how far ours are
-    off in a column of their own. "As stored" compares with what this project measured before, not with the paper: same,
-    near or differs (exit code 1); new where nothing is stored yet.
+    Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets.
     """
-    from tosloc.cli.lab import paper_tables as show
-    from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
-    from tosloc.lab.paper import reproduction
-    from tosloc.lab.paper.expected import read_expected
+    from tosloc.lab.paper.reproduction import reproduce as make
     from tosloc.lab.paper.workspace import Workspace
 
-    if as_json and as_markdown:
-        raise ToslocError("--json and --markdown: choose one of them")
-    _check_paths(out, figures, runs, docs)
+    form = form_of(as_json, as_markdown)
     work = Workspace((), out, runs, not finished, _names(systems), encoder, versions)
-    request = reproduction.Request(table, projects, _names(only), expected, work)
-    if dry_run:
-        show.print_steps(reproduction.plan(request), as_json)
-        return
     with shown(progress) as callback:
-        made = reproduction.reproduce(request, callback)
+        made = make(table, projects, _names(only), work, callback)
     if figures is not None:
         made.draw(figures)
-    if update:
-        made.expected.update(made.outcome.numbers)
-    if docs is not None:
-        show.write_document(docs, replace(made, expected=read_expected(made.expected.path)) if update else made)
-    if as_json:
-        print_json(show.plain_values(made))
-    elif as_markdown:
-        print(show.markdown(made), end="")
-    else:
-        show.print_reproduced(made)
-    if not update and any(check.verdict == "differs" for check in made.checks):
-        raise typer.Exit(_DIFFERS)
+    tables = [
+        Table(one.heads, [[cell_text(cell) for cell in row] for row in one.rows], one.title)
+        for one in made.outcome.tables
+    ]
+    about = made.published
+    if form is Form.markdown:
+        print(f"## {table.replace('-', ' ').capitalize()}: {about.title}\n")
+        told = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
+        print("\n".join(f"- {name}: {text}" for name, text in told.items() if text) + "\n")
+    show(form, plain_values(made), tables)
+    print_notes([*made.outcome.notes, *(f"left out: {one}" for one in about.left_out)])
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _check_paths(out: Path, figures: Path | None, runs: Path | None, docs: Path | None) -> None:
-    """Raises ToslocError for what is no folder, or no file, before hours of work."""
-    for option, folder in (("--out", out), ("--figures", figures)):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise ToslocError(f"{option}: {folder} is a file; name a folder")
-    if runs is not None and not runs.is_dir():
-        raise ToslocError(f"--runs: there is no folder {runs}")
-    if docs is not None and docs.is_dir():
-        raise ToslocError(f"--docs: {docs} is a folder; name a Markdown file")
+def cell_text(cell: str | Cell) -> str:
+    """A cell as people read it, with the paper's number in brackets."""
+    if isinstance(cell, str):
+        return cell
+    text = _number(cell.value, cell.form) + cell.mark
+    if cell.interval is not None:
+        text += f" {within(cell.interval, sign=cell.form == 'change')}"
+    return text if cell.paper is None else f"{text} ({_published(cell.paper, cell.form)})"
+
+
+def _number(value: float | None, form: str) -> str:
+    if value is None:
+        return UNKNOWN
+    if form == "p":
+        return p_value_cell(value)
+    if form in ("share", "change"):
+        return share(value, sign=form == "change")
+    digits = {"count": 0, "one": 1, "ratio": 2}[form]
+    return f"{value:,.{digits}f}"
+
+
+def _published(value: float, form: str) -> str:
+    """A number as the paper prints it: shares to two places.
+
+    >>> _published(0.4, "share"), _published(-0.052, "change"), _published(1536, "count")
+    ('.40', '-.05', '1,536')
+    """
+    if form in ("share", "change"):
+        return f"{value:{'+' if form == 'change' else ''}.2f}".replace("0.", ".", 1)
+    return _number(value, form)
+
+
+def plain_values(made: Reproduced) -> dict[str, Any]:
+    """For machines."""
+
+    def plain(cell: str | Cell) -> Any:
+        return cell if isinstance(cell, str) else {"ours": cell.value, "published": cell.paper}
+
+    return {
+        "table": made.table,
+        "title": made.published.title,
+        "split": made.published.split,
+        "space": made.published.space,
+        "tables": [
+            {"title": one.title, "heads": list(one.heads), "rows": [[plain(cell) for cell in row] for row in one.rows]}
+            for one in made.outcome.tables
+        ],
+        "notes": list(made.outcome.notes),
+        **made.outcome.details,
+    }

@@ -17,11 +17,11 @@ from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.statistics import Interval
 from tosloc.lab import baseline_runs
-from tosloc.lab.paper.contents import contents, contents_path, is_stored
-from tosloc.lab.paper.expected import Expected, Key
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
-from tosloc.lab.paper.workspace import BASELINES, PAPER, Workspace, by_project, is_ranked, some
+from tosloc.lab.paper.contents import contents
+from tosloc.lab.paper.published import Key, Published
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
+from tosloc.lab.paper.workspace import PAPER, Workspace, by_project, is_ranked, some
+from tosloc.lab.projects import Project
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent
 from tosloc.training import STAGE_ONE
@@ -79,21 +79,6 @@ def run_folder(work: Workspace, project: Project, name: str) -> Path | None:
         return work.both_stages(project, is_ranked)
     trained = work.trained(project)
     return trained / STAGE_ONE if trained is not None and is_ranked(trained / STAGE_ONE) else trained
-
-
-def plan(work: Workspace) -> list[WorkStep]:
-    """What table 4 needs."""
-    steps = []
-    for project in work.projects:
-        listed = f"{project.name}: list the files that were ever fixed"
-        steps.append(WorkStep.of(listed, contents_path(project, work.out), is_stored(project, work.out)))
-        for name in some(work.systems, names()):
-            folder, technique = run_folder(work, project, name), name in baseline_runs.SYSTEMS
-            if folder is None and not technique and name != "stage-one":
-                continue
-            made_at = work.out / BASELINES / project.name / name if technique else work.out / project.name
-            steps.append(work.step(f"{project.name}: {title_of(name)}", folder, made_at))
-    return steps
 
 
 @dataclass(frozen=True)
@@ -156,7 +141,7 @@ class Against:
         ]
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 4."""
     wanted = some(work.systems, names())
     techniques = [name for name in wanted if name in baseline_runs.SYSTEMS]
@@ -171,23 +156,23 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
         missing += [f"{title_of(name)} on {project.name}" for name in techniques if folders[name] is None]
         there = {title_of(name): folder for name, folder in folders.items() if folder is not None}
         found[project.name] = score_runs(work, project, there, progress)
-    published = {key[2] for key in expected.paper if len(key) > 2}
+    printed = {key[2] for key in published.numbers if len(key) > 2}
     titles = [
         title
         for title in map(title_of, wanted)
-        if title in published or any(title in one.spaces[ALL] for one in found.values())
+        if title in printed or any(title in one.spaces[ALL] for one in found.values())
     ]
     notes = [f"{space}: {meaning}" for space, meaning in SPACES.items()]
     if missing:
         notes.append(f"no run of {', '.join(missing)}")
     return TableResult(
         [
-            *accuracy_tables(found, titles, expected.paper),
-            *difference_tables(found, titles, expected.paper),
+            *accuracy_tables(found, titles, published.numbers),
+            *difference_tables(found, titles, published.numbers),
             *statistics_tables(found, titles),
         ],
         notes,
-        {"table-4": _figure(found, titles, expected.paper)} if titles else {},
+        {"table-4": _figure(found, titles, published.numbers)} if titles else {},
         {"pairs": {project: [comparison_values(one, 0) for one in has.pairs] for project, has in found.items()}},
     )
 
@@ -214,8 +199,7 @@ def accuracy_tables(
     """MRR and MAP of every system on every project, a table for each search space."""
 
     def cell(space: str, name: str, title: str, project: str) -> Cell:
-        key = (space, name, title, project)
-        return Cell(found[project].mean(space, title, _MEASURES[name]), "share", key, paper.get(key))
+        return Cell(found[project].mean(space, title, _MEASURES[name]), paper=paper.get((space, name, title, project)))
 
     return [
         PaperTable([f"{name}, {space}", *found], rows_of(titles, found, partial(cell, space, name)))
@@ -232,7 +216,7 @@ def difference_tables(
     def cell(name: str, title: str, project: str) -> Cell:
         ours = (found[project].mean(space, title, _MEASURES[name]) for space in (EVER_FIXED, ALL))
         published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
-        return Cell(_less(*ours), "change", None, _less(*published))
+        return Cell(_less(*ours), "change", _less(*published))
 
     return [
         PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows_of(titles, found, partial(cell, name)))

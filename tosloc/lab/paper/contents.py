@@ -12,10 +12,10 @@ from typing import Any
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
-from tosloc.lab.paper.expected import Expected
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
+from tosloc.lab.paper.published import Published
+from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.reports.splits import describe, settled
@@ -51,7 +51,7 @@ class Contents:
 
 def contents(project: Project, out: Path, progress: Progress = silent) -> Contents:
     """What the reports hold; kept in ``out``, and read from there while neither reports nor settings change."""
-    path, key = contents_path(project, out), _key(project)
+    path, key = out / "contents" / f"{project.name}.json", _key(project)
     stored = _stored(path, key)
     if stored is None:
         stored = _counted(project, progress)
@@ -60,18 +60,8 @@ def contents(project: Project, out: Path, progress: Progress = silent) -> Conten
     return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
 
 
-def contents_path(project: Project, out: Path) -> Path:
-    """Where the contents of a project are kept."""
-    return out / "contents" / f"{project.name}.json"
-
-
-def is_stored(project: Project, out: Path) -> bool:
-    """Whether they are."""
-    return _stored(contents_path(project, out), _key(project)) is not None
-
-
 def _key(project: Project) -> str:
-    data = settled(project.settings, project.reports).data
+    data = settled(project.configured(), project.reports).data
     return key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.named_suffixes))
 
 
@@ -84,7 +74,7 @@ def _stored(path: Path, key: str) -> dict[str, Any] | None:
 
 
 def _counted(project: Project, progress: Progress) -> dict[str, Any]:
-    data, progress = settled(project.settings, project.reports).data, named(progress, project)
+    data, progress = settled(project.configured(), project.reports).data, named(progress, project)
     with Repository(project.repo) as repo:
         dataset = load_dataset(
             repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes), progress=progress
@@ -103,19 +93,7 @@ def _counted(project: Project, progress: Progress) -> dict[str, Any]:
     }
 
 
-def plan(work: Workspace) -> list[WorkStep]:
-    """What table 3 needs."""
-    return [
-        WorkStep.of(
-            f"{project.name}: count what the reports hold",
-            contents_path(project, work.out),
-            is_stored(project, work.out),
-        )
-        for project in work.projects
-    ]
-
-
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 3."""
     found = {
         project.name: contents(project, work.out, progress)
@@ -123,8 +101,7 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     }
 
     def cell(name: str, project: str) -> Cell:
-        key = (name, project)
-        return Cell(found[project].counts[name], _NAMES[name][1], key, expected.paper.get(key))
+        return Cell(found[project].counts[name], _NAMES[name][1], published.numbers.get((name, project)))
 
     rows = rows_of(_NAMES, found, cell)
     for row, (name, (title, _)) in zip(rows, _NAMES.items(), strict=True):

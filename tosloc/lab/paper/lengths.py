@@ -19,10 +19,10 @@ from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository, decode
 from tosloc.io import key_of
-from tosloc.lab.paper.expected import Expected
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, WorkStep, rows_of
+from tosloc.lab.paper.published import Published
+from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.projects import Project
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.reports.splits import settled
@@ -97,19 +97,12 @@ def counter_of(encoder: str) -> tuple[str, Counter]:
     return name, count
 
 
-def plan(work: Workspace) -> list[WorkStep]:
-    """What table 2 needs."""
-    unit = Path(work.encoder).name if work.encoder else WORDS
-    paths = {project.name: lengths_path(project, work.out, unit) for project in work.projects}
-    return [WorkStep.of(f"{name}: count {unit} of files", path, path.exists()) for name, path in paths.items()]
-
-
 def lengths_path(project: Project, out: Path, unit: str) -> Path:
     """Where the lengths of a project's files are kept."""
     return out / "lengths" / f"{project.name}-{key_of(str(project.repo.resolve()))[:8]}-{unit}.npz"
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 2."""
     unit, count = counter_of(work.encoder)
     found = {
@@ -118,8 +111,7 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
     }
 
     def cell(name: str, project: str) -> Cell:
-        paper = expected.paper.get((PAPER_UNIT, name, project))
-        return Cell(found[project].values[name], QUANTITIES[name], (unit, name, project), paper)
+        return Cell(found[project].values[name], QUANTITIES[name], published.numbers.get((PAPER_UNIT, name, project)))
 
     versions = ", ".join(f"{one.versions:,} of {project}" for project, one in found.items())
     notes = [
@@ -139,7 +131,7 @@ def lengths(
     project: Project, out: Path, unit: str, count: Counter, versions: int = 0, progress: Progress = silent
 ) -> Lengths:
     """Lengths of a project's files and reports, of all before-fix versions or of so many, spread over time."""
-    data, progress = settled(project.settings, project.reports).data, named(progress, project)
+    data, progress = settled(project.configured(), project.reports).data, named(progress, project)
     suffixes = frozenset(data.named_suffixes)
     with Repository(project.repo) as repo:
         cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress).cases

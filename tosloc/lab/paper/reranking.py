@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tosloc.config import Config, load_config
-from tosloc.errors import CheckpointError, ConfigError, RunError, ToslocError
+from tosloc.errors import RunError, ToslocError
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
-from tosloc.lab.paper.expected import Expected
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
+from tosloc.lab.paper.published import Published
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 
 if TYPE_CHECKING:
@@ -56,14 +56,9 @@ class Experiment:
 
         An encoder that the command names takes the place of the configured one. Raises ConfigError.
         """
-        config, file = self.project.settings, self.work.reranker.config
-        if file is not None and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
-            if not file.is_file():
-                raise ConfigError(
-                    f"{file}: the settings of the second stage are not there; run it in TosLoc's own folder, or name"
-                    " the file in [second] of the expected numbers"
-                )
-            config = load_config(file)
+        config, named_file = self.project.configured(), self.work.reranker.config
+        if named_file and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
+            config = load_config(named_file)
         folder = Path(self.work.encoder).expanduser()
         encoder = str(folder.resolve()) if folder.is_dir() else self.work.encoder  # the same from wherever it is named
         changes = {"reranker": "encoder"} | ({"code_encoder": encoder} if self.work.encoder else {})
@@ -117,35 +112,6 @@ class Experiment:
         write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
         return rows
 
-    def plan(self) -> list[WorkStep]:
-        """What the experiment needs, and whether it is there."""
-        project = self.project
-        if not self.is_made:
-            if self.result_path.exists():
-                return [WorkStep(f"{project.name}: results of {self.kind}", self.result_path, "finished")]
-            return [WorkStep(self._without_encoder(), self.result_path, "missing")]
-        from tosloc.lab.ablation import CONFIGURED, VARIANTS
-
-        runner, steps = self.runner(), list[WorkStep]()
-        try:
-            _ = runner.encoders
-        except CheckpointError as error:
-            steps.append(WorkStep(f"{project.name}: {error}", Path(self.config.stage_two.code_encoder), "missing"))
-        run, trained = self.work.with_features(project), self.work.trained(project)
-        if run is None and trained is not None:
-            steps.append(WorkStep(f"{project.name}: {self._without_features(trained)}", trained, "missing"))
-        else:
-            steps.append(self.work.step(f"{project.name}: TosLoc, stage one", run, self.work.out / project.name))
-        bundled = run is not None and self.is_bundled(run, runner.path)
-        steps.append(WorkStep.of(f"{project.name}: pack candidates", runner.path, bundled))
-        known = bundled and all(step.state != "missing" for step in steps)
-        for variant in VARIANTS if self.kind == "ablate" else [CONFIGURED]:
-            trained_before = known and runner.stored(variant) is not None
-            steps.append(
-                WorkStep.of(f"{project.name}: train {variant.name}", runner.folder_of(variant), trained_before)
-            )
-        return steps
-
     def made_with(self) -> str:
         """What the models that are trained here learn with, as a note."""
         number = self.work.reranker.train_reports
@@ -198,53 +164,34 @@ def experiments(work: Workspace, kind: Kind) -> list[Experiment]:
     return [Experiment(work, project, kind) for project in work.projects]
 
 
-def plan_ablation(work: Workspace) -> list[WorkStep]:
-    """What table 6 needs."""
-    return [step for one in experiments(work, "ablate") for step in one.plan()]
-
-
-def plan_sweep(work: Workspace) -> list[WorkStep]:
-    """What figure 6 needs."""
-    return [step for one in experiments(work, "sweep") for step in one.plan()]
-
-
-def plan_coverage(work: Workspace) -> list[WorkStep]:
-    """What figure 5 needs."""
-    return [
-        work.step(f"{project.name}: TosLoc, stage one", run_folder(work, project, "stage-one"), work.out / project.name)
-        for project in work.projects
-    ]
-
-
-def measure_ablation(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure_ablation(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 6."""
     tables = []
     made = experiments(work, "ablate")
     for one in by_project(made, "projects", progress):
         rows, project = one.results(progress), one.project.name
         for order, title in ORDERS.items():
-            lines = [_ablation_row(row, str(row.get("name")), order, project, title, expected) for row in rows]
+            lines = [_ablation_row(row, str(row.get("name")), order, project, title, published) for row in rows]
             if order == "fused":
-                lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, expected))
+                lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, published))
             tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
     note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
     return TableResult(tables, [note, *(one.made_with() for one in made if one.is_made)])
 
 
-def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, expected: Expected) -> list[str | Cell]:
+def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, published: Published) -> list[str | Cell]:
     cells = (
         Cell(
             _number(row, "test", order, short),
             "share",
-            (project, title, name, measure),
-            expected.paper.get((project, name, measure)),
+            published.numbers.get((project, name, measure)),
         )
         for measure, short in MEASURES.items()
     )
     return [name, *cells]
 
 
-def measure_sweep(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 6."""
     made = experiments(work, "sweep")
     tables, curves = [], dict[str, Curves]()
@@ -263,7 +210,7 @@ def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves
 
     def cell(depth: int, column: tuple[str, str]) -> Cell:
         order, measure = column
-        return Cell(number(depth, order, measure), "share", (project, ORDERS[order], str(depth), measure))
+        return Cell(number(depth, order, measure))
 
     columns = list(product(ORDERS, MEASURES))
     heads = [f"{measure}, {ORDERS[order]}" for order, measure in columns]
@@ -276,7 +223,7 @@ def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves
     return table, (list(by_depth), series)
 
 
-def measure_coverage(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure_coverage(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 5."""
     found = {
         project.name: _stage_one(work, project, progress) for project in by_project(work.projects, "projects", progress)
@@ -288,7 +235,7 @@ def measure_coverage(work: Workspace, expected: Expected, progress: Progress = s
 
     def cell(depth: int, column: tuple[str, str]) -> Cell:
         project, name = column
-        return Cell(shares[name](found[project], depth), "share", (name, str(depth), project))
+        return Cell(shares[name](found[project], depth))
 
     rows = rows_of(DEPTHS, product(found, shares), cell)
     heads = [f"{project}: {name}" for project in found for name in shares]

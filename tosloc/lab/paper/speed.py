@@ -27,11 +27,11 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
-from tosloc.lab.paper.expected import Expected, Key
 from tosloc.lab.paper.lengths import spread
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, WorkStep, rows_of
+from tosloc.lab.paper.published import Key, Published
+from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
+from tosloc.lab.projects import Project
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
@@ -97,19 +97,6 @@ def timed_techniques(work: Workspace) -> list[Chosen]:
     return [without_memory(one) for one in choose_techniques(names)] if names else []
 
 
-def plan(work: Workspace) -> list[WorkStep]:
-    """What table 5 needs."""
-    steps, techniques = [], timed_techniques(work)
-    for project in work.projects:
-        checkpoint = checkpoint_of(work, project)
-        steps.append(work.step(f"{project.name}: {title_of(_STAGE_ONE)}", checkpoint, work.out / project.name))
-        path = None if checkpoint is None else times_path(work, project, checkpoint, techniques)
-        finished = path is not None and path.exists()
-        what = f"{project.name}: time reports on {work.versions or VERSIONS} versions"
-        steps.append(WorkStep.of(what, path or folder_of(project, work.out), finished))
-    return steps
-
-
 def checkpoint_of(work: Workspace, project: Project) -> Path | None:
     """The folder of a finished training, of both stages if there is one."""
     return work.both_stages(project, is_trained) or work.trained(project)
@@ -133,7 +120,7 @@ def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: 
     return folder_of(project, work.out) / f"{key[:12]}.json"
 
 
-def measure(work: Workspace, expected: Expected, progress: Progress = silent) -> TableResult:
+def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
     techniques = timed_techniques(work)
     found: dict[str, list[Timed]] = {}
@@ -143,18 +130,18 @@ def measure(work: Workspace, expected: Expected, progress: Progress = silent) ->
             checkpoint = work.train(project, progress)
         if checkpoint is not None:
             found[project.name] = time_project(work, project, checkpoint, techniques, progress)
-    return table(found, [one.name for one in techniques], expected)
+    return table(found, [one.name for one in techniques], published)
 
 
-def table(found: Times, techniques: Sequence[str], expected: Expected) -> TableResult:
+def table(found: Times, techniques: Sequence[str], published: Published) -> TableResult:
     """Table 5 from what was measured."""
     every = [one for timed in found.values() for one in timed]
     present = {system for one in every for system in one.seconds}
     systems = [name for name in (*techniques, _STAGE_ONE, BOTH_STAGES) if name in present]
     beside = [name for name in systems if name != _STAGE_ONE]
-    tables = [_growth_table(found, systems, expected.paper), _version_table(found, beside)]
+    tables = [_growth_table(found, systems, published.numbers), _version_table(found, beside)]
     if beside:
-        tables.insert(0, _ratio_table(found, beside, expected.paper))
+        tables.insert(0, _ratio_table(found, beside, published.numbers))
     drawn = systems if len(systems) <= FEW else [name for name in systems if name in DRAWN]
     times = {
         project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
@@ -166,8 +153,7 @@ def table(found: Times, techniques: Sequence[str], expected: Expected) -> TableR
 def _ratio_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
     def cell(title: str, project: str) -> Cell:
         values = [one.ratio(by_title[title]) for one in found[project] if by_title[title] in one.seconds]
-        key = (RATIO, title, project)
-        return Cell(float(np.median(values)) if values else None, "ratio", key, paper.get(key))
+        return Cell(float(np.median(values)) if values else None, "ratio", paper.get((RATIO, title, project)))
 
     by_title = {title_of(system): system for system in systems}
     return PaperTable([f"{RATIO}, median", *found], rows_of(by_title, found, cell))
@@ -177,8 +163,7 @@ def _growth_table(found: Times, systems: Sequence[str], paper: Mapping[Key, floa
     def cell(title: str, project: str) -> Cell:
         there = [one for one in columns[project] if by_title[title] in one.seconds]
         growth = slope([one.files for one in there], [one.median(by_title[title]) for one in there])
-        key = (GROWTH, title, project)
-        return Cell(growth, "ratio", key, paper.get(key))
+        return Cell(growth, "ratio", paper.get((GROWTH, title, project)))
 
     by_title = {title_of(system): system for system in systems}
     columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
@@ -232,7 +217,7 @@ def time_project(
     timed = []
     with Repository(project.repo) as repo:
         context = ExperimentContext.set_up(
-            project.settings, repo, project.reports, project.store, progress, facts=False
+            project.configured(), repo, project.reports, project.store, progress, facts=False
         )
         try:
             cases = spread_cases(context.dataset.cases, work.versions or VERSIONS)
@@ -243,7 +228,7 @@ def time_project(
                 one = _read(of_version)
                 if one is None:
                     folder = path.parent / WORK / of_version.stem
-                    clock = VersionClock(localizer, project.settings, context, case, techniques, folder, progress)
+                    clock = VersionClock(localizer, project.configured(), context, case, techniques, folder, progress)
                     one = clock.time(reports, session)
                     write_text(of_version, json.dumps(asdict(one), indent=1) + "\n")
                 timed.append(one)

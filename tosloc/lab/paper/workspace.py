@@ -12,9 +12,8 @@ from tosloc.errors import RunError, ToslocError
 from tosloc.evaluate.run_paths import ScoredRun, read_scored
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
-from tosloc.lab.paper.expected import RerankerExperiments
-from tosloc.lab.paper.projects import Project
-from tosloc.lab.paper.tables import WorkStep
+from tosloc.lab.paper.published import RerankerExperiments
+from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import keeps_tables
 from tosloc.records import Progress, silent
 from tosloc.training import STAGE_ONE
@@ -72,19 +71,19 @@ class Workspace:
         """The folder of a technique's finished run on the project."""
         return self.find(Path(BASELINES) / project.name / name, is_ranked)
 
-    def step(self, what: str, found: Path | None, made_at: Path) -> WorkStep:
-        """A run that a table needs: finished, or to be made, if missing runs are made."""
-        if found is not None:
-            return WorkStep(what, found, "finished")
-        return WorkStep(what, made_at, "to be made" if self.make else "missing")
-
     def train(self, project: Project, progress: Progress = silent) -> Path:
         """The folder of a training; made now if there is none."""
         folder = self.trained(project)
         if folder is None:
             folder, tell = self.out / project.name, named(progress, project)
             training.train(
-                project.settings, project.repo, project.reports, folder, project.store, tell, keep_features=True
+                project.configured(),
+                project.repo,
+                project.reports,
+                folder,
+                project.store,
+                tell,
+                keep_features=True,
             )
         return folder
 
@@ -94,7 +93,7 @@ class Workspace:
         if missing:
             chosen, out = baseline_runs.choose_techniques(missing), self.out / BASELINES / project.name
             where = project.repo, project.reports, out, project.store
-            baseline_runs.rank_with(chosen, project.settings, *where, (SPLIT,), named(progress, project))
+            baseline_runs.rank_with(chosen, project.configured(), *where, (SPLIT,), named(progress, project))
 
     def scored(self, project: Project, folder: Path) -> ScoredRun:
         """A finished run. Raises RunError when it is of other reports than the project's file holds."""
