@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -89,20 +90,27 @@ def test_the_server_says_what_it_needs(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == sentence
 
 
-@pytest.mark.parametrize("command", ["pool", "baselines", "reproduce"])
+@pytest.mark.parametrize("command", ["baselines", "reproduce"])
 def test_the_laboratory_says_what_it_needs(monkeypatch, tmp_path, capsys, command):
     monkeypatch.chdir(tmp_path)
     without(monkeypatch, "torch", "sklearn")
     for name in [name for name in sys.modules if name.startswith("tosloc.lab")]:
         monkeypatch.delitem(sys.modules, name)
     given = {
-        "pool": ["--projects", "x"],
         "baselines": ["--repo", ".", "--reports", "x", "--out", "out"],
-        "reproduce": ["table-2", "--out", "out"],
+        "reproduce": ["table-2", "--out", "out", "--projects", "x"],
     }
     assert main(["lab", command, *given[command]]) == 2
     assert "needs torch, sklearn; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_projects_need_no_extra():
+    """Nor does BM25 need more than its library: heavy packages are not loaded."""
+    program = "import sys, tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool\n"
+    program += "print(sorted({'torch', 'sklearn', 'matplotlib', 'transformers'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_mining_github_needs_its_client(monkeypatch, repository, capsys):

@@ -43,17 +43,6 @@ def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -
     assert "No such command 'nothing'" in capsys.readouterr().err
 
 
-def test_without_its_extra_one_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in [name for name in sys.modules if name.split(".")[:2] == ["tosloc", "lab"]]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("tosloc.lab", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["lab", "feature-ablation", "runs/none"]) == 2
-    assert capsys.readouterr().err == "tosloc: the laboratory needs matplotlib; run: pip install 'tosloc[lab]'\n"
-
-
 def test_what_is_there_is_not_missing() -> None:
     require("this", "lab", "json", "pathlib")
     with pytest.raises(MissingExtra, match=r"this needs nothing_such; run: pip install 'tosloc\[lab\]'"):

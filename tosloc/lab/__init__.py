@@ -1,5 +1,1 @@
-"""Everything that only a researcher needs: published techniques, the paper's tables, ablations, agreement of runs."""
-
-from tosloc.errors import require
-
-require("the laboratory", "lab", "torch", "matplotlib", "sklearn")
+"""Everything that only a researcher needs: published techniques, the paper's tables, ablations, many projects."""

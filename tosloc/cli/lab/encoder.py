@@ -59,6 +59,9 @@ def train_encoder(
     """
     from tosloc.cli.progress import shown
     from tosloc.config import load_config
+    from tosloc.errors import require
+
+    require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.encoder_training import train_on_bundle as train
 
     with shown(progress) as callback:

@@ -108,7 +108,7 @@ class Experiment:
         if not self.is_bundled(run, runner.path):
             settings, progress = self.bundle_settings, named(progress, project)
             bundle_training(run, project.repo, project.reports, runner.path, settings, progress)
-        rows = runner.ablation() if self.kind == "ablate" else runner.sweep(self.work.reranker.candidates)
+        rows = runner.ablation() if self.kind == "ablate" else runner.sweep(sorted(set(self.work.reranker.candidates)))
         write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
         return rows
 
