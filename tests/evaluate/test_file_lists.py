@@ -42,8 +42,8 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"version":"a"}', " line 1: not the files of a version"),
-        ('{"version":"a","like":null,"with":"x","without":[]}', " line 1: not the files of a version"),
+        ('{"version":"a"}', " line 1: like: field required"),
+        ('{"version":"a","like":null,"with":"x","without":[]}', " line 1: with: input should be a valid list"),
         ('{"version":"a","like":null,"with":[],"without":[]}\n' * 2, " line 2: version a comes twice"),
         ('{"version":"a","like":"b","with":[],"without":[]}', ": version a is like b, of which no line tells"),
     ],

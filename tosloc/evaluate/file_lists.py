@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from tosloc.errors import RunError
-from tosloc.evaluate.jsonl import json_line, json_lines, packed_file
+from tosloc.evaluate.jsonl import Line, json_line, json_lines, packed_file
 from tosloc.records import BoolArray, IntArray, Names
 
 FILE_LISTS_FILE = "searched.jsonl.gz"
@@ -73,30 +73,30 @@ def write_file_lists(path: str | Path, versions: Iterable[tuple[str, Sequence[st
 
 def read_file_lists(path: str | Path) -> FileLists:
     """Versions of a file. Raises RunError for a damaged one, and for a version like one that is not there."""
-    lines: dict[str, dict[str, Any]] = {}
+    lines: dict[str, _Line] = {}
     followers: dict[str | None, list[str]] = {}
-    for where, line in json_lines(path):
-        try:
-            version, like = line["version"], line["like"]
-            new, gone = line["with"], line["without"]
-        except KeyError:
-            raise RunError(f"{where}: not the files of a version") from None
-        lists = isinstance(new, list) and isinstance(gone, list) and all(isinstance(one, str) for one in (*new, *gone))
-        if not lists or not isinstance(version, str) or not isinstance(like, str | None):
-            raise RunError(f"{where}: not the files of a version")
-        if version in lines:
-            raise RunError(f"{where}: version {version} comes twice")
-        lines[version] = line
-        followers.setdefault(like, []).append(version)
+    for where, value in json_lines(path):
+        line = _Line.of(value, where)
+        if line.version in lines:
+            raise RunError(f"{where}: version {line.version} comes twice")
+        lines[line.version] = line
+        followers.setdefault(line.like, []).append(line.version)
     names, versions = Names(), dict[str, IntArray]()
     waiting = [(version, frozenset[int]()) for version in sorted(followers.get(None, []))]
     while waiting:
         version, before = waiting.pop()
-        gone, new = ({names.id(name) for name in lines[version][key]} for key in ("without", "with"))
+        gone, new = ({names.id(name) for name in some} for some in (lines[version].without, lines[version].new))
         files = before - gone | new
         versions[version] = np.array(sorted(files), dtype=np.int32)
         waiting.extend((follower, files) for follower in sorted(followers.get(version, [])))
     if len(versions) < len(lines):
         lost = min(lines.keys() - versions.keys())
-        raise RunError(f"{path}: version {lost} is like {lines[lost]['like']}, of which no line tells")
+        raise RunError(f"{path}: version {lost} is like {lines[lost].like}, of which no line tells")
     return FileLists(names, versions, str(path))
+
+
+class _Line(Line):
+    version: str
+    like: str | None
+    new: list[str] = Field(alias="with")
+    without: list[str]

@@ -8,7 +8,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, Self, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tosloc.errors import RunError
 from tosloc.io import open_plain, written_whole
@@ -16,6 +18,22 @@ from tosloc.io import open_plain, written_whole
 GZIP_MAGIC = b"\x1f\x8b"
 LONGEST_LINE: Final = 64 * 1024**2
 """Bytes: a ranking of a million files, with room to spare."""
+
+
+class Line(BaseModel):
+    """What a line must hold; more may stand there."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, value: Any, where: str) -> Self:
+        """The line of a JSON object. Raises RunError that says ``where``, and what is wrong with which key."""
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key, said = ".".join(map(str, first["loc"][:2])), first["msg"]
+            raise RunError(f"{where}: {key}: {said[:1].lower()}{said[1:]}") from None
 
 
 def open_unpacked(path: Path) -> IO[bytes]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tosloc.errors import RunError
 from tosloc.evaluate.file_lists import FILE_LISTS_FILE, FileLists, read_file_lists
-from tosloc.evaluate.jsonl import json_line, json_lines
+from tosloc.evaluate.jsonl import Line, json_line, json_lines
 from tosloc.io import written_whole
 from tosloc.records import Case, ReportAttributes
 
@@ -115,10 +115,12 @@ def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Q
     """
     judgements: dict[str, Judgement] = {}
     for where, value in json_lines(path):
+        line = _Line.of(value, where)
+        traits = None if line.traits is None else ReportAttributes(**line.traits.model_dump())
+        others = None if line.nonrelevant is None else tuple(line.nonrelevant)
+        of_version = tuple(line.fixed), tuple(line.listed), line.searched, line.version
         try:
-            one = _judgement(value, where)
-        except KeyError as missing:
-            raise RunError(f"{where}: a judgement without {missing}") from None
+            one = Judgement(str(line.report), *of_version, traits, others, line.summary, where)
         except ValueError as error:
             raise RunError(f"{where}: {error}") from None
         if one.report in judgements:
@@ -130,39 +132,18 @@ def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Q
     return Qrels(judgements, None if file_lists is None else read_file_lists(file_lists), str(path))
 
 
-def _judgement(value: Mapping[str, Any], where: str) -> Judgement:
-    """One line's judgement. Raises KeyError for what it lacks, ValueError for what cannot be."""
-    attributes, others = value.get("traits"), value.get("nonrelevant")
-    if attributes is not None:
-        if not isinstance(attributes, dict):
-            raise ValueError("its traits are no object")
-        described, traced, named = (attributes[key] for key in ("description", "stack_trace", "named"))
-        if not (isinstance(described, bool) and isinstance(traced, bool) and isinstance(named, int)):
-            raise ValueError("its traits are not true or false, and a number of named files")
-        attributes = ReportAttributes(described, traced, named)
-    report, searched, version = value["report"], value.get("searched"), value.get("version")
-    if not isinstance(report, str | int):
-        raise ValueError("the report's id is a text")
-    if isinstance(searched, bool) or not isinstance(searched, int | None):
-        raise ValueError("the number of searched files is a whole number")
-    if not isinstance(version, str | None):
-        raise ValueError("the version's id is a text")
-    if not isinstance(summary := value.get("summary"), str | None):
-        raise ValueError("the report's summary is a text")
-    return Judgement(
-        str(report),
-        _paths(value["fixed"], "fixed"),
-        _paths(value["listed"], "listed"),
-        searched,
-        version,
-        attributes,
-        None if others is None else _paths(others, "nonrelevant"),
-        summary,
-        where,
-    )
+class _Traits(Line):
+    description: bool
+    stack_trace: bool
+    named: int
 
 
-def _paths(values: object, key: str) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(path, str) for path in values):
-        raise ValueError(f"{key} is a list of paths")
-    return tuple(values)
+class _Line(Line):
+    report: str | int
+    fixed: list[str]
+    listed: list[str]
+    searched: int | None = None
+    version: str | None = None
+    traits: _Traits | None = None
+    nonrelevant: list[str] | None = None
+    summary: str | None = None

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from tosloc.errors import RunError
-from tosloc.evaluate.jsonl import json_line, json_lines, packed_file
+from tosloc.evaluate.jsonl import Line, json_line, json_lines, packed_file
 from tosloc.records import FloatArray, IntArray, Names, Ranking
 
 # L files of a ranking
@@ -177,12 +178,18 @@ def read_run(path: str | Path) -> Run:
         if "format" in value:
             header = value
         elif "paths" in value:
-            _number(names, value, where)
+            line = _Paths.of(value, where)
+            numbered = dict(enumerate(line.paths, start=line.first))
+            if not numbered.keys().isdisjoint(names):
+                raise RunError(f"{where}: damaged: paths that are numbered twice")
+            names |= numbered
         else:
-            report, order = _order(value, where)
-            if report in orders:
-                raise RunError(f"{where}: report {report} is ranked twice")
-            orders[report] = order
+            one = _Order.of(value, where)
+            if str(one.report) in orders:
+                raise RunError(f"{where}: report {one.report} is ranked twice")
+            known = None if one.ranks is None else np.array(one.ranks, dtype=np.int32)
+            scores = np.array(one.scores if known is None else [], dtype=np.float64)
+            orders[str(one.report)] = Order(np.array(one.files, dtype=np.int32), scores, known, where)
     if header is None or header["format"] != RUN_FORMAT:
         raise RunError(f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run")
     ordered = [names.get(number, "") for number in range(len(names))]
@@ -208,47 +215,20 @@ def _check_order(run: Run, report: str, order: Order) -> None:
         return
     if len(order.scores) != len(files):
         raise RunError(f"{where}: report {report}: {len(files)} paths but {len(order.scores)} scores")
-    if not np.isfinite(order.scores).all():
-        raise RunError(f"{where}: report {report}: a score is not a number")
     if (np.diff(order.scores) > 0).any():
         raise RunError(f"{where}: report {report}: scores increase down the ranking")
 
 
-def _number(names: dict[int, str], value: Mapping[str, Any], where: str) -> None:
-    try:
-        numbered = dict(enumerate(value["paths"], start=value["first"]))
-    except (KeyError, TypeError):
-        raise RunError(f"{where}: paths without a number") from None
-    if not all(isinstance(name, str) for name in numbered.values()) or not numbered.keys().isdisjoint(names):
-        raise RunError(f"{where}: damaged: paths that are no text, or numbered twice")
-    names |= numbered
+_Number: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-def _order(value: Mapping[str, Any], where: str) -> tuple[str, Order]:
-    try:
-        report, files = value["report"], _whole_numbers(value["files"])
-        if not isinstance(report, str | int):
-            raise TypeError
-        known = _whole_numbers(value["ranks"]) if "ranks" in value else None
-        scores = np.array(value["scores"] if known is None else [])
-        if scores.ndim != 1 or scores.dtype.kind not in "iufO":
-            raise ValueError
-        scores = scores.astype(np.float64)  # of nothing, null, becomes what is no number
-    except KeyError as missing:
-        raise RunError(f"{where}: a ranking without {missing}") from None
-    except (OverflowError, TypeError, ValueError):
-        shown = str(value.get("report"))[:60] if isinstance(value.get("report"), str | int) else ""
-        raise RunError(f"{where}: report {shown} is damaged: a file or a score is not a number") from None
-    return str(report), Order(files, scores, known, where)
+class _Paths(Line):
+    first: _Number
+    paths: list[str]
 
 
-def _whole_numbers(values: object) -> IntArray:
-    """(L,) a list of whole numbers; ValueError for anything else, TypeError for what is no list."""
-    if not isinstance(values, list):
-        raise TypeError
-    numbers = np.array(values)
-    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind != "i"):
-        raise ValueError
-    if numbers.size and (numbers.min() < 0 or numbers.max() > np.iinfo(np.int32).max):
-        raise ValueError
-    return numbers.astype(np.int32)
+class _Order(Line):
+    report: str | int
+    files: list[_Number]
+    scores: list[float] = Field(default_factory=list)
+    ranks: list[_Number] | None = None
