@@ -61,7 +61,7 @@ def test_without_torch_stage_one_is_learned_alone(monkeypatch, tmp_path, capsys)
         ["evaluate", "nowhere", "--html", "page.html"],
         ["evaluate", "nowhere", "--figures", "figures"],
         ["lab", "calibration", "nowhere", "--figure", "figure"],
-        ["lab", "truncation", "nowhere"],
+        ["lab", "truncation", "nowhere", "--figure", "figure"],
     ],
 )
 def test_what_draws_says_so_before_it_begins(monkeypatch, tmp_path, capsys, command):

@@ -72,7 +72,7 @@ def test_judgements(tmp_path: Path, changed: dict[str, object]) -> None:
 @pytest.mark.parametrize("changed", [{"like": ["v"]}, {"version": 1}, {"with": [1]}, {"without": "a"}])
 def test_lists_of_files(tmp_path: Path, changed: dict[str, object]) -> None:
     (tmp_path / "searched").write_text(json.dumps(LISTED | changed))
-    with pytest.raises(RunError, match="line 1: .*: input should be"):
+    with pytest.raises(RunError, match=r"line 1: .*: input should be"):
         read_file_lists(tmp_path / "searched")
 
 

@@ -17,16 +17,10 @@ from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import Interval
 from tosloc.evaluate.tables import Mean, Results
-from tosloc.evaluate.truncation import truncation
+from tosloc.evaluate.truncation import COLUMNS, truncation
 from tosloc.io import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
-from tosloc.plots.truncation import (
-    TRUNCATION_COLUMNS,
-    TRUNCATION_MEANINGS,
-    truncation_findings,
-    truncation_tables,
-)
 
 PAGE_COUNTS: Final = {
     "reports": "reports judged; every mean is over all of them",
@@ -185,10 +179,9 @@ def _truncated(evaluation: Evaluation) -> dict[str, Any]:
             inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
             "What another denominator and cut rankings do to MAP (after figures 1 to 3 of Hirsch and Hofer).",
         ),
-        "columns": TRUNCATION_COLUMNS,
-        "tables": truncation_tables(result),
-        "findings": truncation_findings(result),
-        "meanings": TRUNCATION_MEANINGS,
+        "columns": COLUMNS,
+        "tables": result.tables(),
+        "meanings": result.notes,
     }
 
 
