@@ -81,7 +81,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "evaluate", good, "--json", "--measures", "P@1, nDCG@10")
+    out, err = said(capsys, "evaluate", good, "--json", "--measures", "P@1, nDCG@10, mrr")
     printed = json.loads(out)
     assert err == ""
     wanted = {"reports": 3, "relevant": 4, "dropped": 3, "empty": 0, "mrr": 1.0, "map": pytest.approx(2.75 / 3)}
@@ -90,7 +90,7 @@ def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[st
     assert {name: printed[name] for name in wanted} == wanted
     assert set(printed) - set(wanted) == {"intervals", "strata", "measures"}
     assert printed["intervals"]["map"] == [pytest.approx(0.75), 1.0]
-    assert list(printed["measures"]) == ["P@1", "nDCG@10"]
+    assert list(printed["measures"]) == ["P@1", "nDCG@10", "RR"]
     assert printed["measures"]["P@1"] == {"mean": 1.0, "interval": [1.0, 1.0]}
     assert [row["reports"] for row in printed["strata"] if row["stratum"] == "1 fixed file"] == [2]
 

@@ -153,7 +153,8 @@ class Measure:
         found = re.fullmatch(r"(\w+?)(?:@(\d+))?", text.strip())
         if found is None:
             raise RunError(f"{text!r} is not the name of a measure, such as AP, RR or nDCG@10")
-        return cls(found[1], int(found[2]) if found[2] else None)
+        name = {"mrr": "RR", "map": "AP"}.get(found[1].lower(), found[1])  # as tables call their means
+        return cls(name, int(found[2]) if found[2] else None)
 
 
 AP: Final = Measure("AP")
