@@ -138,7 +138,7 @@ def test_a_measure_says_its_name_and_meaning(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("MAP", "no measure MAP; known are AP, RR,"),
+        ("MAPS", "no measure MAPS; known are AP, RR,"),
         ("P", "no measure P; known are"),
         ("bpref@5", "no measure bpref@5; known are"),
         ("AP@0", "measure AP@0: a cut-off is 1 or more"),
