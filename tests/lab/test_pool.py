@@ -178,7 +178,7 @@ def test_what_features_are_worth(
     world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values with every feature, and without one, are those of the others' linear weights."""
-    import tosloc.cli.lab.multi_project as command
+    import tosloc.cli.lab.pool as command
     from tosloc.config import load_config
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation

@@ -8,10 +8,9 @@ from tosloc.cli.lab.agreement import reproduce_check
 from tosloc.cli.lab.baselines import baselines, restrict
 from tosloc.cli.lab.calibration import calibration
 from tosloc.cli.lab.encoder import pack, train_encoder
-from tosloc.cli.lab.multi_project import feature_ablation
 from tosloc.cli.lab.others import bm25, peers
 from tosloc.cli.lab.paper import reproduce
-from tosloc.cli.lab.pool import pool
+from tosloc.cli.lab.pool import feature_ablation, pool
 from tosloc.cli.lab.projects import compare, data, evaluate, rank, train
 from tosloc.cli.lab.truncation import truncation
 

@@ -1,18 +1,23 @@
-"""The command ``pool``: weights, ranker and temperature of many projects together. Heavy imports wait inside."""
+"""Commands that learn from many projects together: ``pool`` and ``feature-ablation``. Heavy imports wait inside."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import ReposOption, StoresOption, means_table, show_outcomes
+from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, means_table, show_outcomes
 from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption
-from tosloc.cli.printing import form_of, show
+from tosloc.cli.printing import Form, Table, form_of, show
 
+if TYPE_CHECKING:
+    from tosloc.lab.pool_ablation import Ablation
+
+FEW_OF_A_LANGUAGE: Final = 50
+"""Reports of a language below which it has no column."""
 PoolConfigOption = Annotated[
     Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
 ]
@@ -69,3 +74,88 @@ def pool(
         print(f"tosloc: wrote {out / 'weights.json'}, temperature {made.temperature:g}", file=sys.stderr)
     if found is not None:
         show_outcomes(found, made.outcomes)
+
+
+def feature_ablation(
+    projects: Annotated[Path, PROJECTS],
+    repos: ReposOption = None,
+    config: PoolConfigOption = None,
+    work: Annotated[
+        Path, typer.Option("--work", help="Folder of feature tables, as tosloc lab pool makes them.")
+    ] = Path("pool"),
+    folds: FoldsOption = 5,
+    features: Annotated[
+        str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
+    ] = "",
+    stores: StoresOption = None,
+    as_json: JsonOption = False,
+    progress: ProgressOption = None,
+) -> None:
+    """Show what each feature is worth: the change when it alone is left out.
+
+    On projects that the weights never saw, and by language.
+    """
+    from tosloc.cli.progress import shown
+    from tosloc.config import Config, load_config
+    from tosloc.experiment import results_folder
+    from tosloc.lab.pool import Pool
+    from tosloc.lab.pool_ablation import ablation
+    from tosloc.lab.project_means import language_of_report
+    from tosloc.lab.projects import read_projects
+
+    found = read_projects(projects, repos)
+    pool = Pool(work, Config() if config is None else load_config(config), stores)
+    asked = [name.strip() for name in features.split(",") if name.strip()]
+    with results_folder(work), shown(progress) as callback:
+        measured = ablation(pool, found.projects, folds, language_of_report, asked, callback)
+    languages = _languages(measured)
+    heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in languages)]
+    values = [_values(measured, name, languages) for name in measured.values]
+    table = Table(heads, [_row(measured, name, languages) for name in measured.values])
+    show(Form.json if as_json else Form.markdown, values, [table])
+    show_outcomes(found, measured.outcomes)
+
+
+def _languages(measured: Ablation) -> list[str]:
+    """Languages of enough reports, those of most first."""
+    from tosloc.lab.project_means import NO_LANGUAGE
+
+    reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
+    enough = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
+    return sorted(enough, key=lambda one: (-reports[one], one))
+
+
+def _row(measured: Ablation, name: str, languages: list[str]) -> list[str]:
+    from tosloc.cli.cells import UNKNOWN
+    from tosloc.lab.pool_ablation import WHOLE
+
+    if name == WHOLE:
+        means = [measured.means(name, one).mean(axis=0).tolist() for one in ("", *languages)]
+        (mrr, map_), *of_languages = means
+        return [name, f"{mrr:.4f}", "", f"{map_:.4f}", "", *(f"{one:.3f} {two:.3f}" for one, two in of_languages)]
+    changes = [measured.change(name, one) for one in ("", *languages)]
+    cells = []
+    for change in changes[0]:
+        interval = change.interval
+        within = UNKNOWN if interval is None else f"[{interval.low:+.4f}, {interval.high:+.4f}]"
+        cells += [f"{change.mean:+.4f}", within]
+    return [name, *cells, *(f"{mrr.mean:+.3f} {map_.mean:+.3f}" for mrr, map_ in changes[1:])]
+
+
+def _values(measured: Ablation, name: str, languages: list[str]) -> dict[str, Any]:
+    """One row as plain values."""
+    from tosloc.lab.pool_ablation import WHOLE
+
+    mrr, map_ = measured.means(name).mean(axis=0).tolist()
+    values: dict[str, Any] = {"left out": name, "mrr": mrr, "map": map_}
+    of_languages = {one: measured.means(name, one).mean(axis=0).tolist() for one in languages}
+    values["languages"] = {one: {"mrr": pair[0], "map": pair[1]} for one, pair in of_languages.items()}
+    if name != WHOLE:
+        for measure, change in zip(("mrr", "map"), measured.change(name), strict=True):
+            interval = change.interval
+            values[f"{measure} change"] = {
+                "mean": change.mean,
+                "interval": None if interval is None else [interval.low, interval.high],
+                "p": change.bootstrap_p,
+            }
+    return values

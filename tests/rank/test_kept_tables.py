@@ -1,9 +1,8 @@
-"""What features are worth, on the tables that training keeps."""
+"""The feature tables that training keeps."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 
 from tests import toy
 from tosloc import training
-from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.lab.multi_project import feature_ablation
 from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, block_bytes, write_listing
 
 NAMES = ("good", "noise")
@@ -61,18 +58,6 @@ def test_a_folder_that_keeps_nothing(tmp_path: Path, content: str | None) -> Non
         StoredFeatureTables.read(tmp_path)
 
 
-def test_ablation(tmp_path: Path) -> None:
-    rows = feature_ablation(keep(tmp_path / "one"))
-    assert list(rows) == ["all", "good", "noise"]
-    loss, mrr, map_ = rows["all"]
-    assert (mrr, map_) == (1, 1)
-    # without it all four files are equal: loss ln 4, and in path order the fixed ones are third and fourth
-    assert rows["good"] == pytest.approx(
-        (math.log(4) - loss, (1 / 3 + 1 / 4) / 2 - 1, (1 / 3 + 1 / 4) / 2 - 1), abs=1e-6
-    )
-    assert rows["noise"] == pytest.approx((0, 0, 0), abs=1e-3)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two training folders of the toy project, with their tables and without a version."""
@@ -94,24 +79,3 @@ def test_no_carry_and_keep_features(trained: list[Path]) -> None:
     kept = StoredFeatureTables.read(trained[0])
     assert kept.features == ("bm25f", "path", "test")
     assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [12, 4, 4]
-
-
-def test_the_command(trained: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    folders = [str(folder) for folder in trained]
-    assert main(["lab", "feature-ablation"]) == 2
-    assert capsys.readouterr().err == "tosloc: name training folders, or many projects with --projects\n"
-    assert main(["lab", "feature-ablation", folders[0], "--projects", "p.toml"]) == 2
-    assert "leave out the training folders" in capsys.readouterr().err
-    for option in ("--features", "--config", "--repos", "--stores"):  # nothing is left unheard
-        assert main(["lab", "feature-ablation", folders[0], option, "path"]) == 2
-        assert capsys.readouterr().err.startswith(f"tosloc: {option}: goes with --projects")
-    assert main(["lab", "feature-ablation", folders[0], "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["first"]) == ["all", "bm25f", "path", "test"]
-    assert list(found["first"]["path"]) == ["loss", "mrr", "map"]
-    assert main(["lab", "feature-ablation", *folders]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| left out | first loss, MRR, MAP | second loss, MRR, MAP | mean MRR, MAP |"
-    assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| bm25f", "| path", "| test"]
-    whole = lines[2].split(" | ")
-    assert whole[1] == whole[2]  # the same project twice
