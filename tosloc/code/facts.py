@@ -66,8 +66,7 @@ def _complexity(text: str, suffix: str, parse: bool) -> int:
         return 0
     from tosloc.code import complexity  # lizard takes long to import
 
-    measured = complexity.lizard_complexity(text, read_as) if parse and len(text) <= MAX_PARSED else None
-    return (measured or complexity.keyword_complexity(text)).total
+    return complexity.lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
 
 
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
