@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.code import text
 from tosloc.code.text import compounds, identifier_compounds, identifier_terms, split_identifier, terms, words
 
 
@@ -69,12 +68,3 @@ def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
     assert Counter(found) == counted
     assert all(term and not any(character.isspace() for character in term) for term in found)
     assert compounds(line) == [compound for word in words(line) for compound in identifier_compounds(word)]
-
-
-def test_a_full_cache_starts_again_with_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_MAX_CACHED", 3)
-    names = [f"newName{letter}" for letter in "ABCDEFGH"]
-    first = [identifier_terms(name) for name in names]
-    assert len(text._cache) <= 3
-    assert [identifier_terms(name) for name in names] == first
-    assert first[0] == ("name", "newnamea")

@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from tosloc.code.languages import Language, language_named, language_of
-from tosloc.code.lexer import Outline, Span, lex
-from tosloc.code.parse import MAX_PARSED, Captures, captures_of
+from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
 from tosloc.code.terms import Facts, SourceText, count_terms
 
 SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}

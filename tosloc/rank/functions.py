@@ -159,15 +159,10 @@ def _text_scores(
     known = [term for term in query.weights if term in numbers]
     rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
-    own: list[FloatArray] = []
-    for one in facts:
-        of_names = np.zeros(len(one))
-        for number in {number for term in weight for number in one.named_by.get(term, ())}:
-            of_names[number] = sum(weight.get(term, 0.0) for term in one.name_terms[number])
-        own.append(of_names)
+    own = np.array([sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms])
     lengths = np.concatenate([one.lengths for one in facts])
     text = _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)
-    return _over_highest(text), _over_highest(np.concatenate(own)), lengths
+    return _over_highest(text), _over_highest(own), lengths
 
 
 def _bm25(
