@@ -127,7 +127,7 @@ def issue_reader(text: str) -> None:
         read_report(StringIO(f"{begin}{text}x"))
 
 
-STYLES = sorted(style for style, pattern in syntax.STYLES.items() if pattern)
+STYLES = sorted(syntax.STYLES)
 READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "messages": (message_reader, MESSAGES),
     "reports": (report_reader, REPORTS),

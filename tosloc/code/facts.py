@@ -106,9 +106,8 @@ def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    order = [(name, number) for number, name in enumerate(kinds) if name in captures]
-    spans = [(node.start_byte, -node.end_byte, number) for name, number in order for node in captures[name]]
-    spans.sort()
+    found = ((node, number) for number, name in enumerate(kinds) for node in captures.get(name, ()))
+    spans = sorted((node.start_byte, -node.end_byte, number) for node, number in found)
     names = list(kinds.values())
     kept: list[Span] = []
     end = 0

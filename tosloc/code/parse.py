@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -147,9 +147,9 @@ def _repeats_an_opening(source: bytes) -> bool:
     for start in range(0, len(source) - _STRETCH + 1, _STRETCH):
         middle, end = start + _STRETCH // 2, start + _STRETCH
         piece = source[middle : middle + _PIECE]
-        if source.count(piece, start, end) > _STRETCH // (4 * _PIECE) and not _OPENS.isdisjoint(piece):
-            if _CLOSES.isdisjoint(source[start:end]):
-                return True
+        often = source.count(piece, start, end) > _STRETCH // (4 * _PIECE)
+        if often and not _OPENS.isdisjoint(piece) and _CLOSES.isdisjoint(source[start:end]):
+            return True
     return False
 
 
@@ -194,7 +194,7 @@ def _lexer(comment: bytes, *, strings: bytes = _STRINGS, imports: bytes = _IMPOR
 
 
 _BLOCK: Final = rb"/\*.*?(?:\*/|\Z)"
-STYLES: Final[dict[str, re.Pattern[bytes] | None]] = {
+STYLES: Final[dict[str, re.Pattern[bytes]]] = {
     "c": _lexer(_BLOCK + rb"|//[^\n]*"),
     "hash": _lexer(rb"\#[^\n]*|(?m:^)=(?:begin|pod|head)\b.*?(?:\n=(?:end|cut)\b|\Z)"),
     "dash": _lexer(rb"--\[\[.*?(?:\]\]|\Z)|--[^\n]*|\{-.*?(?:-\}|\Z)|" + _BLOCK),
@@ -205,7 +205,7 @@ STYLES: Final[dict[str, re.Pattern[bytes] | None]] = {
     "markup": _lexer(
         rb"<!--.*?(?:-->|\Z)|<%--.*?(?:--%>|\Z)", strings=rb"""(?P<string>"[^"<>\n]*"|'[^'<>\n]*')""", imports=b""
     ),
-    "plain": None,
+    "plain": re.compile(rb"(?!)"),
 }
 
 _NOT_METHODS: Final = frozenset(
@@ -230,43 +230,28 @@ _FIELD_NAMES = re.compile(
 
 def lex(source: bytes, style: str) -> Outline:
     """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
-    lexer = STYLES[style]
-    outline = Outline(parsed=False)
-    if lexer is None:
-        return outline
-    for kind, match in _tokens(lexer, source):
-        outline.spans.append(Span(match.start(), match.end(), kind))
-    if style != "markup":
-        _find_names(outline, source)
-    return outline
-
-
-def _tokens(lexer: re.Pattern[bytes], source: bytes) -> Iterator[tuple[str, re.Match[bytes]]]:
-    """Comments, strings and imports in order. A quote that nothing closes on its line is code."""
-    position = 0
+    lexer, outline, position = STYLES[style], Outline(parsed=False), 0
     unclosed = dict.fromkeys(_QUOTED, 0)  # no quote before this place is closed: where one is not, none after it is
     while found := lexer.search(source, position):
-        position = found.end()
-        kind = found.lastgroup or ""
-        if kind == "quote":
-            quote = found.group()
-            if found.start() < unclosed[quote]:
+        position, kind = found.end(), found.lastgroup or ""
+        if kind == "quote":  # one that nothing closes on its line is code
+            quote, start = found.group(), found.start()
+            if start < unclosed[quote]:
                 continue
-            found = _QUOTED[quote].match(source, found.start())
+            found = _QUOTED[quote].match(source, start)
             assert found is not None
             if found["closed"] is None:
                 unclosed[quote] = found.end()
                 continue
             position, kind = found.end(), "string"
-        yield kind, found
-
-
-def _find_names(outline: Outline, source: bytes) -> None:
-    """Fill in the names that the code of ``source`` declares, by what stands around them."""
+        outline.spans.append(Span(found.start(), position, kind))
+    if style in ("markup", "plain"):
+        return outline
     code = bytearray(source)
-    for span in outline.spans:
-        code[span.start : span.end] = b" " * (span.end - span.start)
+    for start, end, _ in outline.spans:
+        code[start:end] = b" " * (end - start)
     methods = [match[match.lastindex or 0] for match in _METHOD_NAMES.finditer(code)]
     outline.methods = [name.decode() for name in methods if bytes(name) not in _NOT_METHODS]
     outline.types = [match[1].decode() for match in _TYPE_NAMES.finditer(code)]
     outline.fields = [match[1].decode() for match in _FIELD_NAMES.finditer(code)]
+    return outline
