@@ -19,7 +19,7 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
 from tosloc.lab.projects import Project
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.feature_tables import RankingLists
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")

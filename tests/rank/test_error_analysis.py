@@ -7,9 +7,8 @@ import pytest
 
 from tosloc.rank import lambdamart
 from tosloc.rank.error_analysis import WEIGHTED_SUM, differences, meaning, telling, why_above
-from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
-from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import StageOne
 
 TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
-from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows, reorder_head
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.feature_tables import RankingLists
+from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, reorder_head
 from tosloc.rank.stage_one import StageOne
-from tosloc.rank.trees import Trees
 from tosloc.records import Ranking
 
 

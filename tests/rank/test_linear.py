@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.metrics import rr_and_ap
+from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.linear import (
     fit_evolution,
     fit_listwise,
     list_quality,
     listwise_loss,
 )
-from tosloc.rank.ranking_lists import RankingLists
 
 
 def lists_of(tables, weights=None):
@@ -161,10 +161,10 @@ def test_joining_taking_and_choosing_columns():
     assert joined.starts.tolist() == [0, 2, 3, 5]
     assert joined.rows[:, 0].tolist() == [1, 3, 5, 7, 9]
     assert joined.weights.tolist() == [1, 5, 1, 1, 1]
-    taken = joined.take(np.array([2, 0]))
+    taken = joined.take(np.array([0, 2]))
     assert taken.starts.tolist() == [0, 2, 4]
-    assert taken.rows.tolist() == [[7, 8], [9, 0], [1, 2], [3, 4]]
-    assert taken.fixed.tolist() == [False, True, True, False]
-    assert taken.weights.tolist() == [1, 1, 1, 5]
+    assert taken.rows.tolist() == [[1, 2], [3, 4], [7, 8], [9, 0]]
+    assert taken.fixed.tolist() == [True, False, False, True]
+    assert taken.weights.tolist() == [1, 5, 1, 1]
     assert joined.columns([1]).rows.tolist() == [[2], [4], [6], [8], [0]]
     assert len(joined.take(np.zeros(0, dtype=np.int64))) == 0

@@ -9,8 +9,8 @@ import numpy as np
 
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.features import FEATURES
+from tosloc.rank.lambdamart import Trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.rank.trees import Trees
 from tosloc.records import Float32Array, FloatArray
 
 WEIGHTED_SUM: Final = "weighted_sum"

@@ -12,10 +12,9 @@ import numpy as np
 from tosloc.config import StageOneSettings
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank import lambdamart
-from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
 from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality
-from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Progress, silent
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosloc.index.postings import summed
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.feature_tables import RankingLists
 from tosloc.records import Float32Array, FloatArray
 
 if TYPE_CHECKING:

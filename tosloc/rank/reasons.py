@@ -190,8 +190,8 @@ class ReasonsOf:
         row = int(self.context.version.text.rows[file])
         places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
         for place in places:
-            files = int(names.holders.files[place])
-            if names.names[place].compound and files <= NAMESAKES and row in names.holders.rows[place]:
+            files = int(names.files[place])
+            if names.names[place].compound and files <= NAMESAKES and row in names.rows[place]:
                 told = f"it defines {names.names[place].written}, which the report names"
                 return Reason("name", told + (f" (one of {files} files that do)" if files > 1 else ""))
         return None
