@@ -160,8 +160,7 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
     number = np.maximum(np.bincount(folder)[folder] - 1, 1) if context.files else np.zeros(0)
     total = summed(folder, shares, 0)
-    value: FloatArray = np.maximum(total[folder] - shares, 0.0) / np.sqrt(number)
-    return value
+    return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
 
 
 def namesake(context: QueryContext, shares: FloatArray) -> FloatArray:
@@ -211,8 +210,7 @@ def report_terms(context: QueryContext) -> FloatArray:
 def language_share(context: QueryContext) -> FloatArray:
     """Share of the version's files that are in the file's language."""
     of_file = context.version.paths.table.language[context.version.paths.path_ids]
-    share: FloatArray = (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
-    return share
+    return (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
 
 
 # The table
@@ -232,14 +230,12 @@ class Feature:
     """Fixed weight in the first guess, never fitted."""
     scaled: bool = True
     """Whether values are divided by the largest one among the version's files."""
-    history: bool = False
-    """Whether it needs a history: without one it is 0 for every file."""
 
 
 PAPER: tuple[Feature, ...] = (
     Feature("text", text_features.text, "words", scaled=False),
     Feature("trace", trace, "frame", scaled=False),
-    Feature("history", text_features.history, scaled=False, history=True),
+    Feature("history", text_features.history, scaled=False),
     Feature("complexity", text_features.complexity, scaled=False),
 )
 DIRECT: tuple[Feature, ...] = (
@@ -258,21 +254,21 @@ DIRECT: tuple[Feature, ...] = (
     Feature("mention_order", mention_order, "name", scaled=False),
     Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
     Feature("cause_frame", cause_frame, "frame", prior=1.5),
-    Feature("file_documents", text_features.file_documents, "past", prior=1.0, history=True),
-    Feature("commit_summary", text_features.commit_summary, "past", prior=0.4, history=True),
-    Feature("near_commits", text_features.near_commits, "past", prior=0.4, history=True),
-    Feature("near_reports", text_features.near_reports, "past", prior=1.0, history=True),
-    Feature("near_package", text_features.near_package, prior=0.8, history=True),
-    Feature("folder_reports", text_features.folder_reports, history=True),
-    Feature("name_documents", text_features.name_documents, prior=0.7, history=True),
-    Feature("recency", text_features.recency, prior=1.0, history=True),
-    Feature("activity", text_features.activity, prior=1.0, history=True),
-    Feature("year", text_features.year, history=True),
-    Feature("popularity", text_features.popularity, prior=-1.8, history=True),
+    Feature("file_documents", text_features.file_documents, "past", prior=1.0),
+    Feature("commit_summary", text_features.commit_summary, "past", prior=0.4),
+    Feature("near_commits", text_features.near_commits, "past", prior=0.4),
+    Feature("near_reports", text_features.near_reports, "past", prior=1.0),
+    Feature("near_package", text_features.near_package, prior=0.8),
+    Feature("folder_reports", text_features.folder_reports),
+    Feature("name_documents", text_features.name_documents, prior=0.7),
+    Feature("recency", text_features.recency, prior=1.0),
+    Feature("activity", text_features.activity, prior=1.0),
+    Feature("year", text_features.year),
+    Feature("popularity", text_features.popularity, prior=-1.8),
     Feature("length", text_features.length),
     Feature("test", test, prior=-0.6, scaled=False),
     Feature("types", text_features.types, "words"),
-    Feature("referenced", text_features.referenced, "past", history=True),
+    Feature("referenced", text_features.referenced, "past"),
     Feature("own_frame", own_frame, "frame", scaled=False),
     Feature("linked", linked, "name", scaled=False),
     Feature("written_path", written_path, "name", scaled=False),
@@ -286,15 +282,15 @@ DIRECT: tuple[Feature, ...] = (
     Feature("message_strings", text_features.message_strings, "words"),
 )
 RELATED: tuple[Feature, ...] = (
-    Feature("co_change", text_features.co_change, history=True),
+    Feature("co_change", text_features.co_change),
     Feature("twin", test_counterpart, "test"),
     Feature("folder_share", folder_share),
     Feature("namesake", namesake),
 )
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", files, scaled=False),
-    Feature("known_reports", known_reports, scaled=False, history=True),
-    Feature("known_commits", known_commits, scaled=False, history=True),
+    Feature("known_reports", known_reports, scaled=False),
+    Feature("known_commits", known_commits, scaled=False),
     Feature("report_terms", report_terms, scaled=False),
     Feature("language_share", language_share, scaled=False),
 )
@@ -315,8 +311,7 @@ def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
     """(F,) softmax of the first guess over the version's files, from scaled columns."""
     guess = sum((weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns), np.float64(0.0))
     share = np.exp(guess - np.max(guess))
-    value: FloatArray = share / share.sum()
-    return value
+    return np.asarray(share / share.sum())
 
 
 def scaled(values: FloatArray) -> FloatArray:

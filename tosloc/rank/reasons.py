@@ -108,6 +108,10 @@ class ReasonsOf:
         """A term of the report as it was written there."""
         return self._written.get(term, term)
 
+    def as_answered(self, asked: str, found: str) -> str:
+        """A term of the report as it was written, and the term of a file that answers it, where that is another."""
+        return self.as_written(asked) + ("" if asked == found else f" ~ {found}")
+
     def listed(self, terms: Sequence[str]) -> str:
         """The first terms, each as it was written in the report, without parts of those before."""
         shown: list[str] = []
