@@ -134,7 +134,7 @@ def test_heads_of_reports_that_hold_a_fixed_file(monkeypatch):
     assert head_lists(stage, ranking_lists(iter([two]))).sizes.tolist() == []
 
 
-def test_a_ranker_is_taken_only_when_it_helps(monkeypatch):
+def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     """The fixed file is that of the middle first feature: no weighted sum finds it, trees do."""
 
     def middle(number, seed):
@@ -145,9 +145,7 @@ def test_a_ranker_is_taken_only_when_it_helps(monkeypatch):
             made.append(table(str(place), rows, np.abs(rows[:, 0] - 0.5) == np.abs(rows[:, 0] - 0.5).min()))
         return made
 
-    small = {"DEPTH": 12, "ROUNDS": 10, "LEAVES": 6, "MIN_LEAF": 5, "L2": 0.1, "FEATURE_FRACTION": 1.0}
-    for name, value in small.items():
-        monkeypatch.setattr(lambdamart, name, value)
+    monkeypatch.setattr(lambdamart, "DEPTH", 12)
     chosen = settings(ranker=True)
     stage, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(middle(60, 1))), lambda: middle(20, 2), None)
     assert stage.ranker is not None

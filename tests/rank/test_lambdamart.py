@@ -21,6 +21,8 @@ from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, reor
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
 
+pytestmark = pytest.mark.usefixtures("small_trees")
+
 
 def heads(reports: int = 40, seed: int = 1) -> RankingLists:
     """Lists of 6 files and 2 features; the file with the larger second feature is the fixed one."""
@@ -32,12 +34,6 @@ def heads(reports: int = 40, seed: int = 1) -> RankingLists:
         rows.append(head_rows(table, table[:, 0].astype(np.float64)))
         fixed.append(table[:, 1] == table[:, 1].max())
     return RankingLists.of(list(zip(rows, fixed, strict=True)))
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"DEPTH": 6, "ROUNDS": 10, "MIN_LEAF": 2, "L2": 0.1, "FEATURE_FRACTION": 1.0}.items():
-        monkeypatch.setattr(lambdamart, name, value)
 
 
 @pytest.fixture
@@ -85,7 +81,7 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves: int) -> None:
 
 
 def test_trees_that_split_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lambdamart, "MIN_LEAF", 10_000)
+    monkeypatch.setitem(lambdamart.PARAMETERS, "min_data_in_leaf", 10_000)
     assert np.unique(fit_trees(heads(), 7).scores(heads().rows)).tolist() == [0.0]
 
 

@@ -20,20 +20,24 @@ from tosloc.arrays import Array, Arrays, check_numbers, checked
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.records import Float32Array, FloatArray, IntArray
 
-# chosen on the training and validation reports of four projects (docs/features.md)
 DEPTH: Final = 150
 """Files of the head that it orders; the rest keeps its order."""
 ROUNDS: Final = 600
 """Trees."""
-LEAVES: Final = 15
-LEARNING_RATE: Final = 0.05
-MIN_LEAF: Final = 200
-"""Files that a leaf holds at least."""
-L2: Final = 20.0
-FEATURE_FRACTION: Final = 0.35
-"""Share of the features that a tree sees."""
-TRUNCATION: Final = 20
-"""Ranks whose swaps count."""
+PARAMETERS: Final = {
+    "objective": "lambdarank",
+    "num_leaves": 15,
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 200,
+    "lambda_l2": 20.0,
+    "feature_fraction": 0.35,
+    "lambdarank_truncation_level": 20,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbosity": -1,
+}
+"""Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
 _MOST_LEAVES: Final = 16
 """Of a tree: one bit each."""
 _LARGEST: Final = 1e9
@@ -154,23 +158,8 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
         label=heads.fixed.astype(np.int32),
         weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
         group=heads.sizes.tolist(),
-        free_raw_data=True,
     )
-    parameters = {
-        "objective": "lambdarank",
-        "num_leaves": LEAVES,
-        "learning_rate": LEARNING_RATE,
-        "min_data_in_leaf": MIN_LEAF,
-        "lambda_l2": L2,
-        "feature_fraction": FEATURE_FRACTION,
-        "lambdarank_truncation_level": TRUNCATION,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        "verbosity": -1,
-    }
-    return Trees.of_model(lightgbm.train(parameters, data, num_boost_round=rounds or ROUNDS).dump_model())
+    return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
 
 
 def reorder_head(scores: FloatArray, order: np.ndarray, learned: FloatArray, weight: float) -> FloatArray:

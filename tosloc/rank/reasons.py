@@ -143,18 +143,15 @@ class ReasonsOf:
     def name(self, file: int) -> Reason | None:
         """That the report writes the file's path, its module, or its name."""
         row = self._path(file)
-        spelled = self._spelled.get(row)
-        if spelled is not None:
-            return Reason("name", f"the report names {spelled}")
+        if row in self._spelled:
+            return Reason("name", f"the report names {self._spelled[row]}")
         stem = stem_of(self.context.version.paths.table.paths[row])
         if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
         same = len(self.context.version.paths.rows_of_stem(stem))
-        if same > NAMESAKES:
-            return None
-        if self.context.version.paths.table.compound_stem[row]:
-            return Reason("name", f"the report names {stem}{_one_of(same)}")
-        return Reason("name", f"the report says {stem}, the file's name{_one_of(same)}")
+        compound = self.context.version.paths.table.compound_stem[row]
+        said = f"names {stem}" if compound else f"says {stem}, the file's name"
+        return None if same > NAMESAKES else Reason("name", f"the report {said}{_one_of(same)}")
 
     @cached_property
     def _spelled(self) -> dict[int, str]:
@@ -179,11 +176,8 @@ class ReasonsOf:
         for length in range(len(names), 1, -1):
             wanted = "/" + "/".join(names[:length])
             for ending, stem in ((wanted, names[length - 1]), (f"{wanted}/__init__", "__init__")):
-                rows = [
-                    row
-                    for row in paths.rows_of_stem(stem)
-                    if f"/{paths.table.paths[row]}".rpartition(".")[0].endswith(ending)
-                ]
+                named = ((row, f"/{paths.table.paths[row]}") for row in paths.rows_of_stem(stem))
+                rows = [row for row, path in named if path.rpartition(".")[0].endswith(ending)]
                 if len(rows) == 1:
                     return rows[0]
         return None
@@ -192,8 +186,7 @@ class ReasonsOf:
         """That the file defines a function or type, of two words or more, that the report names and few define."""
         names = self._defined
         row = int(self.context.version.text.rows[file])
-        places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
-        for place in places:
+        for place in sorted(range(len(names.names)), key=lambda place: -names.weights[place]):
             files = int(names.files[place])
             if names.names[place].compound and files <= NAMESAKES and row in names.rows[place]:
                 told = f"it defines {names.names[place].written}, which the report names"
@@ -209,10 +202,11 @@ class ReasonsOf:
     def past(self, file: int) -> list[PastChange]:
         """Earlier fixes and commits of the file that speak like the report, the one to tell first first."""
         context, row = self.context, self._path(file)
-        fixes = (context.history.reports, context.report_similarities, True)
-        commits = (context.history.commits, context.commit_similarities, False)
         found: dict[str, PastChange] = {}
-        for view, similarities, fix in (fixes, commits):
+        for view, similarities, fix in (
+            (context.history.reports, context.report_similarities, True),
+            (context.history.commits, context.commit_similarities, False),
+        ):
             holders = view.documents.of_file(row)
             near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
             for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
@@ -249,17 +243,17 @@ class ReasonsOf:
         It is called a fix where a fixed report is known, or where its own first line says so.
         """
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
-        day = datetime.fromtimestamp(change.at, UTC).date().isoformat()
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
+        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, "
+        said += datetime.fromtimestamp(change.at, UTC).date().isoformat()
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
-        kind = "fix" if fix else "commit"
-        return Reason(kind, said + (f"; it says {shared}" if shared else ""), change.commit, issue, url=url)
+        said += f"; it says {shared}" if shared else ""
+        return Reason("fix" if fix else "commit", said, change.commit, issue, url=url)
 
     # Words
 
@@ -270,8 +264,6 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        if row not in self._positions:
-            self.look_at([file])
         shared, positions = self._positions[row]
         counts = view.corpus.postings.values[positions]
         idf = self.context.hits.idf[shared]
@@ -297,23 +289,20 @@ class ReasonsOf:
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
         shown = list(words[:WORDS_SHOWN])
-        place = None if functions is None else holder_of(functions, shown)
-        if functions is None or place is None:
+        if functions is None or (found := holder_of(functions, shown)) is None:
             return Reason("words", f"words {self.listed(words)}")
-        number, held = place
-        lines = (int(functions.starts[number]), int(functions.ends[number]))
+        number, held = found
         inside = self.listed([word for word in shown if word in held])
         outside = self.listed([word for word in shown if word not in held])
-        text = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
-        return Reason("words", text, lines=lines)
+        said = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
+        return Reason("words", said, lines=(int(functions.starts[number]), int(functions.ends[number])))
 
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
         paths = self.context.version.paths
         stem = frozenset(text.terms(stem_of(paths.table.paths[self._path(file)])))
-        ids = paths.table.term_ids
+        ids, known = paths.table.term_ids, self.context.query.weights
         held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
-        known = self.context.query.weights
         return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
 
     # Related files
@@ -326,8 +315,8 @@ class ReasonsOf:
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
             related = table.counterpart_group[there] == table.counterpart_group[row]
-            related = related and table.test[there] != table.test[row]
-            if related and stem_of(table.paths[there]) != stem_of(table.paths[row]):
+            other_kind = table.test[there] != table.test[row]
+            if related and other_kind and stem_of(table.paths[there]) != stem_of(table.paths[row]):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
         return None
