@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tosloc.config import EvolutionSettings
 from tosloc.metrics import rr_and_ap
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.linear import (
-    fit_evolution,
-    fit_listwise,
-    list_quality,
-    listwise_loss,
-)
+from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality, listwise_loss
 
 
 def lists_of(tables, weights=None):
@@ -135,18 +131,20 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
         asked.append(weights.copy())
         return -float(((weights - top) ** 2).sum())
 
-    first = fit_evolution(3, hill, generations=80, population=15, seed=11)
+    first = fit_evolution(3, hill, EvolutionSettings(generations=80), 11)
     assert first == pytest.approx(top, abs=0.01)
     assert all((weights >= 0).all() and (weights <= 1).all() for weights in asked)
-    assert fit_evolution(3, hill, generations=80, population=15, seed=11).tolist() == first.tolist()
-    others = [fit_evolution(3, hill, generations=3, population=9, seed=seed).tolist() for seed in (7, 12)]
-    assert others[0] != others[1]
+    assert fit_evolution(3, hill, EvolutionSettings(generations=80), 11).tolist() == first.tolist()
+    few = EvolutionSettings(generations=3, population=9)
+    assert fit_evolution(3, hill, few, 7).tolist() != fit_evolution(3, hill, few, 12).tolist()
 
 
 def test_evolution_separates_signal_from_noise():
     lists = planted([40.0, 0.0], reports=40)
     seen = []
-    weights = fit_evolution(2, list_quality(lists), generations=15, population=15, progress=seen.append)
+    weights = fit_evolution(
+        2, list_quality(lists), EvolutionSettings(generations=15), progress=lambda _, step, __: seen.append(step)
+    )
     assert weights[0] > 4 * weights[1]
     assert list_quality(lists)(weights) >= list_quality(lists)(np.array([1.0, 0.2]))
     assert seen == list(range(1, len(seen) + 1))

@@ -173,7 +173,8 @@ class Pool:
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = extraction.tables(whole)
-                lists = ranking_lists(sampled_table(one, names, sampled, version[one.report]) for one in tables)
+                each = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
+                lists = ranking_lists(sampled_table(one, values, sampled, version[one.report]) for one, values in each)
             else:
                 lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], sampled)))
             columns = {"rows": lists.rows, "fixed": lists.fixed, "starts": lists.starts, "weights": lists.weights}

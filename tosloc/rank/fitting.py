@@ -68,10 +68,9 @@ def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) ->
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:
     """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
-    best = ""
-    for name, measures in tried.items():
-        if not best or sum(measures) > sum(tried[best]) + MARGIN:
-            best = name
+    best, *others = tried
+    for name in others:
+        best = name if sum(tried[name]) > sum(tried[best]) + MARGIN else best
     return best
 
 
@@ -141,21 +140,11 @@ def _fit_weights(
 ) -> StageOne:
     """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre``."""
     if settings.fit == "differential_evolution":
-        evolution = settings.evolution
-        weights = fit_evolution(
-            len(names),
-            list_quality(train),
-            generations=evolution.generations,
-            population=evolution.population,
-            seed=seed,
-            progress=lambda generation: progress("differential evolution", generation, evolution.generations),
-        )
-    elif centre is not None:
-        # few reports lean on the shipped weights, many do not need them
-        weights = fit_listwise(train, centre=centre.weights, pull=SHRINK * 50.0 / max(len(train), 50))
-    else:
-        weights = fit_listwise(train)
-    return StageOne(names, weights)
+        return StageOne(names, fit_evolution(len(names), list_quality(train), settings.evolution, seed, progress))
+    if centre is None:
+        return StageOne(names, fit_listwise(train))
+    # few reports lean on the shipped weights, many do not need them
+    return StageOne(names, fit_listwise(train, centre=centre.weights, pull=SHRINK * 50.0 / max(len(train), 50)))
 
 
 def _rankers(

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from tosloc.config import EvolutionSettings
 from tosloc.index.postings import summed
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.records import Float32Array, FloatArray
-
-if TYPE_CHECKING:
-    from scipy import optimize
+from tosloc.records import Float32Array, FloatArray, Progress, silent
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
@@ -31,17 +29,7 @@ _BLOCK: Final = 4096
 
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
     """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features."""
-    sums: FloatArray = np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64)
-    return sums
-
-
-def _added_rows(shares: Float32Array, rows: Float32Array) -> FloatArray:
-    """(K,) sum of the rows (n, K), each times its share (n,)."""
-    total = np.zeros(rows.shape[1])
-    for start in range(0, len(rows), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        total += np.einsum("n,nk->k", shares[some], rows[some])
-    return total
+    return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
 
 def listwise_loss(
@@ -52,16 +40,13 @@ def listwise_loss(
     Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
     weights.
     """
-    rows, fixed, starts = lists.rows, lists.fixed, lists.starts
-    reports = len(lists)
+    rows, fixed, starts, reports = lists.rows, lists.fixed, lists.starts[:-1], len(lists)
+    report_of = np.repeat(np.arange(reports), lists.sizes)
     scores = weighted_sums(rows, weights)
-    largest = np.maximum.reduceat(scores, starts[:-1])
-    sizes = np.diff(starts)
-    mass = np.exp(scores - np.repeat(largest, sizes)) * lists.weights
-    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts[:-1])
-    report_of = np.repeat(np.arange(reports), sizes)
+    mass = np.exp(scores - np.maximum.reduceat(scores, starts)[report_of]) * lists.weights
+    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts)
     hit = np.flatnonzero(fixed)
-    number = np.add.reduceat(fixed.astype(np.float64), starts[:-1])
+    number = np.add.reduceat(fixed.astype(np.float64), starts)
     own, rest = mass[hit], others[report_of[hit]]
     share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
     loss = float((-np.log(own / (own + rest)) * share).sum())
@@ -70,7 +55,10 @@ def listwise_loss(
     slope[hit] = (own / (own + rest) - 1.0) * share
     spread = summed(report_of[hit], share / (own + rest), reports)
     slope += np.where(fixed, 0.0, mass * spread[report_of])
-    gradient = _added_rows(slope.astype(np.float32), rows)
+    gradient, slopes = np.zeros(rows.shape[1]), slope.astype(np.float32)
+    for start in range(0, len(rows), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        gradient += np.einsum("n,nk->k", slopes[some], rows[some])
     away = weights - centre
     loss += l2 * float(weights @ weights) + pull * float(away @ away)
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
@@ -90,18 +78,16 @@ def fit_listwise(
     """
     from scipy import optimize  # here, as below: what was learned is used without it
 
-    features = lists.rows.shape[1]
-    start = np.zeros(features) if centre is None else centre
+    start = np.zeros(lists.rows.shape[1]) if centre is None else centre
     found = optimize.minimize(
         listwise_loss,
         start,
-        args=(lists, l2, start, pull),
+        (lists, l2, start, pull),
+        "L-BFGS-B",
         jac=True,
-        method="L-BFGS-B",
         options={"maxiter": 300, "ftol": tolerance},
     )
-    weights: FloatArray = found.x
-    return weights
+    return np.asarray(found.x)
 
 
 def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
@@ -130,11 +116,9 @@ def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
 def fit_evolution(
     features: int,
     objective: Callable[[FloatArray], float],
-    *,
-    generations: int,
-    population: int,
+    settings: EvolutionSettings,
     seed: int = 7,
-    progress: Callable[[int], None] = lambda generation: None,
+    progress: Progress = silent,
 ) -> FloatArray:
     """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997).
 
@@ -145,20 +129,16 @@ def fit_evolution(
     generation = count(1)
 
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
-        progress(next(generation))
-
-    def cost(weights: FloatArray) -> float:
-        return -objective(weights)
+        progress("differential evolution", next(generation), settings.generations)
 
     found = optimize.differential_evolution(
-        cost,
+        lambda weights: -objective(weights),
         optimize.Bounds(np.zeros(features), np.ones(features)),
-        maxiter=generations,
-        popsize=population,
+        maxiter=settings.generations,
+        popsize=settings.population,
         tol=0.01,  # SciPy's own
         rng=np.random.default_rng(seed),
         polish=False,
         callback=step,
     )
-    weights: FloatArray = found.x
-    return weights
+    return np.asarray(found.x)
