@@ -34,7 +34,7 @@ def differences(stage: StageOne, table: Float32Array, above: Sequence[int], belo
     ranker = stage.ranker
     if ranker is None:
         return found
-    order, rows = stage.head(ranker, table, stage.linear(table))
+    order, rows = stage.head(ranker.features, table, stage.linear(table))
     places = {file: place for place, file in enumerate(order.tolist())}
     if not {below, *above} <= places.keys():
         return found

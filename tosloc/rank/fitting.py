@@ -11,9 +11,8 @@ import numpy as np
 
 from tosloc.config import StageOneSettings
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.rank import lambdamart
 from tosloc.rank.feature_tables import FeatureTable, RankingLists
-from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
+from tosloc.rank.lambdamart import HeadRanker, fit_trees
 from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Progress, silent
@@ -79,10 +78,10 @@ def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
     heads, kept = [], []
     scores = stage.linear(lists.rows)
     for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
-        order = np.argsort(-scores[start:end], kind="stable")[: lambdamart.DEPTH]
+        order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
         fixed = lists.fixed[start:end][order]
         if fixed.any():
-            heads.append((head_rows(lists.rows[start:end][order], scores[start:end][order]), fixed))
+            heads.append((rows, fixed))
             kept.append(report)
     return RankingLists.of(heads, features=lists.rows.shape[1] + 2).counting(lists.report_weights[kept])
 
@@ -104,30 +103,25 @@ def fit_stage_one(
     """
     default = None if default is None else default.aligned(names)
     own = _fit_weights(settings, names, train, default, seed, progress)
-    linear = {"own weights": own}
-    whole: dict[str, StageOne] = {}
+    stages, whole = {"own weights": own}, {}
     if default is not None:
-        linear[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
-        linear["mean of both"] = StageOne(names, (own.weights + default.weights) / 2)
-        if default.ranker is not None and settings.ranker:
-            whole = {AS_SHIPPED: default}
-    judged = judge(linear | whole, validation())
-    tried = {name: judged[name] for name in linear}
+        stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
+        stages["mean of both"] = StageOne(names, (own.weights + default.weights) / 2)
+        whole = {AS_SHIPPED: default} if default.ranker is not None and settings.ranker else {}
+    tried = judge(stages | whole, validation())
+    of_whole = {name: tried.pop(name) for name in whole}
     taken = choose(tried)
-    stage = linear[taken]
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        ranked = {f"{taken}, {name}": replace(stage, ranker=own) for name, own in _rankers(stage, train, default, seed)}
+        rankers = _rankers(stages[taken], train, default, seed)
+        ranked = {f"{taken}, {name}": replace(stages[taken], ranker=ranker) for name, ranker in rankers}
         progress("learned ranker", 1, 1)
         scores = judge(ranked, validation())
         taken = choose({taken: tried[taken], **scores})
-        stage = ranked.get(taken, stage)
-        tried |= scores
-    if whole:
-        tried |= {AS_SHIPPED: judged[AS_SHIPPED]}
-        if 0 < sum(tried[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
-            taken, stage = AS_SHIPPED, whole[AS_SHIPPED]
-    return stage, Choice(taken, tried)
+        stages, tried = stages | ranked, tried | scores
+    if whole and 0 < sum(of_whole[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+        taken = AS_SHIPPED
+    return (stages | whole)[taken], Choice(taken, tried | of_whole)
 
 
 def _fit_weights(

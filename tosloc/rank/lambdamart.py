@@ -162,11 +162,6 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
     return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
 
 
-def reorder_head(scores: FloatArray, order: np.ndarray, learned: FloatArray, weight: float) -> FloatArray:
-    """(F,) scores: the files ``order`` by their linear and weighted ``learned`` scores (k,), above all the rest."""
-    return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
-
-
 def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
     """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
     rest = np.delete(scores, order)

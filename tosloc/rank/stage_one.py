@@ -19,7 +19,7 @@ from tosloc.code.function_rows import FunctionFacts
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
-from tosloc.rank.lambdamart import HeadRanker, head_rows, reorder_head
+from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
 from tosloc.rank.linear import weighted_sums
 from tosloc.rank.reasons import NEAR, PastChange, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, LongArray, Reason
@@ -28,8 +28,6 @@ SHOWN: Final = 3
 """Reasons a file, at most."""
 LEADING: Final = 5
 """A test, or what one tests, speaks for a file where it is among so many first ones."""
-_BLOCK: Final = 8192
-"""Files whose features are put side by side together: so many rows stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,31 +54,29 @@ class StageOne:
         known = dict(zip(self.features, self.weights.tolist(), strict=True))
         return replace(self, features=names, weights=np.array([known.get(name, 0.0) for name in names]))
 
-    def linear(self, table: Float32Array | FloatArray) -> FloatArray:
+    def linear(self, table: Float32Array) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike.
 
         Features of weight 0 are left out, so that one that is not known changes no bit.
         """
         used = np.flatnonzero(self.weights)
-        if len(used) < len(self.weights):
-            table = table[:, used]
+        table = table if len(used) == len(self.weights) else table[:, used]
         return weighted_sums(np.ascontiguousarray(table, dtype=np.float32), self.weights[used])
 
-    def head(
-        self, ranker: HeadRanker, table: Float32Array | FloatArray, scores: FloatArray
-    ) -> tuple[LongArray, Float32Array]:
-        """The files that a ranker orders by their linear scores (F,), and what it reads of them."""
+    def head(self, names: Sequence[str], table: Float32Array, scores: FloatArray) -> tuple[LongArray, Float32Array]:
+        """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
         order = leaders(scores, lambdamart.DEPTH)
-        columns = np.array([self.features.index(name) for name in ranker.features], dtype=np.int64)
+        columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)].astype(np.float32), scores[order])
 
-    def scores(self, table: Float32Array | FloatArray) -> FloatArray:
+    def scores(self, table: Float32Array) -> FloatArray:
         """(F,) final scores of a feature table (F, K) whose rows are in path order."""
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
-        order, rows = self.head(self.ranker, table, scores)
-        return reorder_head(scores, order, self.ranker.trees.scores(rows), self.ranker.weight)
+        order, rows = self.head(self.ranker.features, table, scores)
+        weight, learned = self.ranker.weight, self.ranker.trees.scores(rows)
+        return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +96,8 @@ class StageOneAnswer:
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
         """Stage one's answer to a query."""
         columns = features.columns(context, stage.features)
-        table = np.empty((context.files, len(stage.features)), dtype=np.float32)
-        for start in range(0, context.files, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            for number, name in enumerate(stage.features):
-                table[part, number] = columns[name][part]
+        values = [columns[name] for name in stage.features]
+        table = np.stack(values, axis=1, dtype=np.float32, casting="same_kind")
         return cls(context, stage, columns, table, stage.scores(table))
 
     @cached_property
