@@ -352,7 +352,9 @@ def rich(make_context):
 
 def test_what_a_report_and_a_repository_are_like(make_context):
     files = {"a/Leaf.java": {"code": "leaf"}, "a/Tree.java": {"code": "tree"}, "b/x.py": {"code": "x"}}
-    made = features.columns(make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), features.CONTEXT_NAMES)
+    made = features.columns(
+        make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), [feature.name for feature in features.CONTEXT]
+    )
     assert made["language_share"].tolist() == [2 / 3, 2 / 3, 1 / 3]
     numbers = {"files": 3, "known_reports": 0, "known_commits": 1, "report_terms": 2}
     assert {name: made[name].tolist() for name in numbers} == {name: [math.log1p(n)] * 3 for name, n in numbers.items()}

@@ -47,7 +47,6 @@ def test_rows_of_the_head() -> None:
         np.array([[5, 0, math.log(2)], [6, -0.5, math.log(3)], [7, -2, math.log(4)]]), rel=1e-6
     )
     assert rows.dtype == np.float32
-    assert head_rows(np.zeros((0, 4), dtype=np.float32), np.zeros(0)).shape == (0, 6)
 
 
 def test_it_learns_what_the_linear_order_misses(trees: Trees) -> None:

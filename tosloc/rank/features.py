@@ -46,23 +46,18 @@ def trace(context: QueryContext) -> FloatArray:
 
 def mention(context: QueryContext) -> FloatArray:
     """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
-    scores = np.zeros(context.all_paths)
+    weights, scores = np.where(context.version.paths.table.compound_stem, 1.0, 0.5), np.zeros(context.all_paths)
     for rows in context.mentioned:
-        scores[rows] = _name_weight(context, rows)
+        scores[rows] = weights[rows]
     return context.to_files(scores)
 
 
 def mention_order(context: QueryContext) -> FloatArray:
     """``mention`` divided by the root of the rank among the files' names that the report mentions."""
-    scores = np.zeros(context.all_paths)
+    weights, scores = np.where(context.version.paths.table.compound_stem, 1.0, 0.5), np.zeros(context.all_paths)
     for rank, rows in enumerate(context.mentioned, start=1):
-        scores[rows] = _name_weight(context, rows) / math.sqrt(rank)
+        scores[rows] = weights[rows] / math.sqrt(rank)
     return context.to_files(scores)
-
-
-def _name_weight(context: QueryContext, rows: list[int]) -> FloatArray:
-    """Of names that could be plain words, half."""
-    return np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
 
 
 def _frames(context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]) -> FloatArray:
@@ -298,8 +293,7 @@ CONTEXT: tuple[Feature, ...] = (
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
 RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
-CONTEXT_NAMES: tuple[str, ...] = tuple(feature.name for feature in CONTEXT)
-NAMES: tuple[str, ...] = (*(feature.name for feature in DIRECT), *RELATED_NAMES, *CONTEXT_NAMES)
+NAMES: tuple[str, ...] = tuple(feature.name for feature in (*DIRECT, *RELATED, *CONTEXT))
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)}
 ALL: tuple[str, ...] = tuple(FEATURES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -102,19 +102,31 @@ def fit_stage_one(
     ``validation`` gives full feature tables anew at each call.
     """
     default = None if default is None else default.aligned(names)
-    own = _fit_weights(settings, names, train, default, seed, progress)
-    stages, whole = {"own weights": own}, {}
+    if settings.fit == "differential_evolution":
+        weights = fit_evolution(len(names), list_quality(train), settings.evolution, seed, progress)
+    elif default is None:
+        weights = fit_listwise(train)
+    else:  # few reports lean on the shipped weights, many do not need them
+        weights = fit_listwise(train, centre=default.weights, pull=SHRINK * 50.0 / max(len(train), 50))
+    stages, whole = {"own weights": StageOne(names, weights)}, {}
     if default is not None:
         stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
-        stages["mean of both"] = StageOne(names, (own.weights + default.weights) / 2)
+        stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
         whole = {AS_SHIPPED: default} if default.ranker is not None and settings.ranker else {}
     tried = judge(stages | whole, validation())
     of_whole = {name: tried.pop(name) for name in whole}
     taken = choose(tried)
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        rankers = _rankers(stages[taken], train, default, seed)
-        ranked = {f"{taken}, {name}": replace(stages[taken], ranker=ranker) for name, ranker in rankers}
+        stage, heads = stages[taken], head_lists(stages[taken], train)
+        rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0)} if len(heads) else {}
+        if default is not None and default.ranker is not None:
+            rankers["default ranker"] = default.ranker
+        ranked = {
+            f"{taken}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
+            for name, ranker in rankers.items()
+            for weight in WEIGHTS
+        }
         progress("learned ranker", 1, 1)
         scores = judge(ranked, validation())
         taken = choose({taken: tried[taken], **scores})
@@ -122,33 +134,3 @@ def fit_stage_one(
     if whole and 0 < sum(of_whole[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
         taken = AS_SHIPPED
     return (stages | whole)[taken], Choice(taken, tried | of_whole)
-
-
-def _fit_weights(
-    settings: StageOneSettings,
-    names: tuple[str, ...],
-    train: RankingLists,
-    centre: StageOne | None,
-    seed: int,
-    progress: Progress,
-) -> StageOne:
-    """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre``."""
-    if settings.fit == "differential_evolution":
-        return StageOne(names, fit_evolution(len(names), list_quality(train), settings.evolution, seed, progress))
-    if centre is None:
-        return StageOne(names, fit_listwise(train))
-    # few reports lean on the shipped weights, many do not need them
-    return StageOne(names, fit_listwise(train, centre=centre.weights, pull=SHRINK * 50.0 / max(len(train), 50)))
-
-
-def _rankers(
-    stage: StageOne, train: RankingLists, default: StageOne | None, seed: int
-) -> Iterator[tuple[str, HeadRanker]]:
-    """The rankers to choose from: one learned on the heads that the stage's weights give, and the default one."""
-    heads = head_lists(stage, train)
-    rankers = {"own ranker": HeadRanker(stage.features, fit_trees(heads, seed), 1.0)} if len(heads) else {}
-    if default is not None and default.ranker is not None:
-        rankers["default ranker"] = default.ranker
-    for name, ranker in rankers.items():
-        for weight in WEIGHTS:
-            yield f"{name} x {weight:g}", replace(ranker, weight=weight)

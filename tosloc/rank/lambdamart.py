@@ -100,18 +100,16 @@ class Trees:
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
-        found = [self._some(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE)]
-        return np.concatenate(found) if found else np.zeros(0)
-
-    def _some(self, rows: Float32Array) -> FloatArray:
-        right = rows.T.take(self.feature, axis=0) > self.threshold[..., None]
-        # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
-        kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
-        lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
-        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
         total = np.zeros(len(rows))
-        for values in self.leaves.ravel().take(places):  # one tree after the other
-            total += values
+        for start in range(0, len(rows), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            right = rows[some].T.take(self.feature, axis=0) > self.threshold[..., None]
+            # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
+            kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
+            lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
+            places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
+            for values in self.leaves.ravel().take(places):  # one tree after the other
+                total[some] += values
         return total
 
 
@@ -141,8 +139,7 @@ class HeadRanker:
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
-    below = (scores - scores[0]).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
-    return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
+    return np.column_stack([rows, (scores - scores[0]).astype(np.float32), np.log1p(rank)]).astype(np.float32)
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
