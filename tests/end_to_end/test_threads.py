@@ -54,7 +54,7 @@ def test_the_same_bytes_with_one_thread_and_two(tmp_path: Path) -> None:
 
 FIT = """
 import numpy as np
-from tosloc.rank.linear import fit_listwise
+from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.feature_tables import RankingLists
 
 rng = np.random.default_rng(1)

@@ -68,7 +68,7 @@ def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.Monkey
     unlike = fit_pool(LINEAR, NAMES, contrary)
     assert unlike.weights[1] > unlike.weights[0] + 1
     with pytest.raises(ToslocError, match="no project is left to learn from"):
-        fit_pool(LINEAR, NAMES, [RankingLists.of([], features=2)])
+        fit_pool(LINEAR, NAMES, [RankingLists.of([])])
 
 
 def test_projects_are_dealt_by_size_and_some_stand_alone() -> None:

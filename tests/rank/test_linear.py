@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tosloc.config import EvolutionSettings
 from tosloc.metrics import rr_and_ap
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality, listwise_loss
+from tosloc.rank.fitting import fit_evolution, fit_listwise, list_quality, listwise_loss
 
 
 def lists_of(tables, weights=None):

@@ -8,8 +8,7 @@ import numpy as np
 
 from tosloc.lab.pool import evenly
 from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables
-from tosloc.rank.fitting import judge
-from tosloc.rank.linear import L2, fit_listwise, listwise_loss
+from tosloc.rank.fitting import L2, fit_listwise, judge, listwise_loss
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Progress, silent
 

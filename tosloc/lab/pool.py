@@ -42,9 +42,8 @@ from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
 from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
-from tosloc.rank.fitting import head_lists
+from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
-from tosloc.rank.linear import fit_listwise
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.training import feature_names

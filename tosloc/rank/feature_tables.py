@@ -116,14 +116,12 @@ class RankingLists:
         return np.diff(self.starts)
 
     @classmethod
-    def of(
-        cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = (), features: int = 0
-    ) -> Self:
-        """Lists of (rows, fixed); every row weighs 1 unless weights are given. ``features`` is K of an empty set."""
-        starts = starts_of([len(fixed) for _, fixed in lists])
-        rows, fixed = np.zeros((0, features), dtype=np.float32), np.zeros(0, dtype=bool)
+    def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
+        """Lists of (rows, fixed); every row weighs 1 unless weights are given."""
+        rows, fixed = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=bool)
         if lists:
             rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        starts = starts_of([len(fixed) for _, fixed in lists])
         return cls(rows, fixed, starts, np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32))
 
     @classmethod

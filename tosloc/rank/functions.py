@@ -197,19 +197,17 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
     for trace in (*query.locations.traces, query.locations.links):
         named += [(paths.rows_of_location(one.place, one.qualified), one.method, one.line) for one in trace]
     for rows, method, line in named:
+        by_name = method and method not in _NO_NAMES and "lambda" not in method
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]
-            for number, name in enumerate(one.names):
-                if one.kinds[number] != CLASS and _is_frame_of(method, line, name, one, number):
+            for number, (simple, outer) in enumerate(zip(one.simple_names, one.outer_names, strict=True)):
+                if by_name:
+                    here = method == simple or (method in _CONSTRUCTORS and simple == outer)
+                else:
+                    here = method != "<module>" and int(one.starts[number]) <= line <= int(one.ends[number])
+                if here and one.kinds[number] != CLASS:
                     found[starts[place] + number] = 1.0
     return found
-
-
-def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number: int) -> bool:
-    outer, _, simple = name.rpartition(".")
-    if method and method not in _NO_NAMES and "lambda" not in method:
-        return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
-    return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
 
 
 def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:

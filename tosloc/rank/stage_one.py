@@ -20,7 +20,6 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
 from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
-from tosloc.rank.linear import weighted_sums
 from tosloc.rank.reasons import NEAR, PastChange, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, LongArray, Reason
 
@@ -28,6 +27,15 @@ SHOWN: Final = 3
 """Reasons a file, at most."""
 LEADING: Final = 5
 """A test, or what one tests, speaks for a file where it is among so many first ones."""
+
+
+def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
+    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features.
+
+    Here and in the fits the linear algebra library is asked for no product: it splits sums by its number of threads,
+    and rounding would follow. ``einsum`` adds in one order.
+    """
+    return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from tosloc.lab.agreement.term_bounds import TermBounds
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import tasks_of
 from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables
-from tosloc.rank.linear import fit_listwise
+from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import FloatArray, Progress, Ranking, silent
 
