@@ -64,7 +64,7 @@ for _ in range(60):
     fixed = np.zeros(1000, dtype=bool)
     fixed[np.argsort(rows[:, :3].sum(axis=1) + rng.random(1000))[-2:]] = True
     lists.append((rows, fixed))
-print(fit_listwise(RankingLists.of(lists), l2=0.001).tobytes().hex())
+print(fit_listwise(RankingLists.of(lists)).tobytes().hex())
 """
 
 

@@ -69,14 +69,14 @@ def test_gradient_equals_finite_differences(seed):
 
 def test_weights_recover_what_was_planted():
     truth = np.array([6.0, -4.0, 0.0])
-    got = fit_listwise(planted(truth, reports=400), l2=1e-6)
+    got = fit_listwise(planted(truth, reports=400))
     assert got == pytest.approx(truth, abs=0.8)
 
 
 def test_a_pull_holds_the_weights_at_the_centre():
     lists, centre = planted([6.0, -4.0, 0.0]), np.array([1.0, 2.0, 3.0])
-    near = fit_listwise(lists, l2=0.0, centre=centre, pull=1e4)
-    far = fit_listwise(lists, l2=0.0, centre=centre, pull=1e-6)
+    near = fit_listwise(lists, centre=centre, pull=1e4)
+    far = fit_listwise(lists, centre=centre, pull=1e-6)
     assert near == pytest.approx(centre, abs=1e-3)
     assert abs(far - centre).max() > 1
 

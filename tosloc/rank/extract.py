@@ -117,12 +117,12 @@ class Extraction:
 
         SQLite's files are not safe over a network while anyone does.
         """
-        (self.folder / "facts.sqlite").unlink(missing_ok=True)  # of a process that was killed
+        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
+        store_path = folder / "facts.sqlite"
+        store_path.unlink(missing_ok=True)  # of a process that was killed
         if executor() is None:
             yield self
             return
-        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
-        store_path = folder / "facts.sqlite"
         made = replace(self, folder=folder, repo_path=repo_path, store_path=store_path, shared=True)
         try:
             with FactStore(self.store_path) as store:
@@ -166,9 +166,8 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
 def _table(made: Extraction, task: Task, version: VersionIndex, history: HistoryIndex, names: Names) -> FeatureTable:
     report, path_ids = task.case.report, version.text.snapshot.path_ids
     contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-    known = history.as_of(report.opened_seconds, contained)
-    term_filter = None if made.term_bounds is None else made.term_bounds(version.text)
-    values = columns(QueryContext(Query(report, term_filter), version, known), made.names)
+    query = Query(report, None if made.term_bounds is None else made.term_bounds(version.text))
+    values = columns(QueryContext(query, version, history.as_of(report.opened_seconds, contained)), made.names)
     rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
     fixed = np.isin(path_ids, np.array([names.ids[path] for path in task.case.fixed], dtype=np.int32))
     table = FeatureTable(report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)

@@ -136,13 +136,8 @@ class RankingLists:
     def take(self, reports: LongArray) -> RankingLists:
         """The given reports alone, which ascend."""
         rows = np.isin(np.repeat(np.arange(len(self)), self.sizes), reports)
-        return RankingLists(
-            self.rows[rows],
-            self.fixed[rows],
-            starts_of(self.sizes[reports]),
-            self.weights[rows],
-            self.report_weights[reports],
-        )
+        starts, counts = starts_of(self.sizes[reports]), self.report_weights[reports]
+        return RankingLists(self.rows[rows], self.fixed[rows], starts, self.weights[rows], counts)
 
     def columns(self, chosen: Sequence[int]) -> RankingLists:
         """The same rows with some features only."""

@@ -317,10 +317,10 @@ def scaled(values: FloatArray) -> FloatArray:
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
     chosen = [FEATURES[name] for name in wanted]
-    related = [feature for feature in chosen if feature.name in RELATED_NAMES]
+    related = [feature for feature in chosen if feature in RELATED]
     made: dict[str, FloatArray] = {}
-    for feature in [*chosen, *(_GUESSED_BY if related else ())]:
-        if feature.name not in RELATED_NAMES and feature.name not in made:
+    for feature in dict.fromkeys([*chosen, *(_GUESSED_BY if related else ())]):
+        if feature not in RELATED:
             values = feature.values(context)
             made[feature.name] = scaled(values) if feature.scaled else values
     if related:

@@ -59,28 +59,24 @@ def listwise_loss(
     number = np.add.reduceat(fixed.astype(np.float64), starts)
     own, rest = mass[hit], others[report_of[hit]]
     share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
-    loss = float((-np.log(own / (own + rest)) * share).sum())
+    p = own / (own + rest)
+    loss = float((-np.log(p) * share).sum())
     # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
     slope = np.zeros(len(scores))
-    slope[hit] = (own / (own + rest) - 1.0) * share
+    slope[hit] = (p - 1.0) * share
     spread = summed(report_of[hit], share / (own + rest), reports)
     slope += np.where(fixed, 0.0, mass * spread[report_of])
-    gradient, slopes = np.zeros(rows.shape[1]), slope.astype(np.float32)
+    gradient = np.zeros(rows.shape[1])
     for start in range(0, len(rows), _BLOCK):
         some = slice(start, start + _BLOCK)
-        gradient += np.einsum("n,nk->k", slopes[some], rows[some])
+        gradient += np.einsum("n,nk->k", slope[some].astype(np.float32), rows[some])
     away = weights - centre
     loss += l2 * float(weights @ weights) + pull * float(away @ away)
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
 
 
 def fit_listwise(
-    lists: RankingLists,
-    *,
-    l2: float = L2,
-    centre: FloatArray | None = None,
-    pull: float = 0.0,
-    tolerance: float = TOLERANCE,
+    lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0, tolerance: float = TOLERANCE
 ) -> FloatArray:
     """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
 
@@ -92,7 +88,7 @@ def fit_listwise(
     found = optimize.minimize(
         listwise_loss,
         start,
-        (lists, l2, start, pull),
+        (lists, L2, start, pull),
         "L-BFGS-B",
         jac=True,
         options={"maxiter": 300, "ftol": tolerance},
@@ -185,8 +181,7 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
-    sums = {name: np.zeros(2) for name in candidates}
-    reports = 0
+    sums, reports = {name: np.zeros(2) for name in candidates}, 0
     for table in tables:
         reports += 1
         if table.fixed.any():

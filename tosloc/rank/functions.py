@@ -216,10 +216,9 @@ def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, froz
     Each word counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    of_terms = functions.of_terms(wanted)
-    if not len(functions) or not of_terms.any():
+    if not len(functions):
         return None
-    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
+    values = np.bincount(functions.rows, functions.of_terms(wanted)[functions.places], len(functions)).astype(float)
     values[functions.kinds == CLASS] = 0.0
     best = int(np.argmax(values))
     if not values[best]:

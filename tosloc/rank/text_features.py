@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -143,8 +142,7 @@ def rare_bm25f(context: QueryContext) -> FloatArray:
 
 def rare_chunk(context: QueryContext) -> FloatArray:
     """``chunk`` with each word weighed in the same way."""
-    weights = context.weights_of_hits(_rare(context, context.query.weights))
-    return context.best_chunk(weights)
+    return context.best_chunk(context.weights_of_hits(_rare(context, context.query.weights)))
 
 
 def summary_strings(context: QueryContext) -> FloatArray:
@@ -158,30 +156,30 @@ def summary_strings(context: QueryContext) -> FloatArray:
 # Names of code
 
 
-@dataclass(frozen=True, slots=True)
-class DefinedNames:
-    """Names that a report writes as code, and who defines them. T names."""
+class DefinedName(NamedTuple):
+    """A name that a report writes as code, and who defines it."""
 
-    names: Sequence[Name]
-    weights: Sequence[float]
-    """(T,) 3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
-    rows: Sequence[IntArray]
-    """(T,) the blobs that define each, as a function or a type."""
-    files: LongArray
-    """(T,) how many files of the version those are."""
+    name: Name
+    weight: float
+    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
+    rows: IntArray
+    """The blobs that define it, as a function or a type."""
+    files: int
+    """How many files of the version those are."""
 
-    @classmethod
-    def of(cls, context: QueryContext) -> DefinedNames:
-        """Those that any file of the version holds, each once, with its largest weight."""
-        numbers = context.version.text.corpus.term_ids
-        found: dict[int, tuple[Name, float]] = {}
-        for name, said in context.query.names:
-            number = numbers.get(name.key)
-            weight = said * (1.0 if name.compound else SINGLE_WORD)
-            if number is not None and weight > found.get(number, (name, 0.0))[1]:
-                found[number] = name, weight
-        names, weights = [name for name, _ in found.values()], [weight for _, weight in found.values()]
-        return cls(names, weights, *_holders(context.version.text, list(found), (METHOD, TYPE)))
+
+def defined(context: QueryContext) -> list[DefinedName]:
+    """Those that any file of the version holds, each once, with its largest weight."""
+    view, numbers = context.version.text, context.version.text.corpus.term_ids
+    found: dict[int, tuple[Name, float]] = {}
+    for name, said in context.query.names:
+        number = numbers.get(name.key)
+        weight = said * (1.0 if name.compound else SINGLE_WORD)
+        if number is not None and weight > found.get(number, (name, 0.0))[1]:
+            found[number] = name, weight
+    rows, files = _holders(view, list(found), (METHOD, TYPE))
+    each = zip(found.values(), rows, files.tolist(), strict=True)
+    return [DefinedName(name, weight, held, number) for (name, weight), held, number in each]
 
 
 def defined_names(context: QueryContext) -> FloatArray:
@@ -190,11 +188,10 @@ def defined_names(context: QueryContext) -> FloatArray:
     Sum over names of w / files that define it, at most 3; w is 3 in the summary, 1 in prose, .5 in code, half of it for
     a name of one word.
     """
-    view, defined = context.version.text, DefinedNames.of(context)
+    view = context.version.text
     values = np.zeros(len(view.corpus))
-    for rows, files, weight in zip(defined.rows, defined.files.tolist(), defined.weights, strict=True):
-        if files:
-            values[rows] += weight / files
+    for _, weight, rows, files in defined(context):
+        values[rows] += weight / max(files, 1)
     return np.minimum(view.to_files(values), ENOUGH)
 
 
