@@ -235,4 +235,4 @@ def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES_OF_ALL_KINDS)
 def test_facts_are_linear(language: str) -> None:
     suffix = language_named(language).suffixes[0]
-    assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), 1_000) == []
+    assert superlinear(lambda text: (analyse(text, suffix), functions_of(text, suffix)), UNITS, ("",), 1_000) == []

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.code.text import compounds, identifier_compounds, identifier_terms, split_identifier, terms, words
-
-
-def kept_parts(line: str) -> list[str]:
-    return [part for word in words(line) for part in split_identifier(word) if len(part) > 1 and not part.isdigit()]
-
-
-def test_camel_case_golden() -> None:
-    assert kept_parts("getURLFor x HTMLParser_2 aB") == ["get", "URL", "For", "HTML", "Parser"]
+from tosloc.code.text import compounds, identifier_compounds, identifier_terms, terms, words
 
 
 @pytest.mark.parametrize(
@@ -52,10 +44,6 @@ def test_terms_keep_the_order_of_the_text() -> None:
     line = "Opening WebSockets fails; see the WsFilter.doFilter"
     assert terms(line) == "open web socket websockets fail w filter wsfilter filter dofilter".split()
     assert compounds(line) == ["websockets", "wsfilter", "dofilter"]
-
-
-def test_words_are_runs_of_letters_digits_and_dollars() -> None:
-    assert words("a.b$C(d_1)+é-日本 #9") == ["a", "b$C", "d_1", "é", "日本", "9"]
 
 
 @given(st.text())
