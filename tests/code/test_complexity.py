@@ -26,18 +26,6 @@ public class Shop<T extends Comparable<? super T>> {
     void tail() { try { go(); } catch (E e) { } finally { } }
 }
 """
-C = """
-#include <a.h> // system
-#include "b.h"
-#if defined(A) && \\
-    B
-#elif C
-#endif
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-typedef int (*handler)(int&& x);
-static int f(int a) { if (a && ~a) { return a ? 1 : 2; } return 0; }
-A::~A() { for (;;) { } }
-"""
 
 
 @pytest.mark.parametrize(
@@ -46,7 +34,6 @@ A::~A() { for (;;) { } }
         (JAVA, ".java"),
         (JAVA[: len(JAVA) // 2], ".java"),
         (JAVA[::-1], ".java"),
-        (C, ".cpp"),
         ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
         ("def f(x: Int) = if (x > 1 && x < 9) 1 else x match { case 2 => 3 case _ => 4 }\n", ".scala"),
         ("class A { int F(int? a) { foreach (var b in c) { } return a ?? 1; } }\n", ".cs"),

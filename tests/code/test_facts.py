@@ -317,15 +317,7 @@ def test_nothing_is_lost_when_the_parser_gives_up() -> None:
         (".sql", "-- elm\nselect leaf from tree where twig = 'bud'\n", [], [], [], ["elm"], ["bud"]),
     ],
 )  # fmt: skip
-def test_other_languages(
-    suffix: str,
-    text: str,
-    types: list[str],
-    methods: list[str],
-    fields: list[str],
-    comments: list[str],
-    strings: list[str],
-) -> None:
+def test_other_languages(suffix, text, types, methods, fields, comments, strings) -> None:
     facts = analyse(text, suffix)
     assert sum(column(facts, "type").values()) >= len(types)
     assert column(facts, "method") == Counter(name.lower() for name in methods)

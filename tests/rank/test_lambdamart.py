@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.arrays import load_arrays, save_arrays
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
 from tosloc.rank.feature_tables import RankingLists
@@ -84,23 +82,13 @@ def test_trees_that_split_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.unique(fit_trees(heads(), 7).scores(heads().rows)).tolist() == [0.0]
 
 
-def test_arrays_round_trip(trees: Trees, tmp_path: Path) -> None:
-    save_arrays(tmp_path / "ranker.npz", trees.to_arrays())
-    read = Trees.from_arrays(load_arrays(tmp_path / "ranker.npz"), 4)
-    assert read.scores(heads(seed=3).rows).tolist() == trees.scores(heads(seed=3).rows).tolist()
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("feature", lambda a: a + 9),
-        ("feature", lambda a: a - 9),
         ("feature", lambda a: a[:-1]),
-        ("feature", lambda a: a.astype(np.float64)),
         ("threshold", lambda a: a * np.nan),
-        ("threshold", lambda a: a[:, :-1]),
         ("left", lambda a: a.ravel()),
-        ("leaves", lambda a: a + np.inf),
         ("leaves", lambda a: a + 1e10),
         ("leaves", lambda a: a * np.nan),
     ],
