@@ -35,9 +35,8 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.prepared import PreparedVersion
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
-from tosloc.rank.lambdamart import HeadRanker
+from tosloc.rank.lambdamart import HeadRanker, Trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.rank.trees import Trees
 from tosloc.records import TIMES, Snapshot
 from tosloc.rerank import RERANKERS, reranker_class
 

@@ -204,7 +204,7 @@ class Localization:
         first = leaders(named, LISTED)  # the shares of all others are 0
         share_of = dict(zip(first.tolist(), shares(named[first], self.temperature).tolist(), strict=True))
         facts = version.functions_of(files) if most else {}
-        why = self.stage_one.explainer.why(files, version.sources, self._lifted(files), facts)
+        why = self.stage_one.why(files, version.sources, self._lifted(files), facts)
         functions: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
             from tosloc.rank.functions import score_functions  # for answers that name functions
@@ -233,6 +233,6 @@ class Localization:
             before, now = (int(np.flatnonzero(places == file)[0]) for places in (first, order))
             matches = self.reranked.matches(before) if now < before else ()
             if matches:
-                words = ", ".join(self.stage_one.explainer.as_answered(asked, answer) for asked, answer in matches)
+                words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
                 found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
         return found

@@ -69,8 +69,7 @@ def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
     >>> reciprocal_rank([4, 9]), reciprocal_rank([4, 9], k=3)
     (0.25, 0.0)
     """
-    first = min(ranks, default=math.inf)
-    return 1 / float(first) if k is None or first <= k else 0.0
+    return 1 / min((float(rank) for rank in ranks if k is None or rank <= k), default=math.inf)
 
 
 def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum) -> tuple[float, float]:
@@ -84,47 +83,27 @@ def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.s
 
 
 def hit_at(ranks: Iterable[int], k: int) -> bool:
-    """Whether any fixed file stands within the first ``k``; the share of such reports is printed as top1 or any50.
-
-    >>> hit_at([4, 9], 5), hit_at([4, 9], 3)
-    (True, False)
-    """
-    return any(rank <= k for rank in ranks)
+    """Whether any fixed file stands within the first ``k``; the share of such reports is printed as top1 or any50."""
+    return found_at(ranks, k) > 0
 
 
 def all_within(ranks: Iterable[int], relevant: int, k: int) -> bool:
-    """Whether all fixed files stand within the first ``k``: the "accuracy" of papers on agents. Of none, none does.
-
-    >>> all_within([4, 9], 2, 10), all_within([4, 9], 2, 5), all_within([4], 2, 10)
-    (True, False, False)
-    """
+    """Whether all fixed files stand within the first ``k``: the "accuracy" of papers on agents. Of none, none does."""
     return relevant > 0 and found_at(ranks, k) == relevant
 
 
 def found_at(ranks: Iterable[int], k: int) -> int:
-    """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k.
-
-    >>> found_at([4, 9, 60], 50)
-    2
-    """
+    """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k."""
     return sum(rank <= k for rank in ranks)
 
 
 def precision_at(ranks: Iterable[int], k: int) -> float:
-    """Fixed files within the first ``k``, divided by ``k``, also when fewer files are ranked.
-
-    >>> precision_at([1, 3, 9], 5)
-    0.4
-    """
+    """Fixed files within the first ``k``, divided by ``k``, also when fewer files are ranked."""
     return found_at(ranks, k) / k
 
 
 def recall_at(ranks: Iterable[int], relevant: int, k: int) -> float:
-    """Fixed files within the first ``k``, divided by all fixed files.
-
-    >>> recall_at([1, 3, 9], relevant=4, k=5)
-    0.5
-    """
+    """Fixed files within the first ``k``, divided by all fixed files."""
     return found_at(ranks, k) / relevant if relevant else 0.0
 
 

@@ -6,7 +6,7 @@ import lizard
 import pytest
 
 from tosloc.code import complexity as module
-from tosloc.code.complexity import Complexity, keyword_complexity, lizard_complexity
+from tosloc.code.complexity import keyword_complexity, lizard_complexity
 
 JAVA = """
 package a;
@@ -26,52 +26,18 @@ public class Shop<T extends Comparable<? super T>> {
     void tail() { try { go(); } catch (E e) { } finally { } }
 }
 """
-C = """
-#include <a.h> // system
-#include "b.h"
-#if defined(A) && \\
-    B
-#elif C
-#endif
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-typedef int (*handler)(int&& x);
-static int f(int a) { if (a && ~a) { return a ? 1 : 2; } return 0; }
-A::~A() { for (;;) { } }
-"""
-
-
-def default(text: str, suffix: str) -> tuple[int, int]:
-    functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
-    return sum(function.cyclomatic_complexity for function in functions), len(functions)
 
 
 @pytest.mark.parametrize(
     ("text", "suffix"),
     [
         (JAVA, ".java"),
-        (JAVA.replace("forgives", "forgive global"), ".java"),
-        (JAVA.replace("/* if", "/* GENERATED CODE if"), ".java"),
         (JAVA[: len(JAVA) // 2], ".java"),
         (JAVA[::-1], ".java"),
-        (C, ".c"),
-        (C, ".cpp"),
-        ("", ".java"),
-        (
-            "def f(x):\n    return 1 if x and y else 2\n\n\nclass A:\n"
-            "    def g(self):\n        for i in x:\n            pass\n",
-            ".py",
-        ),
         ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
-        ("func (a *A) F() { if a != nil && b { for {} } }\n", ".go"),
-        ("fun main(a: Int) { when (a) { 1 -> x() else -> y() } }\n", ".kt"),
         ("def f(x: Int) = if (x > 1 && x < 9) 1 else x match { case 2 => 3 case _ => 4 }\n", ".scala"),
         ("class A { int F(int? a) { foreach (var b in c) { } return a ?? 1; } }\n", ".cs"),
-        ("func f(a: Int) -> Int { guard a > 1 else { return 2 }; return a > 3 ? 4 : 5 }\n", ".swift"),
-        ("fn f(a: i32) -> i32 { match a { 1 => 2, _ => if a > 3 || a < 0 { 4 } else { 5 } } }\n", ".rs"),
-        ("<?php function f($a) { foreach ($a as $b) { if ($b and $a) { } } }\n", ".php"),
         ("def f(a)\n  return 1 if a && b\n  a.each { |c| c unless d }\nend\n", ".rb"),
-        ("function f(a) if a and b then while c do end elseif d then end end\n", ".lua"),
-        ("const f = <T>(a?: T): number => a ? 1 : 2;\nclass A { g() { for (;;) { } } }\n", ".ts"),
         (
             "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n",
             ".py",
@@ -88,16 +54,9 @@ def default(text: str, suffix: str) -> tuple[int, int]:
         ),
     ],
 )
-def test_same_numbers_as_all_of_lizard(text: str, suffix: str) -> None:
-    measured = lizard_complexity(text, suffix)
-    assert (measured.total, measured.functions) == default(text, suffix)
-    assert measured.counted
-
-
-def test_known_numbers() -> None:
-    assert lizard_complexity(
-        "class A { int f(int a) { return a > 0 && a < 9 ? 1 : 2; } void g() { } }", ".java"
-    ) == Complexity(4, 2, True)
+def test_same_number_as_all_of_lizard(text: str, suffix: str) -> None:
+    functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
+    assert lizard_complexity(text, suffix) == sum(function.cyclomatic_complexity for function in functions)
 
 
 def test_a_failing_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,20 +67,17 @@ def test_a_failing_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(lizard, "get_reader_for", fail)
     assert lizard_complexity(text, ".java") == keyword_complexity(text)
-    assert not lizard_complexity(text, ".java").counted
-    assert lizard_complexity(text, ".java").total >= 3
 
 
 def test_a_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert not lizard_complexity(JAVA, ".java").counted
-    assert not lizard_complexity("x = 1\n", ".py").counted
+    assert lizard_complexity(JAVA, ".java") == keyword_complexity(JAVA)
 
 
 def test_functions_inside_each_other_take_time_by_their_number() -> None:
     """lizard's own names double with each level: of 40 levels it never came back."""
     nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))
-    assert lizard_complexity(nested + " " * 300 + "pass\n", ".py") == Complexity(300, 300, True)
+    assert lizard_complexity(nested + " " * 300 + "pass\n", ".py") == 300
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tosloc.code import terms as term_counts
-from tosloc.code.facts import analyse, analyse_all
+from tosloc.code.facts import analyse, analyse_all, apart
+from tosloc.code.functions import functions_of
 from tosloc.code.languages import FIELDS, LANGUAGES, SOURCE_SUFFIXES, analyser, analyser_of, language_of
 from tosloc.code.terms import Facts
 
@@ -159,10 +160,13 @@ def test_counts_have_a_ceiling() -> None:
         "\\" * 10_000,
         "x" * 300_000,
         "\n" * 100_000,
+        "<script>}}} (((",
+        '<script>"',
+        "\0<script>\0",
     ],
     ids=lambda text: repr(text[:12]),
 )
-@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".lua", ".unknown"])
+@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".lua", ".vue", ".unknown"])
 def test_broken_texts_have_facts(text: str, suffix: str) -> None:
     facts = analyse(text, suffix)
     assert len(facts.terms) == len(facts.counts)
@@ -313,15 +317,7 @@ def test_nothing_is_lost_when_the_parser_gives_up() -> None:
         (".sql", "-- elm\nselect leaf from tree where twig = 'bud'\n", [], [], [], ["elm"], ["bud"]),
     ],
 )  # fmt: skip
-def test_other_languages(
-    suffix: str,
-    text: str,
-    types: list[str],
-    methods: list[str],
-    fields: list[str],
-    comments: list[str],
-    strings: list[str],
-) -> None:
+def test_other_languages(suffix, text, types, methods, fields, comments, strings) -> None:
     facts = analyse(text, suffix)
     assert sum(column(facts, "type").values()) >= len(types)
     assert column(facts, "method") == Counter(name.lower() for name in methods)
@@ -343,6 +339,7 @@ def test_languages_and_suffixes() -> None:
     assert "lizard" not in analyser_of("java")
     assert "lizard" in analyser_of("java", lizard=True)
     assert analyser_of("java") != analyser_of("python")
+    assert analyser_of("vue").endswith(analyser_of("typescript").partition("+")[2])
     prose = analyse("if this and that while those?", ".md")
     assert prose.complexity == 0
 
@@ -358,18 +355,16 @@ def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
         assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
 
 
-def test_threads_analyse_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [SHOP.replace("Shop", f"Shop{name}") + f"// {name}\n" * 300 for name in "abcdefghijkl"]
-    expected = [table(analyse(text, ".java")) for text in texts]
+def test_threads_analyse_beside_each_other() -> None:
+    texts = [f"class A{name}{n} {{ int b{n}{name}; }} // {name}\n" * 200 for n in range(5) for name in "abcdefgh"]
     switches = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            for _ in range(5):
-                monkeypatch.setattr(term_counts, "_lexicon", term_counts._Lexicon())
-                assert [table(made) for made in pool.map(lambda text: analyse(text, ".java"), texts)] == expected
+            made = list(pool.map(lambda text: table(analyse(text, ".java")), texts))
     finally:
         sys.setswitchinterval(switches)
+    assert made == [table(analyse(text, ".java")) for text in texts]
 
 
 def test_letters_of_every_script_are_words() -> None:
@@ -387,3 +382,43 @@ def test_a_process_forgets_words_before_it_holds_too_many(monkeypatch: pytest.Mo
 def test_a_string_that_does_not_end_stays_in_its_file() -> None:
     """The Kotlin grammar gives such a string one byte more than there is, after some texts that it cannot parse."""
     assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(["ein"])
+
+
+# Pages with scripts
+
+
+@pytest.mark.parametrize(
+    ("source", "script"),
+    [
+        (b"<p>a</p>", b""),
+        (b"<script>a</script>", b"a"),
+        (b'<SCRIPT setup lang="ts" generic="T extends A<B>">a</SCRIPT >', b"a"),
+        (b"<script>a</script><script setup>b</script>", b"a                       b"),
+        (b"<!-- <script>a</script> --><script>b</script>", b"b"),
+        (b"<script>a", b"a"),
+        (b"<script", b""),
+        (b"<scripts>a</scripts>", b""),
+        (b"---\na\n---\n<p>{a}</p>", b"a"),
+        (b"\n---\na\n---\n<script>b</script>", b"a\n   \n        b"),
+        (b"---\na", b"a"),
+        (b"<p>---\na\n---\n</p>", b""),
+    ],
+)
+def test_a_component_is_taken_apart(source: bytes, script: bytes) -> None:
+    found, rest = apart(source)
+    assert found.strip() == script
+    assert len(found) == len(rest) == len(source)
+    for own, other, both in zip(found, rest, source, strict=True):
+        assert both in (own, other)
+        assert own == other == both or 32 in (own, other)
+
+
+def test_lines_are_those_of_the_file() -> None:
+    text = "<template>\n<p/>\n</template>\n\n<script>\nfunction grow() {\n}\n</script>\n"
+    found = functions_of(text, ".vue")
+    assert (found.names, found.starts.tolist(), found.ends.tolist()) == (("grow",), [6], [7])
+
+
+def test_what_is_no_script_any_more_is_still_searched() -> None:
+    facts = analyse("<p>oak</p><script>" + "x = {" * 3000 + "; elm()</script>", ".vue")
+    assert {"oak", "elm"} <= set(facts.terms)

@@ -8,7 +8,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from tests.code.test_growth import grown
 from tosloc.code.function_rows import KINDS, FunctionFacts
 from tosloc.code.functions import MAX_FUNCTIONS, functions_of
 from tosloc.code.languages import LANGUAGES as SUFFIXES
@@ -418,17 +417,6 @@ def test_deep_nesting_is_bounded():
     assert max(map(len, facts.names)) < 100
     braces = "function f() {" * 3_000 + "}" * 3_000
     assert len(functions_of(braces, ".js")) <= 8
-
-
-NESTS = "def f():\n|class A:\n|class A{|f(){|function f(){|// \n|@a\n|{|(|\n".split("|")
-"""What definitions are made of, over and over; ``test_growth.py`` has all that parsers stumble over."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".py", ".java", ".js", ".cc", ".rs", ".rb"])
-def test_time_grows_with_the_length_whatever_a_text_holds(suffix):
-    for unit in NESTS:
-        assert grown(lambda text: functions_of(text, suffix), unit) == 0.0, unit
 
 
 @pytest.mark.parametrize("facts", [FunctionFacts(), functions_of(CPP, ".cc")])

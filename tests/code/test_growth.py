@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.code import lexer
 from tosloc.code import parse as syntax
 from tosloc.code.facts import analyse
 from tosloc.code.functions import functions_of
@@ -128,7 +127,7 @@ def issue_reader(text: str) -> None:
         read_report(StringIO(f"{begin}{text}x"))
 
 
-STYLES = sorted(style for style, pattern in lexer.STYLES.items() if pattern)
+STYLES = sorted(syntax.STYLES)
 READERS: dict[str, tuple[Consumer, tuple[str, ...]]] = {
     "messages": (message_reader, MESSAGES),
     "reports": (report_reader, REPORTS),
@@ -141,7 +140,7 @@ QUICK = 500
 
 @pytest.mark.parametrize("style", STYLES)
 def test_the_lexer_is_linear(style: str) -> None:
-    assert superlinear(lambda text: lexer.lex(text.encode(), style), UNITS, ("",), QUICK) == []
+    assert superlinear(lambda text: syntax.lex(text.encode(), style), UNITS, ("",), QUICK) == []
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -160,7 +159,7 @@ STRINGS = re.compile(
 def test_strings_are_those_of_one_pattern(text: str) -> None:
     source = text.encode()
     expected = [found.span() for found in STRINGS.finditer(source)]
-    assert [(span.start, span.end) for span in lexer.lex(source, "c").spans] == expected
+    assert [(span.start, span.end) for span in syntax.lex(source, "c").spans] == expected
 
 
 @pytest.mark.parametrize(
@@ -236,4 +235,4 @@ def test_readers_of_long_messages_and_reports_are_linear(name: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES_OF_ALL_KINDS)
 def test_facts_are_linear(language: str) -> None:
     suffix = language_named(language).suffixes[0]
-    assert superlinear(lambda text: analyse(text, suffix), UNITS, ("",), 1_000) == []
+    assert superlinear(lambda text: (analyse(text, suffix), functions_of(text, suffix)), UNITS, ("",), 1_000) == []

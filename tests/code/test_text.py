@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.code import text
-from tosloc.code.text import compounds, identifier_compounds, identifier_terms, split_identifier, terms, words
-
-
-def kept_parts(line: str) -> list[str]:
-    return [part for word in words(line) for part in split_identifier(word) if len(part) > 1 and not part.isdigit()]
-
-
-def test_camel_case_golden() -> None:
-    assert kept_parts("getURLFor x HTMLParser_2 aB") == ["get", "URL", "For", "HTML", "Parser"]
+from tosloc.code.text import compounds, identifier_compounds, identifier_terms, terms, words
 
 
 @pytest.mark.parametrize(
@@ -55,10 +46,6 @@ def test_terms_keep_the_order_of_the_text() -> None:
     assert compounds(line) == ["websockets", "wsfilter", "dofilter"]
 
 
-def test_words_are_runs_of_letters_digits_and_dollars() -> None:
-    assert words("a.b$C(d_1)+é-日本 #9") == ["a", "b$C", "d_1", "é", "日本", "9"]
-
-
 @given(st.text())
 def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
     found = terms(line)
@@ -69,12 +56,3 @@ def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
     assert Counter(found) == counted
     assert all(term and not any(character.isspace() for character in term) for term in found)
     assert compounds(line) == [compound for word in words(line) for compound in identifier_compounds(word)]
-
-
-def test_a_full_cache_starts_again_with_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_MAX_CACHED", 3)
-    names = [f"newName{letter}" for letter in "ABCDEFGH"]
-    first = [identifier_terms(name) for name in names]
-    assert len(text._cache) <= 3
-    assert [identifier_terms(name) for name in names] == first
-    assert first[0] == ("name", "newnamea")

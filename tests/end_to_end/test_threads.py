@@ -54,8 +54,8 @@ def test_the_same_bytes_with_one_thread_and_two(tmp_path: Path) -> None:
 
 FIT = """
 import numpy as np
-from tosloc.rank.linear import fit_listwise
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.fitting import fit_listwise
+from tosloc.rank.feature_tables import RankingLists
 
 rng = np.random.default_rng(1)
 lists = []
@@ -64,7 +64,7 @@ for _ in range(60):
     fixed = np.zeros(1000, dtype=bool)
     fixed[np.argsort(rows[:, :3].sum(axis=1) + rng.random(1000))[-2:]] = True
     lists.append((rows, fixed))
-print(fit_listwise(RankingLists.of(lists), l2=0.001).tobytes().hex())
+print(fit_listwise(RankingLists.of(lists)).tobytes().hex())
 """
 
 

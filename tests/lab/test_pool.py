@@ -19,7 +19,7 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
 from tosloc.lab.projects import Project
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.feature_tables import RankingLists
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")
@@ -68,7 +68,7 @@ def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.Monkey
     unlike = fit_pool(LINEAR, NAMES, contrary)
     assert unlike.weights[1] > unlike.weights[0] + 1
     with pytest.raises(ToslocError, match="no project is left to learn from"):
-        fit_pool(LINEAR, NAMES, [RankingLists.of([], features=2)])
+        fit_pool(LINEAR, NAMES, [RankingLists.of([])])
 
 
 def test_projects_are_dealt_by_size_and_some_stand_alone() -> None:

@@ -1,5 +1,16 @@
-"""Facts, versions and query contexts written down by hand, for the tests of retrieval."""
+"""Facts, versions and query contexts written down by hand, for the tests of retrieval; trees that learn from little."""
+
+import pytest
 
 from tests.index_fixtures import make_context, make_table, make_view
+from tosloc.rank import lambdamart
 
-__all__ = ["make_context", "make_table", "make_view"]
+__all__ = ["make_context", "make_table", "make_view", "small_trees"]
+
+
+@pytest.fixture
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads of 6 files, ten rounds of trees, small leaves."""
+    small = {"num_leaves": 6, "min_data_in_leaf": 2, "lambda_l2": 0.1, "feature_fraction": 1.0}
+    for name, value in {"DEPTH": 6, "ROUNDS": 10, "PARAMETERS": lambdamart.PARAMETERS | small}.items():
+        monkeypatch.setattr(lambdamart, name, value)

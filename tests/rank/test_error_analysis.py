@@ -7,24 +7,22 @@ import pytest
 
 from tosloc.rank import lambdamart
 from tosloc.rank.error_analysis import WEIGHTED_SUM, differences, meaning, telling, why_above
-from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
-from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import StageOne
 
 TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)
 
 
 @pytest.fixture
-def ranker(monkeypatch: pytest.MonkeyPatch) -> HeadRanker:
+def ranker(small_trees: None, monkeypatch: pytest.MonkeyPatch) -> HeadRanker:
+    monkeypatch.setattr(lambdamart, "DEPTH", 4)
     rng = np.random.default_rng(1)
     lists = []
     for _ in range(40):
         table = rng.random((6, 2)).astype(np.float32)
         table = table[np.argsort(-table[:, 0])]
         lists.append((head_rows(table, table[:, 0].astype(np.float64)), table[:, 1] == table[:, 1].max()))
-    for name, value in {"DEPTH": 4, "ROUNDS": 10, "MIN_LEAF": 2, "L2": 0.1, "FEATURE_FRACTION": 1.0}.items():
-        monkeypatch.setattr(lambdamart, name, value)
     return HeadRanker(("bm25f", "path"), fit_trees(RankingLists.of(lists), 7), 2.0)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tests.rank.test_fitting import table
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.errors import CheckpointError
 from tosloc.experiment import ExperimentContext
@@ -15,7 +16,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.lab.agreement.term_bounds import TermBounds
 from tosloc.rank import extract as module
-from tosloc.rank.extract import sampled_rows, tasks_of
+from tosloc.rank.extract import sampled_table, tasks_of
 from tosloc.rank.feature_tables import FeatureTable, block_bytes, ranking_lists, read_block
 from tosloc.records import Snapshot
 
@@ -44,17 +45,16 @@ def content(table: FeatureTable):
 # Which rows are kept
 
 
+def sample(guess, fixed, number):
+    whole = table("1", np.zeros((len(guess), 1)), fixed)
+    kept = sampled_table(whole, {"code": np.array(guess)}, number, "v")
+    return dict(zip(kept.path_ids.tolist(), kept.weights.tolist(), strict=True))
+
+
 def test_sample_by_hand():
     """Files by the guess: 2, 4, 0, 1, 3, 5; fixed: 4 and 5. Of 4 wrong files 3: 2, 0 and one of 1, 3 for both."""
-    guess = np.array([0.3, 0.2, 0.9, 0.1, 0.5, 0.0])
-    fixed = np.array([False, False, False, False, True, True])
-    kept, weights = sampled_rows(guess, fixed, 3, np.random.default_rng(0))
-    assert len(kept) == 5
-    assert {0, 2, 4, 5} < set(kept.tolist())
-    drawn = set(kept.tolist()) - {0, 2, 4, 5}
-    assert drawn <= {1, 3}
-    assert kept.tolist() == sorted(kept.tolist())
-    assert dict(zip(kept.tolist(), weights.tolist(), strict=True)) == {0: 1, 2: 1, 4: 1, 5: 1, drawn.pop(): 2}
+    kept = sample([0.3, 0.2, 0.9, 0.1, 0.5, 0.0], [False, False, False, False, True, True], 3)
+    assert kept in ({0: 1, 1: 2, 2: 1, 4: 1, 5: 1}, {0: 1, 2: 1, 3: 2, 4: 1, 5: 1})
 
 
 @pytest.mark.parametrize("number", [1, 4, 40, 97])
@@ -62,28 +62,18 @@ def test_kept_rows_stand_for_all_files(number):
     rng = np.random.default_rng(1)
     guess, fixed = rng.random(100), rng.random(100) < 0.03
     fixed[7] = True
-    kept, weights = sampled_rows(guess, fixed, number, np.random.default_rng(2))
-    assert weights.sum() == pytest.approx(100)
-    assert set(np.flatnonzero(fixed)) <= set(kept.tolist())
-    assert (weights[fixed[kept]] == 1).all()
+    kept = sample(guess, fixed, number)
+    assert sum(kept.values()) == pytest.approx(100)
+    assert all(kept[file] == 1 for file in np.flatnonzero(fixed))
     assert len(kept) == min(100, number + fixed.sum())
     hard = [file for file in np.argsort(-guess) if not fixed[file]][: int(number * module.HARD_SHARE)]
-    assert set(hard) <= set(kept.tolist())
-    again, _ = sampled_rows(guess, fixed, number, np.random.default_rng(2))
-    assert again.tolist() == kept.tolist()
+    assert set(hard) <= kept.keys()
+    assert sample(guess, fixed, number) == kept
 
 
 def test_lists_leave_out_reports_without_a_fixed_file():
-    def table(name, rows, fixed):
-        size = len(rows)
-        ones = np.ones(size, dtype=np.float32)
-        return FeatureTable(
-            name, np.array(rows, dtype=np.float32), np.array(fixed), ones, np.arange(size, dtype=np.int32)
-        )
-
-    made = ranking_lists(
-        iter([table("a", [[1], [2]], [True, False]), table("b", [[3]], [False]), table("c", [[4]], [True])])
-    )
+    some = table("a", [[1], [2]], [True, False]), table("b", [[3]], [False]), table("c", [[4]], [True])
+    made = ranking_lists(iter(some))
     assert len(made) == 2
     assert made.rows.ravel().tolist() == [1, 2, 4]
     assert made.starts.tolist() == [0, 2, 3]
@@ -106,39 +96,10 @@ def test_suffixes_and_blobs():
 
 def test_blocks_round_trip(tmp_path):
     rng = np.random.default_rng(0)
-    tables = [
-        FeatureTable(
-            name,
-            rng.random((size, 3)).astype(np.float32),
-            rng.random(size) < 0.5,
-            np.ones(size, dtype=np.float32),
-            np.arange(size, dtype=np.int32),
-        )
-        for name, size in (("ü 1", 4), ("none", 0), ("3", 2))
-    ]
+    sizes = {"ü 1": 4, "none": 0, "3": 2}
+    tables = [table(name, rng.random((size, 3)), rng.random(size) < 0.5) for name, size in sizes.items()]
     (tmp_path / "block.npz").write_bytes(block_bytes(tables))
-    assert [content(table) for table in read_block(tmp_path / "block.npz")] == [content(table) for table in tables]
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_REPORTS", 5)
-
-
-def test_tables_of_all_files(experiment, tmp_path, small_blocks):
-    extraction = experiment.extraction(tmp_path, NAMES)
-    cases = experiment.dataset.cases
-    blocks = extraction.run(tasks_of(cases, experiment.history, 0), jobs=1)
-    assert len(blocks) == 3
-    tables = list(extraction.tables(blocks))
-    assert [table.report for table in tables] == [case.report.id for case in cases]
-    names = experiment.indexed.repo.path_names.names
-    for table, case in zip(tables, cases, strict=True):
-        paths = [names[number] for number in table.path_ids]
-        assert paths == list(experiment.indexed.snapshot(case.version).paths)
-        assert [path for path, hit in zip(paths, table.fixed, strict=True) if hit] == list(case.fixed)
-        assert (table.weights == 1).all()
-        assert table.rows.shape == (len(paths), len(NAMES))
+    assert [content(one) for one in read_block(tmp_path / "block.npz")] == [content(one) for one in tables]
 
 
 def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):
@@ -163,38 +124,10 @@ def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
     none = extraction.run(tasks, jobs=1)
     assert set(none).isdisjoint(whole)
     code = NAMES.index("code")
-    assert all(table.rows[:, code].any() for table in extraction.tables(whole))
-    assert not any(table.rows[:, code].any() for table in extraction.tables(none))
+    assert all(one.rows[:, code].any() for one in extraction.tables(whole))
+    assert not any(one.rows[:, code].any() for one in extraction.tables(none))
     extraction.term_bounds = None
     assert extraction.run(tasks, jobs=1) == whole
-
-
-def test_an_interrupted_extraction_goes_on(experiment, tmp_path, small_blocks, monkeypatch):
-    extraction = experiment.extraction(tmp_path, NAMES)
-    tasks = tasks_of(experiment.dataset.cases, experiment.history, 0)
-    real, made = module.written_whole, []
-
-    def broken(path):
-        if len(made) == 2:
-            raise RuntimeError("killed")
-        made.append(path)
-        return real(path)
-
-    monkeypatch.setattr(module, "written_whole", broken)
-    with pytest.raises(RuntimeError, match="killed"):
-        extraction.run(tasks, jobs=1)
-    assert sorted(tmp_path.glob("block-*")) == sorted(made)
-    first = {path: path.stat().st_mtime_ns for path in made}
-    made.clear()
-    monkeypatch.setattr(module, "written_whole", lambda path: made.append(path) or real(path))
-    steps = []
-    blocks = extraction.run(tasks, jobs=1, progress=lambda what, done, total: steps.append((done, total)))
-    assert made == blocks[2:]
-    assert {path: path.stat().st_mtime_ns for path in blocks[:2]} == first
-    assert steps == [(10, 12), (12, 12)]
-    whole = experiment.extraction(tmp_path / "whole", NAMES)
-    expected = [content(table) for table in whole.tables(whole.run(tasks, jobs=1))]
-    assert [content(table) for table in extraction.tables(blocks)] == expected
 
 
 def test_another_history_makes_other_blocks(experiment, project, tmp_path):
@@ -202,15 +135,15 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     cases = experiment.dataset.cases[-3:]
     tasks = tasks_of(cases, experiment.history, 0)
     extraction = experiment.extraction(tmp_path / "same", NAMES)
-    before = [content(table) for table in extraction.tables(extraction.run(tasks, jobs=1))]
+    before = [content(one) for one in extraction.tables(extraction.run(tasks, jobs=1))]
     records = [record | {"summary": "ribbon button slow"} for record in project.records[:9]] + project.records[9:]
     with Repository(project.git.path) as repo:
         other = ExperimentContext.set_up(CONFIG, repo, project.reports("other.jsonl", records), project.store)
         try:
             again = other.extraction(tmp_path / "same", NAMES)
-            after = [content(table) for table in again.tables(again.run(tasks, jobs=1))]
+            after = [content(one) for one in again.tables(again.run(tasks, jobs=1))]
             fresh = other.extraction(tmp_path / "fresh", NAMES)
-            expected = [content(table) for table in fresh.tables(fresh.run(tasks, jobs=1))]
+            expected = [content(one) for one in fresh.tables(fresh.run(tasks, jobs=1))]
         finally:
             other.indexed.close()
     assert after == expected
@@ -232,12 +165,10 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     ],
 )
 def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
-    table = FeatureTable(
-        "1", np.ones((3, 2), np.float32), np.ones(3, np.bool_), np.ones(3, np.float32), np.arange(3, dtype=np.int32)
-    )
+    whole = table("1", np.ones((3, 2)), [True] * 3)
     path = tmp_path / "block.npz"
-    path.write_bytes(block_bytes([table, table]))
-    assert [content(one) for one in read_block(path)] == [content(table)] * 2
+    path.write_bytes(block_bytes([whole, whole]))
+    assert [content(one) for one in read_block(path)] == [content(whole)] * 2
     arrays = load_arrays(path)
     save_arrays(path, arrays | {name: change(arrays[name])})
     with pytest.raises(CheckpointError, match=r"block\.npz is damaged .* delete it and run the same command again"):

@@ -100,12 +100,9 @@ def test_bm25f(words):
     assert of("bm25f", words) == pytest.approx([expected, 0])
 
 
-def test_code(words):
+def test_code_and_methods(words):
     expected = (1 + math.log(4) + 1) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.4)
     assert of("code", words) == pytest.approx([expected, 0])
-
-
-def test_methods(words):
     assert of("methods", words) == pytest.approx([math.log(2) * bm(1, 1, 0.5, 1.2, 0.4), 0])
 
 
@@ -117,11 +114,8 @@ def test_chunk(make_context):
     assert of("chunk", other) == pytest.approx([math.log(2) * 1.375, 0])
 
 
-def test_summary(words):
+def test_summary_and_lead(words):
     assert of("summary", words) == pytest.approx([math.log(2) * bm(1, 2, 1.5, 1.2, 0.3), 0])
-
-
-def test_lead(words):
     # tree: 2 of the summary + 1, node: 1; both stand once in a
     tree, node = 1 + math.log(3), 1.0
     expected = (tree + node) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.3)
@@ -332,27 +326,26 @@ def test_scaled():
     assert features.scaled(np.zeros(0)).tolist() == []
 
 
+FILES = {
+    "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
+    "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
+    "test/TreeTest.java": {"code": "tree", "type": "treetest"},
+}
+SAID = ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)")
+
+
 @pytest.fixture
 def rich(make_context):
-    files = {
-        "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
-        "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
-        "test/TreeTest.java": {"code": "tree", "type": "treetest"},
-    }
-    paths = list(files)
-    return make_context(
-        files,
-        "Tree grows too much",
-        "The tree and its node at src.Tree.grow(Tree.java:3)",
-        commits=[(9, "tree grow", paths[1:]), (3, "leaf", paths[:1])],
-        reports=[(7, "tree node", [paths[1]])],
-        complexity={paths[1]: 5},
-    )
+    paths = list(FILES)
+    commits, reports = [(9, "tree grow", paths[1:]), (3, "leaf", paths[:1])], [(7, "tree node", [paths[1]])]
+    return make_context(FILES, *SAID, commits=commits, reports=reports, complexity={paths[1]: 5})
 
 
 def test_what_a_report_and_a_repository_are_like(make_context):
     files = {"a/Leaf.java": {"code": "leaf"}, "a/Tree.java": {"code": "tree"}, "b/x.py": {"code": "x"}}
-    made = features.columns(make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), features.CONTEXT_NAMES)
+    made = features.columns(
+        make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), [feature.name for feature in features.CONTEXT]
+    )
     assert made["language_share"].tolist() == [2 / 3, 2 / 3, 1 / 3]
     numbers = {"files": 3, "known_reports": 0, "known_commits": 1, "report_terms": 2}
     assert {name: made[name].tolist() for name in numbers} == {name: [math.log1p(n)] * 3 for name, n in numbers.items()}
@@ -366,18 +359,10 @@ def test_all_columns_are_finite_and_comparable(rich):
         assert np.isfinite(values).all()
         if features.FEATURES[name].scaled:
             assert values.max() in (0.0, 1.0)
-    stage_one = (*features.NAMES, *features.PAPER_NAMES)
-    silent = {name for name in stage_one if not made[name].any()}
+    silent = {name for name in features.ALL if not made[name].any()}
     on_github = {"referenced", "linked", "written_path", "example", "vendored", "setup", "namesake"}
-    assert silent <= {
-        "identifiers",
-        "folders",
-        "length",
-        *on_github,
-        "defined_names",
-        "summary_strings",
-        "message_strings",
-    }
+    more = {"identifiers", "folders", "length", "defined_names", "summary_strings", "message_strings"}
+    assert silent <= on_github | more
 
 
 def test_columns_do_not_depend_on_what_else_is_wanted(rich):
@@ -395,21 +380,15 @@ def test_no_file_and_no_history(make_context):
         assert np.isfinite(values).all()
 
 
-def test_what_needs_a_history_says_nothing_without_one(make_context):
-    files = {
-        "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
-        "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
-        "test/TreeTest.java": {"code": "tree", "type": "treetest"},
-    }
-    summary, description = "Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)"
-    commits, reports = [(9, "tree grow", ["src/Tree.java"])], [(7, "tree node", ["src/Tree.java"])]
-    without = features.columns(make_context(files, summary, description), features.ALL)
-    with_history = features.columns(make_context(files, summary, description, commits, reports), features.ALL)
-    for name, feature in features.FEATURES.items():
-        if feature.history:
-            assert not without[name].any(), name
-        elif feature not in features.RELATED and not name.endswith("_frame") and not name.startswith("rare_"):
-            assert without[name].tolist() == with_history[name].tolist(), name
+def test_what_needs_a_history_says_nothing_without_one(make_context, rich):
+    without = features.columns(make_context(FILES, *SAID, complexity={"src/Tree.java": 5}), features.ALL)
+    with_history = features.columns(rich, features.ALL)
+    of_history = set()
+    for name in set(features.FEATURES) - {"rare_frame", "cause_frame", "rare_bm25f", "rare_chunk"}:
+        if without[name].tolist() != with_history[name].tolist():
+            of_history.add(name)
+            assert not without[name].any() or features.FEATURES[name] in features.RELATED, name
+    assert {"near_reports", "near_commits", "recency", "known_reports", "history"} <= of_history
 
 
 def test_changes_that_a_report_mentions_by_number_or_name(make_context):

@@ -1,14 +1,29 @@
-"""Learning: choices on validation, judged as the textbook has it."""
+"""Learning: gradients, recovered weights, differential evolution, and choices on validation."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 
-from tosloc.config import Config
+from tosloc.config import Config, EvolutionSettings
+from tosloc.metrics import rr_and_ap
 from tosloc.rank import fitting, lambdamart
-from tosloc.rank.feature_tables import FeatureTable, ranking_lists
-from tosloc.rank.fitting import AS_SHIPPED, MARGIN, choose, fit_stage_one, head_lists, judge
+from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists
+from tosloc.rank.fitting import (
+    AS_SHIPPED,
+    MARGIN,
+    choose,
+    fit_evolution,
+    fit_listwise,
+    fit_stage_one,
+    head_lists,
+    judge,
+    list_quality,
+    listwise_loss,
+)
 from tosloc.rank.stage_one import StageOne
 
 NAMES = ("good", "bad")
@@ -83,19 +98,12 @@ def test_shipped_weights_win_where_training_misleads():
     assert stage.weights.tolist() == [5.0, 0.0]
 
 
-def test_shipped_weights_of_other_features_are_no_use():
-    shipped = StageOne(("other",), np.array([5.0]))
-    _, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(reports(30, 1))), lambda: reports(5, 2), shipped)
+def test_shipped_weights_of_other_features_and_of_fewer():
+    train = ranking_lists(iter(reports(30, 1)))
+    _, choice = fit_stage_one(settings(), NAMES, train, lambda: reports(5, 2), StageOne(("other",), np.array([5.0])))
     assert set(choice.tried) == {"own weights"}
-
-
-def test_a_new_feature_leaves_what_the_shipped_stage_one_says_as_it_is():
-    known = ("good",)
-    shipped = StageOne(known, np.array([5.0]))
-    chosen, choice = fit_stage_one(
-        settings(), NAMES, ranking_lists(iter(reports(5, 1))), lambda: reports(20, 2), shipped
-    )
-    assert set(choice.tried) == {"own weights", "default weights", "mean of both"}
+    fewer = StageOne(("good",), np.array([5.0]))
+    chosen, choice = fit_stage_one(settings(), NAMES, train, lambda: reports(20, 2), fewer)
     assert chosen.features == NAMES
     assert choice.tried["default weights"] == (1.0, 1.0)
 
@@ -134,7 +142,7 @@ def test_heads_of_reports_that_hold_a_fixed_file(monkeypatch):
     assert head_lists(stage, ranking_lists(iter([two]))).sizes.tolist() == []
 
 
-def test_a_ranker_is_taken_only_when_it_helps(monkeypatch):
+def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     """The fixed file is that of the middle first feature: no weighted sum finds it, trees do."""
 
     def middle(number, seed):
@@ -145,9 +153,7 @@ def test_a_ranker_is_taken_only_when_it_helps(monkeypatch):
             made.append(table(str(place), rows, np.abs(rows[:, 0] - 0.5) == np.abs(rows[:, 0] - 0.5).min()))
         return made
 
-    small = {"DEPTH": 12, "ROUNDS": 10, "LEAVES": 6, "MIN_LEAF": 5, "L2": 0.1, "FEATURE_FRACTION": 1.0}
-    for name, value in small.items():
-        monkeypatch.setattr(lambdamart, name, value)
+    monkeypatch.setattr(lambdamart, "DEPTH", 12)
     chosen = settings(ranker=True)
     stage, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(middle(60, 1))), lambda: middle(20, 2), None)
     assert stage.ranker is not None
@@ -166,3 +172,130 @@ def test_a_ranker_is_taken_only_when_it_helps(monkeypatch):
     assert choice.taken != AS_SHIPPED
     assert choice.sentence.startswith(f"validation took {choice.taken.replace('default', 'shipped')}: MRR ")
     assert "; the shipped weights and ranker as they are: " in choice.sentence
+
+
+# The fits
+
+
+def lists_of(tables, weights=None):
+    """Lists of (rows, fixed) for each report."""
+    lists = [(np.array(rows, dtype=np.float32), np.array(fixed, dtype=bool)) for rows, fixed in tables]
+    return RankingLists.of(lists, () if weights is None else [np.array(weights, dtype=np.float32)])
+
+
+def planted(weights, reports=60, files=30, seed=3):
+    """Reports whose fixed file is drawn from the softmax of the weighted features."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(reports):
+        rows = rng.random((files, len(weights)))
+        score = rows @ np.asarray(weights)
+        share = np.exp(score - score.max())
+        fixed = np.zeros(files, dtype=bool)
+        fixed[rng.choice(files, p=share / share.sum())] = True
+        tables.append((rows, fixed))
+    return lists_of(tables)
+
+
+def test_loss_by_hand():
+    """One report: fixed files with score 1 and 0, one other with 2 that stands for 3 files."""
+    lists = lists_of([([[1.0], [0.0], [2.0]], [True, True, False])], [1, 1, 3])
+    loss, _ = listwise_loss(np.array([1.0]), lists, 0.0, np.zeros(1), 0.0)
+    first, second = np.e / (np.e + 3 * np.e**2), 1 / (1 + 3 * np.e**2)
+    assert loss == pytest.approx(-(np.log(first) + np.log(second)) / 2, rel=1e-6)
+    held, _ = listwise_loss(np.array([1.0]), lists, 0.1, np.array([3.0]), 0.01)
+    assert held - loss == pytest.approx(0.1 * 1 + 0.01 * 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient_equals_finite_differences(seed):
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(5):
+        size = int(rng.integers(3, 9))
+        fixed = rng.random(size) < 0.4
+        fixed[0], fixed[1] = True, False
+        tables.append((rng.random((size, 4)), fixed))
+    lists = lists_of(tables, rng.integers(1, 5, sum(len(fixed) for _, fixed in tables)))
+    weights, centre = rng.normal(size=4), rng.normal(size=4)
+    _, gradient = listwise_loss(weights, lists, 0.05, centre, 0.2)
+    step = 1e-2  # rows are single precision
+    for feature in range(4):
+        move = np.zeros(4)
+        move[feature] = step
+        above, _ = listwise_loss(weights + move, lists, 0.05, centre, 0.2)
+        below, _ = listwise_loss(weights - move, lists, 0.05, centre, 0.2)
+        assert gradient[feature] == pytest.approx((above - below) / (2 * step), abs=2e-4)
+
+
+def test_weights_recover_what_was_planted():
+    truth = np.array([6.0, -4.0, 0.0])
+    got = fit_listwise(planted(truth, reports=400))
+    assert got == pytest.approx(truth, abs=0.8)
+
+
+def test_a_pull_holds_the_weights_at_the_centre():
+    lists, centre = planted([6.0, -4.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    near = fit_listwise(lists, centre=centre, pull=1e4)
+    far = fit_listwise(lists, centre=centre, pull=1e-6)
+    assert near == pytest.approx(centre, abs=1e-3)
+    assert abs(far - centre).max() > 1
+
+
+def slow_rr_and_ap(weights, tables):
+    """MRR + MAP, report by report; a fixed file stands behind every other file of its score."""
+    total = 0.0
+    for rows, fixed in tables:
+        scores = (np.asarray(rows, dtype=np.float32) @ np.asarray(weights, dtype=np.float32)).tolist()
+        ordered = sorted(zip(scores, fixed, strict=True), key=lambda pair: (-pair[0], pair[1]))
+        ranks = [rank for rank, (_, hit) in enumerate(ordered, start=1) if hit]
+        total += sum(rr_and_ap(ranks))
+    return total / len(tables)
+
+
+TABLE = st.integers(1, 7).flatmap(
+    lambda size: st.tuples(
+        st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=2), min_size=size, max_size=size),
+        st.lists(st.booleans(), min_size=size, max_size=size).filter(any),
+    )
+)
+
+
+@given(st.lists(TABLE, min_size=1, max_size=4), st.sampled_from([(1.0, 1.0), (1.0, -1.0), (0.0, 0.0), (0.25, 2.0)]))
+@settings_of(max_examples=80, deadline=None)
+def test_list_quality_equals_the_slow_version(tables, weights):
+    got = list_quality(lists_of(tables))(np.array(weights))
+    assert got == pytest.approx(slow_rr_and_ap(weights, tables))
+
+
+def test_evolution_finds_the_top_of_a_hill_and_repeats():
+    top = np.array([0.3, 0.8, 0.55])
+    asked = []
+
+    def hill(weights):
+        asked.append(weights.copy())
+        return -float(((weights - top) ** 2).sum())
+
+    first = fit_evolution(3, hill, EvolutionSettings(generations=80), 11)
+    assert first == pytest.approx(top, abs=0.01)
+    assert all((weights >= 0).all() and (weights <= 1).all() for weights in asked)
+    assert fit_evolution(3, hill, EvolutionSettings(generations=80), 11).tolist() == first.tolist()
+    few = EvolutionSettings(generations=3, population=9)
+    assert fit_evolution(3, hill, few, 7).tolist() != fit_evolution(3, hill, few, 12).tolist()
+
+
+def test_joining_taking_and_choosing_columns():
+    one = lists_of([([[1.0, 2.0], [3.0, 4.0]], [True, False])], [1, 5])
+    two = lists_of([([[5.0, 6.0]], [True]), ([[7.0, 8.0], [9.0, 0.0]], [False, True])])
+    joined = RankingLists.join([one, two])
+    assert len(joined) == 3
+    assert joined.starts.tolist() == [0, 2, 3, 5]
+    assert joined.rows[:, 0].tolist() == [1, 3, 5, 7, 9]
+    assert joined.weights.tolist() == [1, 5, 1, 1, 1]
+    taken = joined.take(np.array([0, 2]))
+    assert taken.starts.tolist() == [0, 2, 4]
+    assert taken.rows.tolist() == [[1, 2], [3, 4], [7, 8], [9, 0]]
+    assert taken.fixed.tolist() == [True, False, False, True]
+    assert taken.weights.tolist() == [1, 5, 1, 1]
+    assert joined.columns([1]).rows.tolist() == [[2], [4], [6], [8], [0]]
+    assert len(joined.take(np.zeros(0, dtype=np.int64))) == 0

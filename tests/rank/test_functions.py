@@ -58,9 +58,7 @@ def ask(make_context):
             PATHS[1]: {"code": "load shape loadshape path read store open"},
         }
         context = make_context(texts, summary, description)
-        got = score_functions(
-            context.query, context.version, files, np.array(scores), [FACTS[file] for file in files], weights
-        )
+        got = scored(context, files, np.array(scores), [FACTS[file] for file in files], weights)
         return {function.name: function.score for functions in got for function in functions}
 
     return of_report
@@ -139,17 +137,9 @@ def test_linked_lines_and_frames_of_other_projects(ask):
 
 def test_lines_of_a_frame_without_a_name(make_context):
     text = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
-    context = make_context(
-        {"a/Door.java": {}}, "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
-    )
-    [functions] = score_functions(
-        context.query,
-        context.version,
-        (0,),
-        np.array([1.0]),
-        [functions_of(text, ".java")],
-        replace(NOTHING, frame=1.0),
-    )
+    said = "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
+    facts, weights = [functions_of(text, ".java")], replace(NOTHING, frame=1.0)
+    [functions] = scored(make_context({"a/Door.java": {}}, "s", said), (0,), np.array([1.0]), facts, weights)
     assert {function.name for function in functions if function.score} == {"Door.open", "Door.Door"}
 
 

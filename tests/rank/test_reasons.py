@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tosloc.code.functions import functions_of
 from tosloc.rank import features
-from tosloc.rank.explainer import SHOWN, Explainer
 from tosloc.rank.reasons import Sources
+from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
 from tosloc.records import Reason
 
 PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
@@ -31,10 +32,14 @@ def make(make_context):
 
 
 def why(context, weights, file, **more) -> tuple[Reason, ...]:
-    columns = features.columns(context, features.ALL)
-    order = sorted(range(context.files), key=lambda one: -float(columns["bm25f"][one]))
-    [reasons] = Explainer(context, columns, weights, lambda: order).why([file], **more)
+    [reasons] = answered(context, weights).why([file], **more)
     return reasons
+
+
+def answered(context, weights) -> StageOneAnswer:
+    columns = features.columns(context, features.ALL)
+    stage = StageOne(tuple(weights), np.array([*weights.values()]))
+    return StageOneAnswer(context, stage, columns, np.zeros((0, 0), np.float32), columns["bm25f"])
 
 
 FRAMES = "The tree grows. at src.Tree.grow(Tree.java:3)"
@@ -130,10 +135,7 @@ def test_a_commit_is_told_by_what_it_says_of_itself(make):
 
 def test_subjects_are_asked_for_once_and_only_for_what_is_shown(make):
     asked = []
-    context = make(**PAST)
-    columns = features.columns(context, features.ALL)
-    explainer = Explainer(context, columns, EVERYTHING, lambda: list(range(context.files)))
-    explainer.why([0, 1, 2], Sources(lambda commits: asked.append(tuple(commits)) or {}))
+    answered(make(**PAST), EVERYTHING).why([0, 1, 2], Sources(lambda commits: asked.append(tuple(commits)) or {}))
     assert len(asked) == 1
     assert set(asked[0]) <= {"c0", "c1"}
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import lizard
 
-MAX_CHARACTERS: Final = 8_000_000
-"""Longer texts are not given to lizard: they are generated, and one would hold up a whole index."""
 MAX_WASTE: Final = 20_000_000
 """Characters that lizard may read in search of the ends of strings and comments that have none."""
 MAX_DEPTH: Final = 200
@@ -39,35 +36,22 @@ _FUNCTION = re.compile(r"\b(?:def|func|function|fun|fn|sub)\b|\)\s*\{")
 _WILDCARDS = re.compile(r"<(?=[^<>?]*+\?)([\w\s,.?]*+)([^<>]*+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Complexity:
-    """Complexity of one file."""
-
-    total: int
-    """Sum of the cyclomatic complexity numbers of its functions."""
-    functions: int
-    counted: bool
-    """False if keywords were counted, for want of lizard's answer."""
+def keyword_complexity(text: str) -> int:
+    """Complexity by counting keywords."""
+    return len(_FUNCTION.findall(text)) + len(_BRANCH.findall(text))
 
 
-def keyword_complexity(text: str) -> Complexity:
-    """Complexity by counting keywords, marked as not ``counted``."""
-    functions = len(_FUNCTION.findall(text))
-    return Complexity(functions + len(_BRANCH.findall(text)), functions, False)
-
-
-def lizard_complexity(text: str, suffix: str) -> Complexity:
-    """Complexity of ``text``, which a file named ``*<suffix>`` holds (``suffix`` with its dot, such as ".java").
+def lizard_complexity(text: str, suffix: str) -> int:
+    """Sum of the cyclomatic complexity numbers of the functions of a file named ``*<suffix>`` (with its dot).
 
     A suffix that lizard does not know is read as C-like, as lizard does; "" counts keywords. Never raises.
     """
-    if not suffix or len(text) > MAX_CHARACTERS or _waste(text, suffix) > MAX_WASTE:
+    if not suffix or _waste(text, suffix) > MAX_WASTE:
         return keyword_complexity(text)
     try:
-        functions = _functions(text, f"file{suffix}")
+        return _counted(text, f"file{suffix}")
     except Exception:  # lizard fails in its own ways on broken sources; a broken file still gets its row
         return keyword_complexity(text)
-    return Complexity(sum(function.cyclomatic_complexity for function in functions), len(functions), True)
 
 
 def _waste(text: str, suffix: str) -> int:
@@ -99,80 +83,20 @@ def _waste(text: str, suffix: str) -> int:
     return waste
 
 
-class _Function(lizard.FunctionInfo):  # type: ignore[misc]
-    """A function whose names do not grow: readers look at their ends alone, and none of them is wanted here."""
-
-    full_parameters = property(lambda _: [""], lambda _, __: None)
-
-    def add_to_function_name(self, app: str) -> None:
-        self.name = self.long_name = f":{app}"
-
-    def add_to_long_name(self, app: str) -> None:
-        self.long_name = app
-
-    def add_parameter(self, token: str) -> None:
-        self.long_name = token
-
-
-class _Nesting(lizard.NestingStack):  # type: ignore[misc]
-    """lizard's stack of namespaces and functions; lizard's own joins all their names for every new one.
-
-    A name is a function's outer names and its own, so its length doubles with each ``def`` inside another.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._functions: list[lizard.FunctionInfo] = []
-        self._named = 0
+class _Builder(lizard.FileInfoBuilder):  # type: ignore[misc]
+    """lizard's record of a file, with short names: its own are those of all functions around, twice as long each."""
 
     def with_namespace(self, name: str) -> str:
-        return f".{name}" if self._named else name
-
-    def add_namespace(self, token: str) -> None:
-        super().add_namespace(token)
-        self._named += bool(token)
-
-    def _create_nesting(self) -> lizard.Nesting:
-        made = super()._create_nesting()
-        if isinstance(made, lizard.FunctionInfo):
-            self._functions.append(made)
-            self._named += 1
-        return made
-
-    def pop_nesting(self) -> lizard.Nesting | None:
-        ended = super().pop_nesting()
-        if isinstance(ended, lizard.FunctionInfo):
-            self._functions.pop()
-            self._named -= 1
-        elif isinstance(ended, lizard.Namespace):
-            self._named -= bool(ended.name)
-        return ended
-
-    @property
-    def last_function(self) -> lizard.FunctionInfo | None:
-        return self._functions[-1] if self._functions else None
+        return f".{name}" if any(outer.name_in_space for outer in self.nesting_stack) else name
 
 
-class _Builder(lizard.FileInfoBuilder):  # type: ignore[misc]
-    """lizard's record of a file, in time that grows with the file's length alone."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.decorate_nesting_stack(lambda _: _Nesting())
-
-    def try_new_function(self, name: str) -> None:
-        self.current_function = _Function(self.with_namespace(name), self.fileinfo.filename, self.current_line)
-        self.current_function.top_nesting_level = self.current_nesting_level
-
-
-def _functions(text: str, name: str) -> list[Any]:
-    """What ``lizard.analyze_file.analyze_source_code`` finds; but it stops in time, and errors come out."""
+def _counted(text: str, name: str) -> int:
+    """The sum of what ``lizard.analyze_file.analyze_source_code`` finds; but it stops in time, and errors come out."""
     context = _Builder(name)
     reader = (lizard.get_reader_for(name) or lizard.CLikeReader)(context)
     tokens = reader.generate_tokens(text)
     for processor in lizard.get_extensions([]):
-        if processor is not lizard.token_counter:  # complexity does not depend on it
-            tokens = processor(tokens, reader)
+        tokens = processor(tokens, reader)
     deadline = time.thread_time() + MAX_SECONDS
     depth = 0
     for number, token in enumerate(reader(tokens, reader)):
@@ -182,5 +106,4 @@ def _functions(text: str, name: str) -> list[Any]:
                 raise RecursionError(name)
         if number % _TOKENS_BETWEEN_CHECKS == 0 and time.thread_time() > deadline:
             raise TimeoutError(name)
-    functions: list[Any] = context.fileinfo.function_list
-    return functions
+    return sum(function.cyclomatic_complexity for function in context.fileinfo.function_list)

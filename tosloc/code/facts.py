@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from tosloc.code.languages import Language, language_named, language_of
-from tosloc.code.lexer import Outline, Span, lex
-from tosloc.code.parse import MAX_PARSED, Captures, captures_of
+from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
 from tosloc.code.terms import Facts, SourceText, count_terms
 
 SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}
@@ -66,8 +65,7 @@ def _complexity(text: str, suffix: str, parse: bool) -> int:
         return 0
     from tosloc.code import complexity  # lizard takes long to import
 
-    measured = complexity.lizard_complexity(text, read_as) if parse and len(text) <= MAX_PARSED else None
-    return (measured or complexity.keyword_complexity(text)).total
+    return complexity.lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
 
 
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
@@ -108,9 +106,8 @@ def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    order = [(name, number) for number, name in enumerate(kinds) if name in captures]
-    spans = [(node.start_byte, -node.end_byte, number) for name, number in order for node in captures[name]]
-    spans.sort()
+    found = ((node, number) for number, name in enumerate(kinds) for node in captures.get(name, ()))
+    spans = sorted((node.start_byte, -node.end_byte, number) for node, number in found)
     names = list(kinds.values())
     kept: list[Span] = []
     end = 0

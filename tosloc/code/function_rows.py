@@ -1,8 +1,4 @@
-"""Function facts, and what the facts store keeps of those of one blob: known without loading a parser.
-
-Packed they are the numbers of functions, terms and pairs and the lengths of both texts; the arrays; names and terms,
-a line each; compressed.
-"""
+"""Function facts of one blob: known without loading a parser."""
 
 from __future__ import annotations
 
@@ -51,8 +47,7 @@ class FunctionFacts:
     @cached_property
     def rows(self) -> LongArray:
         """(Q,) the function of each pair."""
-        rows: LongArray = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return rows
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -68,11 +63,8 @@ class FunctionFacts:
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
         """(T,) the value of each term, 0 for those that have none."""
         found = np.zeros(len(self.terms))
-        places = self.term_places
-        for term, value in values.items():
-            place = places.get(term)
-            if place is not None:
-                found[place] = value
+        for term in values.keys() & self.term_places.keys():
+            found[self.term_places[term]] = values[term]
         return found
 
     @cached_property
@@ -89,12 +81,3 @@ class FunctionFacts:
     def name_terms(self) -> list[tuple[str, ...]]:
         """(N,) distinct terms of the last part of each name, in order."""
         return [tuple(dict.fromkeys(identifier_terms(name))) for name in self.simple_names]
-
-    @cached_property
-    def named_by(self) -> Mapping[str, list[int]]:
-        """Term -> the functions whose names have it, in order."""
-        found: dict[str, list[int]] = {}
-        for number, terms in enumerate(self.name_terms):
-            for term in terms:
-                found.setdefault(term, []).append(number)
-        return found

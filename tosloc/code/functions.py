@@ -9,6 +9,7 @@ no change of the function. Functions without a name are part of what is around t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -21,7 +22,6 @@ from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import language_named, language_of
 from tosloc.code.parse import Captures, captures_of
 from tosloc.code.text import identifier_terms, words
-from tosloc.records import LongArray
 
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
@@ -212,39 +212,24 @@ def dotted(written: str) -> str:
 
 
 def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
-    """The definitions with their lines and the terms of their texts.
-
-    A stretch of the source is in one definition, and either comment or not. W words, I identifiers, T terms,
-    N functions.
-    """
-    N = len(definitions)
-    if not N:
+    """The definitions with their lines and the terms of their texts."""
+    if not definitions:
         return FunctionFacts()
-    identifiers: dict[str, int] = {}
-    tokens: list[int] = []
-    held: list[tuple[int, tuple[int, ...], bool]] = []
+    held = [(Counter[str](), Counter[str]()) for _ in definitions]  # words in its code, in its comments
     for start, end, innermost, is_comment in _stretches(definitions, comments):
         found = words(source[start:end].decode("utf-8", "replace"))
-        tokens += [identifiers.setdefault(word, len(identifiers)) for word in found]
-        held.append((len(found), tuple(_held_by(definitions, innermost)), is_comment))
-    expanded = [identifier_terms(identifier) for identifier in identifiers]
-    terms = sorted({term for some in expanded for term in some})
-    number_of = {term: number for number, term in enumerate(terms)}
-    T = max(len(terms), 1)
-    # every word of every stretch for each definition that holds it, and each of these for each of its terms
-    words_of = np.array([size for size, _, _ in held], dtype=np.int64)
-    holders = np.array([number for _, numbers, _ in held for number in numbers], dtype=np.int64)
-    stretch = np.repeat(np.arange(len(held)), [len(numbers) for _, numbers, _ in held])
-    first_word = np.cumsum(words_of) - words_of
-    place, owner = _ranges(first_word[stretch], words_of[stretch])
-    word = np.array(tokens, dtype=np.int64)[place]
-    terms_of = np.array([len(some) for some in expanded], dtype=np.int64)
-    flat = np.array([number_of[term] for some in expanded for term in some], dtype=np.int64)
-    place, origin = _ranges((np.cumsum(terms_of) - terms_of)[word], terms_of[word])
-    owner = owner[origin]
-    pairs, numbers = np.unique(holders[owner] * T + flat[place], return_inverse=True)
-    in_comment = np.array([is_comment for _, _, is_comment in held], dtype=np.bool_)[stretch][owner]
-    counts = [np.bincount(numbers[chosen], minlength=len(pairs)) for chosen in (~in_comment, in_comment)]
+        for number in _held_by(definitions, innermost):
+            held[number][is_comment].update(found)
+    counts: list[dict[str, list[int]]] = []
+    for of_words in held:
+        counts.append({})
+        for column, times_of in enumerate(of_words):
+            for word, times in times_of.items():
+                for term in identifier_terms(word):
+                    counts[-1].setdefault(term, [0, 0])[column] += times
+    terms = sorted(set().union(*counts))
+    place = {term: number for number, term in enumerate(terms)}
+    pairs = np.array([(place[term], *of_term[term]) for of_term in counts for term in sorted(of_term)]).reshape(-1, 3)
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
     starts = np.array([one.start for one in definitions])
     last = np.array([max(one.end - 1, one.start) for one in definitions])
@@ -254,18 +239,11 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
         starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
         ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
         terms=tuple(terms),
-        offsets=np.searchsorted(pairs, np.arange(N + 1) * T).astype(np.int64),
-        places=(pairs % T).astype(np.int32),
-        code=np.minimum(counts[0], 255).astype(np.uint8),
-        comments=np.minimum(counts[1], 255).astype(np.uint8),
+        offsets=np.cumsum([0, *map(len, counts)], dtype=np.int64),
+        places=pairs[:, 0].astype(np.int32),
+        code=np.minimum(pairs[:, 1], 255).astype(np.uint8),
+        comments=np.minimum(pairs[:, 2], 255).astype(np.uint8),
     )
-
-
-def _ranges(starts: LongArray, sizes: LongArray) -> tuple[LongArray, LongArray]:
-    """All places of ranges, one range after the other, and for each place the number of its range."""
-    ranges = np.repeat(np.arange(len(sizes)), sizes)
-    before = np.cumsum(sizes) - sizes
-    return np.arange(len(ranges)) - before[ranges] + starts[ranges], ranges
 
 
 def _stretches(

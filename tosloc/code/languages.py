@@ -24,7 +24,7 @@ class Language:
     lizard: str | None
     """Suffix under which lizard reads it; "" counts keywords, None has no complexity (not code)."""
     style: str
-    """Style of the lexer that separates comments and strings; a key of ``lexer.STYLES``."""
+    """Style of the lexer that separates comments and strings; a key of ``parse.STYLES``."""
     grammar: str = ""
     """Module of its grammar of tree-sitter; "" if the lexer reads it. What is asked of the trees stands in
     ``queries/``, by the module's name without ``tree_sitter_``. Of pages with scripts, the grammar is the scripts'."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS
-from tosloc.code.lexer import Outline, Span
+from tosloc.code.parse import Outline, Span
 from tosloc.code.text import expand_identifier, words
 from tosloc.records import IntArray, LongArray
 
@@ -75,36 +75,25 @@ class Facts:
     """Sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for."""
 
 
-class _Numbers(dict[str, int]):
-    """Number of each word; a new one gets the next, and its terms go to the lexicon."""
-
-    def __init__(self, lexicon: _Lexicon) -> None:
-        self._lexicon = lexicon
-
-    def __missing__(self, word: str) -> int:
-        self._lexicon.learn(word)
-        number = self[word] = len(self)
-        return number
-
-
-class _Lexicon:
-    """The words that this process has met, with the terms that each stands for."""
+class _Lexicon(dict[str, int]):
+    """Number of each word that this process has met; a new one gets the next, and its terms are kept."""
 
     def __init__(self) -> None:
-        self.numbers = _Numbers(self)
+        super().__init__()
         self.terms: list[str] = []
         self._numbers: dict[str, int] = {}
         self._starts = array("q", [0])
         self._terms = array("i")
 
-    def learn(self, word: str) -> None:
-        """Keep the terms of the next word."""
+    def __missing__(self, word: str) -> int:
         for term in expand_identifier(word)[0]:
             number = self._numbers.setdefault(term, len(self.terms))
             if number == len(self.terms):
                 self.terms.append(term)
             self._terms.append(number)
         self._starts.append(len(self._terms))
+        self[word] = len(self)
+        return self[word]
 
     def arrays(self) -> tuple[LongArray, IntArray]:
         """Where each word's terms start in the second array, of numbers of terms."""
@@ -118,35 +107,22 @@ _lock = threading.Lock()  # of the lexicon
 
 def count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     """Counts of each text."""
-    with _lock:
-        return _count_terms(texts) if texts else []
-
-
-def _count_terms(texts: Sequence[SourceText]) -> list[Facts]:
     global _lexicon
-    if len(_lexicon.numbers) >= _MAX_WORDS:
-        _lexicon = _Lexicon()
+    if not texts:
+        return []
     letters, pieces, newlines = _laid_out(texts)
     is_word = letters != _BLANK
     starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
     tokens = letters.tobytes().decode("ascii" if letters.itemsize == 1 else "utf-32-le").split()
-    words_N = np.fromiter(map(_lexicon.numbers.__getitem__, tokens), dtype=np.int32, count=len(tokens))
     pieces_N = np.searchsorted(pieces.starts, starts_N, side="right") - 1
     kept = pieces.fields[pieces_N] >= 0
-    words_N, pieces_N, starts_N = words_N[kept], pieces_N[kept], starts_N[kept]
-    lines_N = (
-        np.searchsorted(newlines, starts_N) - np.searchsorted(newlines, pieces.text_starts)[pieces.files[pieces_N]]
-    )
-    return _counted(texts, words_N, pieces_N, lines_N, pieces)
-
-
-def _chunk_count(lines: int) -> int:
-    """How many chunks a text has; a last one of overlap lines only is not made.
-
-    >>> [_chunk_count(lines) for lines in (0, 1, 60, 61, 110, 111)]
-    [1, 1, 1, 2, 2, 3]
-    """
-    return max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))
+    lines_N = np.searchsorted(newlines, starts_N)
+    lines_N -= np.searchsorted(newlines, pieces.text_starts)[pieces.files[pieces_N]]
+    with _lock:
+        if len(_lexicon) >= _MAX_WORDS:
+            _lexicon = _Lexicon()
+        words_N = np.fromiter(map(_lexicon.__getitem__, tokens), dtype=np.int32, count=len(tokens))
+        return _counted(texts, words_N[kept], pieces_N[kept], lines_N[kept], pieces)
 
 
 class _Pieces(NamedTuple):
@@ -220,16 +196,13 @@ def _laid_out(texts: Sequence[SourceText]) -> tuple[npt.NDArray[np.unsignedinteg
 
 
 def _counted(
-    texts: Sequence[SourceText],
-    words_N: IntArray,
-    pieces_N: LongArray,
-    lines_N: LongArray,
-    pieces: _Pieces,
+    texts: Sequence[SourceText], words_N: IntArray, pieces_N: LongArray, lines_N: LongArray, pieces: _Pieces
 ) -> list[Facts]:
     """Counts of F texts from the numbers of the words, the piece and the line that each stands in."""
     F = len(texts)
     files_S, fields_S = pieces.files, pieces.fields
-    chunks_F = np.array([_chunk_count(text.lines) for text in texts], dtype=np.int64)
+    # a last chunk of overlap lines only is not made
+    chunks_F = np.array([max(1, -(-(text.lines - CHUNK_OVERLAP) // CHUNK_LINES)) for text in texts], dtype=np.int64)
     # of lines 0-9, 10-49, 50-59, 60-99 and so on: run 2c is what chunk c shares with chunk c - 1, run 2c + 1 the rest
     # of chunk c's first 50 lines
     runs_N = 2 * (lines_N // CHUNK_LINES) + (lines_N % CHUNK_LINES >= CHUNK_OVERLAP)

@@ -6,7 +6,7 @@ Code, comments and bug reports go through the same functions, so that their term
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 import Stemmer
@@ -38,10 +38,22 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[
 _MAX_IDENTIFIER: Final = 200
 """Longer words are data (base64, hashes) and give no terms."""
 _MAX_CACHED: Final = 400_000
-"""Identifiers kept per process, about 100 MB at most; then the cache starts again."""
+"""Identifiers kept per process, about 100 MB at most; then it starts again."""
 
 _stemmer = Stemmer.Stemmer("porter", 0)
-_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}  # identifier -> its terms, its compounds
+
+
+class _Expanded(dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
+    """Terms and compounds of each word that this process has met."""
+
+    def __missing__(self, identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if len(self) >= _MAX_CACHED:
+            self.clear()
+        found = self[identifier] = expand_identifier(identifier)
+        return found
+
+
+_expanded = _Expanded()
 
 
 def words(text: str) -> list[str]:
@@ -61,7 +73,12 @@ def split_identifier(identifier: str) -> list[str]:
     """
     if identifier.isascii():
         return _PART.findall(identifier)
-    return _split_unicode(identifier)
+    # beyond ASCII the same rules, with case as Unicode has it
+    shape = "".join(
+        letter if letter.isascii() else "0" if letter.isdecimal() else "A" if letter.isupper() else "a"
+        for letter in identifier
+    )
+    return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]
 
 
 def identifier_terms(identifier: str) -> tuple[str, ...]:
@@ -74,8 +91,7 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     >>> identifier_terms("Outer$InnerTypes")
     ('outer', 'inner', 'type', 'innertypes')
     """
-    found = _cache.get(identifier)
-    return found[0] if found is not None else _remember(identifier)[0]
+    return _expanded[identifier][0]
 
 
 def terms(text: str) -> list[str]:
@@ -84,7 +100,7 @@ def terms(text: str) -> list[str]:
     >>> terms("The getURLFor(x) of HTMLParser fails")
     ['get', 'url', 'geturlfor', 'html', 'parser', 'htmlparser', 'fail']
     """
-    return [term for word in _WORD.findall(text) for term in identifier_terms(word)]
+    return [term for word in _WORD.findall(text) for term in _expanded[word][0]]
 
 
 def compounds(text: str) -> list[str]:
@@ -93,13 +109,12 @@ def compounds(text: str) -> list[str]:
     >>> compounds("StandardContext.start() of a web app: MAX_SIZE")
     ['standardcontext', 'maxsize']
     """
-    return [compound for word in _WORD.findall(text) for compound in identifier_compounds(word)]
+    return [compound for word in _WORD.findall(text) for compound in _expanded[word][1]]
 
 
 def identifier_compounds(identifier: str) -> tuple[str, ...]:
     """Compounds of one word token: one for each ``$``-separated name of two parts or more."""
-    found = _cache.get(identifier)
-    return found[1] if found is not None else _remember(identifier)[1]
+    return _expanded[identifier][1]
 
 
 def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -107,7 +122,7 @@ def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]
     found: list[str] = []
     compounds: list[str] = []
     for name in identifier.split("$"):
-        if not _named(name):
+        if not 1 < len(name) <= _MAX_IDENTIFIER or ("0" <= name[0] <= "9" and _NUMBER.fullmatch(name)):
             continue
         parts = [] if name.lower() in _STOP_WORDS else split_identifier(name)  # whole, for inheritDoc
         for part in parts:
@@ -119,28 +134,6 @@ def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(found), tuple(compounds)
 
 
-def _remember(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if len(_cache) >= _MAX_CACHED:
-        _cache.clear()
-        _stem.cache_clear()
-    made = _cache[identifier] = expand_identifier(identifier)
-    return made
-
-
-def _named(name: str) -> bool:
-    """False for nothing, for number literals and for data that looks like a word."""
-    return 1 < len(name) <= _MAX_IDENTIFIER and not ("0" <= name[0] <= "9" and _NUMBER.fullmatch(name))
-
-
-@cache
+@lru_cache(_MAX_CACHED)
 def _stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
-
-
-def _split_unicode(identifier: str) -> list[str]:
-    """Parts of an identifier with letters beyond ASCII: the same rules, with case as Unicode has it."""
-    shape = "".join(
-        letter if letter.isascii() else "0" if letter.isdecimal() else "A" if letter.isupper() else "a"
-        for letter in identifier
-    )
-    return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]

@@ -40,12 +40,10 @@ from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_fini
 from tosloc.lab.projects import Project
 from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, ranking_lists, read_block
+from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
-from tosloc.rank.fitting import head_lists
+from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
-from tosloc.rank.linear import fit_listwise
-from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.training import feature_names
@@ -174,7 +172,8 @@ class Pool:
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = extraction.tables(whole)
-                lists = ranking_lists(sampled_table(one, names, sampled, version[one.report]) for one in tables)
+                each = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
+                lists = ranking_lists(sampled_table(one, values, sampled, version[one.report]) for one, values in each)
             else:
                 lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], sampled)))
             columns = {"rows": lists.rows, "fixed": lists.fixed, "starts": lists.starts, "weights": lists.weights}

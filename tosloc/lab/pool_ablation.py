@@ -20,7 +20,8 @@ from tosloc.lab.many_projects import Outcome
 from tosloc.lab.pool import Pool, Tables, folds_of, joined, of_projects, one_by_one
 from tosloc.lab.projects import Project
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.rank.linear import fit_listwise, weighted_sums
+from tosloc.rank.fitting import fit_listwise
+from tosloc.rank.stage_one import weighted_sums
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 

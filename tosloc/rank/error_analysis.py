@@ -9,8 +9,8 @@ import numpy as np
 
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.features import FEATURES
+from tosloc.rank.lambdamart import Trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.rank.trees import Trees
 from tosloc.records import Float32Array, FloatArray
 
 WEIGHTED_SUM: Final = "weighted_sum"
@@ -27,14 +27,11 @@ def differences(stage: StageOne, table: Float32Array, above: Sequence[int], belo
     Shapley values between the two files, where they order both. Where one is no file of the head, only the weighted sum
     is told. The parts of a file add up to the difference of the scores.
     """
-    found = []
-    for file in above:
-        values = (table[file].astype(np.float64) - table[below]) * stage.weights
-        found.append(dict(zip(stage.features, values.tolist(), strict=True)))
-    ranker = stage.ranker
-    if ranker is None:
+    values = (table[list(above)].astype(np.float64) - table[below]) * stage.weights
+    found = [dict(zip(stage.features, one, strict=True)) for one in values.tolist()]
+    if (ranker := stage.ranker) is None:
         return found
-    order, rows = stage.head(ranker, table, stage.linear(table))
+    order, rows = stage.head(ranker.features, table, stage.linear(table))
     places = {file: place for place, file in enumerate(order.tolist())}
     if not {below, *above} <= places.keys():
         return found
@@ -85,7 +82,7 @@ def why_above(
     return found
 
 
-def telling(parts: Mapping[str, float], most: int = TOLD) -> list[tuple[str, float]]:
+def telling(parts: Mapping[str, float]) -> list[tuple[str, float]]:
     """The features that did most to set a file above, and how much; none where all together set it below.
 
     What the ranker makes of their sum is told where no feature is.
@@ -93,7 +90,7 @@ def telling(parts: Mapping[str, float], most: int = TOLD) -> list[tuple[str, flo
     if sum(parts.values()) <= 0:
         return []
     raised = sorted((part for part in parts.items() if part[1] > 0), key=lambda part: -part[1])
-    return [part for part in raised if part[0] != WEIGHTED_SUM][:most] or raised[:1]
+    return [part for part in raised if part[0] != WEIGHTED_SUM][:TOLD] or raised[:1]
 
 
 def meaning(feature: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,17 +35,7 @@ from tosloc.io import written_whole
 from tosloc.processes import executor, parallel
 from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
-from tosloc.records import (
-    BoolArray,
-    BugReport,
-    Case,
-    Float32Array,
-    FloatArray,
-    LongArray,
-    Names,
-    Progress,
-    silent,
-)
+from tosloc.records import Case, FloatArray, Names, Progress, silent
 
 BLOCK_REPORTS = 48
 """Reports a block: enough to share the loading, few enough for memory."""
@@ -57,11 +47,9 @@ HARD_SHARE: Final = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One report to extract: the query, the version, and which rows to keep."""
+    """One report to extract: its case, and which rows to keep."""
 
-    report: BugReport
-    version: str
-    fixed: tuple[str, ...]
+    case: Case
     contained: bytes
     """Which commits of the history the version contains, as packed bits."""
     sampled: int
@@ -92,8 +80,9 @@ class Extraction:
         self.history_digest = hashlib.sha256(kept.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
-        facts = [(t.report.id, t.report.opened_seconds, t.version, t.fixed, t.sampled) for t in tasks]
-        words = [(t.report.summary, t.report.description) for t in tasks]
+        cases = [(task.case.report, task.case, task) for task in tasks]
+        facts = [(report.id, report.opened_seconds, case.version, case.fixed, t.sampled) for report, case, t in cases]
+        words = [(report.summary, report.description) for report, _, _ in cases]
         version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}+{self.term_bounds!r}"
         made_of = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
@@ -128,12 +117,12 @@ class Extraction:
 
         SQLite's files are not safe over a network while anyone does.
         """
-        (self.folder / "facts.sqlite").unlink(missing_ok=True)  # of a process that was killed
+        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
+        store_path = folder / "facts.sqlite"
+        store_path.unlink(missing_ok=True)  # of a process that was killed
         if executor() is None:
             yield self
             return
-        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
-        store_path = folder / "facts.sqlite"
         made = replace(self, folder=folder, repo_path=repo_path, store_path=store_path, shared=True)
         try:
             with FactStore(self.store_path) as store:
@@ -164,7 +153,7 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     """The block of some tasks, as bytes."""
     kept = made.folder / "evidence.npz"
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
-    snapshots = [repo.snapshot(task.version, made.suffixes) for task in tasks]
+    snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
     corpus = Corpus(read_facts(made.repo_path, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard))
     structured = StructuredText(corpus, paths) if "text" in made.names else None
     tables = []
@@ -175,52 +164,34 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
 
 
 def _table(made: Extraction, task: Task, version: VersionIndex, history: HistoryIndex, names: Names) -> FeatureTable:
-    path_ids = version.text.snapshot.path_ids
+    report, path_ids = task.case.report, version.text.snapshot.path_ids
     contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-    known = history.as_of(task.report.opened_seconds, contained)
-    term_filter = None if made.term_bounds is None else made.term_bounds(version.text)
-    values = columns(QueryContext(Query(task.report, term_filter), version, known), made.names)
+    query = Query(report, None if made.term_bounds is None else made.term_bounds(version.text))
+    values = columns(QueryContext(query, version, history.as_of(report.opened_seconds, contained)), made.names)
     rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
-    wanted = {names.ids[path] for path in task.fixed}
-    fixed = np.isin(path_ids, np.array(sorted(wanted), dtype=np.int32))
-    table = FeatureTable(task.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
-    if task.sampled and len(rows) > task.sampled + len(wanted):
-        return _sampled(table, prior(values), task.sampled, task.version)
-    return table
+    fixed = np.isin(path_ids, np.array([names.ids[path] for path in task.case.fixed], dtype=np.int32))
+    table = FeatureTable(report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
+    return sampled_table(table, values, task.sampled, task.case.version)
 
 
-def sampled_table(table: FeatureTable, names: Sequence[str], number: int, version: str) -> FeatureTable:
-    """What is kept of a whole table of features ``names`` when ``number`` wrong files are sampled."""
+def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:
+    """Of a whole table, with these ``values`` (F,) of its features, the fixed files and ``number`` others; 0: all.
+
+    Kept are the best wrong files by the first guess and some drawn at random, each of which stands for many.
+    """
     if not number or len(table.rows) <= number + int(table.fixed.sum()):
         return table
-    guess = prior(dict(zip(names, table.rows.T.astype(np.float64), strict=True)))
-    return _sampled(table, guess, number, version)
-
-
-def _sampled(table: FeatureTable, guess: FloatArray, number: int, version: str) -> FeatureTable:
     seed = int.from_bytes(hashlib.sha256(f"{table.report} {version}".encode()).digest()[:8], "big")
-    kept, weights = sampled_rows(guess, table.fixed, number, np.random.default_rng(seed))
-    return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights, table.path_ids[kept])
-
-
-def sampled_rows(
-    guess: FloatArray, fixed: BoolArray, number: int, rng: np.random.Generator
-) -> tuple[LongArray, Float32Array]:
-    """Rows to keep, in order, and how many files each stands for: fixed, best wrong by the guess, some at random."""
-    order = np.argsort(-guess, kind="stable")
-    wrong = order[~fixed[order]]
-    hard = wrong[: int(number * HARD_SHARE)]
-    rest = wrong[len(hard) :]
-    drawn = rng.choice(rest, size=min(number - len(hard), len(rest)), replace=False)
-    weights = np.ones(len(guess), dtype=np.float32)
+    order = np.argsort(-prior(values), kind="stable")
+    wrong = order[~table.fixed[order]]
+    hard, rest = np.split(wrong, [int(number * HARD_SHARE)])
+    drawn = np.random.default_rng(seed).choice(rest, size=number - len(hard), replace=False)
+    weights = np.ones(len(table.rows), dtype=np.float32)
     weights[drawn] = len(rest) / max(len(drawn), 1)
-    kept = np.sort(np.concatenate((np.flatnonzero(fixed), hard, drawn)))
-    return kept, weights[kept]
+    kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
+    return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept])
 
 
 def tasks_of(cases: Sequence[Case], history: History, sampled: int) -> list[Task]:
     """Tasks of labelled reports; ``sampled`` wrong files each, 0 for all files."""
-    return [
-        Task(case.report, case.version, case.fixed, np.packbits(history.ancestors(case.version)).tobytes(), sampled)
-        for case in cases
-    ]
+    return [Task(case, np.packbits(history.ancestors(case.version)).tobytes(), sampled) for case in cases]

@@ -1,14 +1,17 @@
-"""Feature tables of labelled reports, and the files that keep them. Shapes: K features, n rows kept."""
+"""Feature tables of labelled reports, the files that keep them, and what rankers learn from, which see no paths.
+
+Shapes: R reports, K features, n rows.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -17,8 +20,7 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
 from tosloc.io import parse_json, read_plain, write_text
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
+from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Ranking
 
 WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
@@ -70,12 +72,6 @@ def read_block(path: Path) -> Iterator[FeatureTable]:
         yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))  # type: ignore[arg-type]
 
 
-def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
-    """The tables with at least one fixed file."""
-    kept = [table for table in tables if table.fixed.any()]
-    return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
-
-
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
     """Tables as the bytes of one file."""
     buffer = io.BytesIO()
@@ -87,6 +83,75 @@ def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
     }
     write_arrays(buffer, arrays, level=1)
     return buffer.getvalue()
+
+
+# What rankers learn from
+
+
+@dataclass(frozen=True, eq=False)
+class RankingLists:
+    """Feature rows of reports, one report after the other, each with at least one fixed file."""
+
+    rows: Float32Array
+    """(n, K)"""
+    fixed: BoolArray
+    """(n,) whether the row is a fixed file."""
+    starts: LongArray
+    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
+    weights: Float32Array
+    """(n,) how many files a row stands for: 1, or more for sampled files."""
+    report_weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """(R,) how much each report counts; all alike, 1, where none are given."""
+
+    def __post_init__(self) -> None:
+        if not len(self.report_weights):
+            object.__setattr__(self, "report_weights", np.ones(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> LongArray:
+        """(R,) rows of each report."""
+        return np.diff(self.starts)
+
+    @classmethod
+    def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
+        """Lists of (rows, fixed); every row weighs 1 unless weights are given."""
+        rows, fixed = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=bool)
+        if lists:
+            rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        starts = starts_of([len(fixed) for _, fixed in lists])
+        return cls(rows, fixed, starts, np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32))
+
+    @classmethod
+    def join(cls, parts: Sequence[RankingLists]) -> Self:
+        """All reports of the parts, in their order."""
+        rows, fixed, sizes, weights, report_weights = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("rows", "fixed", "sizes", "weights", "report_weights")
+        )
+        return cls(rows, fixed, starts_of(sizes), weights, report_weights)
+
+    def take(self, reports: LongArray) -> RankingLists:
+        """The given reports alone, which ascend."""
+        rows = np.isin(np.repeat(np.arange(len(self)), self.sizes), reports)
+        starts, counts = starts_of(self.sizes[reports]), self.report_weights[reports]
+        return RankingLists(self.rows[rows], self.fixed[rows], starts, self.weights[rows], counts)
+
+    def columns(self, chosen: Sequence[int]) -> RankingLists:
+        """The same rows with some features only."""
+        return replace(self, rows=np.ascontiguousarray(self.rows[:, chosen]))
+
+    def counting(self, report_weights: FloatArray) -> RankingLists:
+        """The same reports, which count so much (R,) each."""
+        return replace(self, report_weights=report_weights)
+
+
+def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
+    """The tables with at least one fixed file."""
+    kept = [table for table in tables if table.fixed.any()]
+    return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
 
 
 # What a training folder keeps

@@ -1,24 +1,31 @@
-"""Learning stage one: weights on train, every choice on validation, test never seen."""
+"""Learning stage one: weights on train, in one of two ways, every choice on validation, test never seen.
+
+Shapes: R reports, n rows over all reports, K features.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 import numpy as np
 
-from tosloc.config import StageOneSettings
+from tosloc.config import EvolutionSettings, StageOneSettings
+from tosloc.index.postings import summed
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.rank import lambdamart
-from tosloc.rank.feature_tables import FeatureTable
-from tosloc.rank.lambdamart import HeadRanker, fit_trees, head_rows
-from tosloc.rank.linear import fit_evolution, fit_listwise, list_quality
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.stage_one import StageOne
-from tosloc.records import Progress, silent
+from tosloc.rank.feature_tables import FeatureTable, RankingLists
+from tosloc.rank.lambdamart import HeadRanker, fit_trees
+from tosloc.rank.stage_one import StageOne, weighted_sums
+from tosloc.records import FloatArray, Progress, silent
 
+L2: Final = 1e-3
+"""Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
+TOLERANCE: Final = 1e7 * float(np.finfo(np.float64).eps)
+"""Of the listwise fit; SciPy's own for L-BFGS."""
+_BLOCK: Final = 4096
+"""Rows that are added in single precision before their sum is added in double."""
 SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
 
@@ -30,6 +37,123 @@ MARGIN: Final = 0.002
 AS_SHIPPED: Final = "default weights and ranker as they are"
 """What whatever was learned has to beat on validation, or it is not taken."""
 _SHIPPED_WEIGHTS: Final = "default weights"
+
+
+# The weighted sum
+
+
+def listwise_loss(
+    weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
+) -> tuple[float, FloatArray]:
+    """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
+
+    Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
+    weights.
+    """
+    rows, fixed, starts, reports = lists.rows, lists.fixed, lists.starts[:-1], len(lists)
+    report_of = np.repeat(np.arange(reports), lists.sizes)
+    scores = weighted_sums(rows, weights)
+    mass = np.exp(scores - np.maximum.reduceat(scores, starts)[report_of]) * lists.weights
+    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts)
+    hit = np.flatnonzero(fixed)
+    number = np.add.reduceat(fixed.astype(np.float64), starts)
+    own, rest = mass[hit], others[report_of[hit]]
+    share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
+    p = own / (own + rest)
+    loss = float((-np.log(p) * share).sum())
+    # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
+    slope = np.zeros(len(scores))
+    slope[hit] = (p - 1.0) * share
+    spread = summed(report_of[hit], share / (own + rest), reports)
+    slope += np.where(fixed, 0.0, mass * spread[report_of])
+    gradient = np.zeros(rows.shape[1])
+    for start in range(0, len(rows), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        gradient += np.einsum("n,nk->k", slope[some].astype(np.float32), rows[some])
+    away = weights - centre
+    loss += l2 * float(weights @ weights) + pull * float(away @ away)
+    return loss, gradient + 2 * l2 * weights + 2 * pull * away
+
+
+def fit_listwise(
+    lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0, tolerance: float = TOLERANCE
+) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
+
+    ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
+    """
+    from scipy import optimize  # here, as below: what was learned is used without it
+
+    start = np.zeros(lists.rows.shape[1]) if centre is None else centre
+    found = optimize.minimize(
+        listwise_loss,
+        start,
+        (lists, L2, start, pull),
+        "L-BFGS-B",
+        jac=True,
+        options={"maxiter": 300, "ftol": tolerance},
+    )
+    return np.asarray(found.x)
+
+
+def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
+    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file.
+
+    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing.
+    """
+    counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
+    fixed_rows, wrong_rows = lists.rows[lists.fixed], lists.rows[~lists.fixed]
+    fixed_ends, wrong_ends = np.cumsum(counts).tolist(), np.cumsum(lists.sizes - counts).tolist()
+
+    def quality(weights: FloatArray) -> float:
+        fixed, wrong = weighted_sums(fixed_rows, weights), weighted_sums(wrong_rows, weights)
+        total, start, first = 0.0, 0, 0
+        for end, last in zip(wrong_ends, fixed_ends, strict=True):
+            own = np.sort(fixed[first:last])[::-1]
+            nth = np.arange(1, len(own) + 1)
+            rank = np.count_nonzero(wrong[start:end] >= own[:, None], axis=1).astype(np.float64) + nth
+            total += float((nth / rank).mean()) + 1.0 / float(rank[0])
+            start, first = end, last
+        return total / len(fixed_ends)
+
+    return quality
+
+
+def fit_evolution(
+    features: int,
+    objective: Callable[[FloatArray], float],
+    settings: EvolutionSettings,
+    seed: int = 7,
+    progress: Progress = silent,
+) -> FloatArray:
+    """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997).
+
+    Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
+    """
+    from scipy import optimize
+
+    generation = count(1)
+
+    def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
+        progress("differential evolution", next(generation), settings.generations)
+
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
+    found = optimize.differential_evolution(
+        cost,
+        optimize.Bounds(np.zeros(features), np.ones(features)),
+        maxiter=settings.generations,
+        popsize=settings.population,
+        tol=0.01,  # SciPy's own
+        rng=np.random.default_rng(seed),
+        polish=False,
+        callback=step,
+    )
+    return np.asarray(found.x)
+
+
+# Choices on validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +181,7 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
-    sums = {name: np.zeros(2) for name in candidates}
-    reports = 0
+    sums, reports = {name: np.zeros(2) for name in candidates}, 0
     for table in tables:
         reports += 1
         if table.fixed.any():
@@ -69,10 +192,9 @@ def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) ->
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:
     """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
-    best = ""
-    for name, measures in tried.items():
-        if not best or sum(measures) > sum(tried[best]) + MARGIN:
-            best = name
+    best, *others = tried
+    for name in others:
+        best = name if sum(tried[name]) > sum(tried[best]) + MARGIN else best
     return best
 
 
@@ -81,12 +203,12 @@ def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
     heads, kept = [], []
     scores = stage.linear(lists.rows)
     for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
-        order = np.argsort(-scores[start:end], kind="stable")[: lambdamart.DEPTH]
+        order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
         fixed = lists.fixed[start:end][order]
         if fixed.any():
-            heads.append((head_rows(lists.rows[start:end][order], scores[start:end][order]), fixed))
+            heads.append((rows, fixed))
             kept.append(report)
-    return RankingLists.of(heads, features=lists.rows.shape[1] + 2).counting(lists.report_weights[kept])
+    return RankingLists.of(heads).counting(lists.report_weights[kept])
 
 
 def fit_stage_one(
@@ -105,68 +227,35 @@ def fit_stage_one(
     ``validation`` gives full feature tables anew at each call.
     """
     default = None if default is None else default.aligned(names)
-    own = _fit_weights(settings, names, train, default, seed, progress)
-    linear = {"own weights": own}
-    whole: dict[str, StageOne] = {}
+    if settings.fit == "differential_evolution":
+        weights = fit_evolution(len(names), list_quality(train), settings.evolution, seed, progress)
+    elif default is None:
+        weights = fit_listwise(train)
+    else:  # few reports lean on the shipped weights, many do not need them
+        weights = fit_listwise(train, centre=default.weights, pull=SHRINK * 50.0 / max(len(train), 50))
+    stages, whole = {"own weights": StageOne(names, weights)}, {}
     if default is not None:
-        linear[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
-        linear["mean of both"] = StageOne(names, (own.weights + default.weights) / 2)
-        if default.ranker is not None and settings.ranker:
-            whole = {AS_SHIPPED: default}
-    judged = judge(linear | whole, validation())
-    tried = {name: judged[name] for name in linear}
+        stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
+        stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
+        whole = {AS_SHIPPED: default} if default.ranker is not None and settings.ranker else {}
+    tried = judge(stages | whole, validation())
+    of_whole = {name: tried.pop(name) for name in whole}
     taken = choose(tried)
-    stage = linear[taken]
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        ranked = {f"{taken}, {name}": replace(stage, ranker=own) for name, own in _rankers(stage, train, default, seed)}
+        stage, heads = stages[taken], head_lists(stages[taken], train)
+        rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0)} if len(heads) else {}
+        if default is not None and default.ranker is not None:
+            rankers["default ranker"] = default.ranker
+        ranked = {
+            f"{taken}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
+            for name, ranker in rankers.items()
+            for weight in WEIGHTS
+        }
         progress("learned ranker", 1, 1)
         scores = judge(ranked, validation())
         taken = choose({taken: tried[taken], **scores})
-        stage = ranked.get(taken, stage)
-        tried |= scores
-    if whole:
-        tried |= {AS_SHIPPED: judged[AS_SHIPPED]}
-        if 0 < sum(tried[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
-            taken, stage = AS_SHIPPED, whole[AS_SHIPPED]
-    return stage, Choice(taken, tried)
-
-
-def _fit_weights(
-    settings: StageOneSettings,
-    names: tuple[str, ...],
-    train: RankingLists,
-    centre: StageOne | None,
-    seed: int,
-    progress: Progress,
-) -> StageOne:
-    """A weighted sum fitted as configured; the listwise fit is drawn towards a ``centre``."""
-    if settings.fit == "differential_evolution":
-        evolution = settings.evolution
-        weights = fit_evolution(
-            len(names),
-            list_quality(train),
-            generations=evolution.generations,
-            population=evolution.population,
-            seed=seed,
-            progress=lambda generation: progress("differential evolution", generation, evolution.generations),
-        )
-    elif centre is not None:
-        # few reports lean on the shipped weights, many do not need them
-        weights = fit_listwise(train, centre=centre.weights, pull=SHRINK * 50.0 / max(len(train), 50))
-    else:
-        weights = fit_listwise(train)
-    return StageOne(names, weights)
-
-
-def _rankers(
-    stage: StageOne, train: RankingLists, default: StageOne | None, seed: int
-) -> Iterator[tuple[str, HeadRanker]]:
-    """The rankers to choose from: one learned on the heads that the stage's weights give, and the default one."""
-    heads = head_lists(stage, train)
-    rankers = {"own ranker": HeadRanker(stage.features, fit_trees(heads, seed), 1.0)} if len(heads) else {}
-    if default is not None and default.ranker is not None:
-        rankers["default ranker"] = default.ranker
-    for name, ranker in rankers.items():
-        for weight in WEIGHTS:
-            yield f"{name} x {weight:g}", replace(ranker, weight=weight)
+        stages, tried = stages | ranked, tried | scores
+    if whole and 0 < sum(of_whole[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+        taken = AS_SHIPPED
+    return (stages | whole)[taken], Choice(taken, tried | of_whole)

@@ -21,6 +21,7 @@ from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
 from tosloc.index.postings import idf, leaders
 from tosloc.index.query import Query
+from tosloc.rank.features import scaled
 from tosloc.records import BugReport, FloatArray, Function
 
 FUNCTION_DEPTH: Final = 50
@@ -67,26 +68,19 @@ class FunctionWeights:
 WEIGHTS: Final = FunctionWeights()
 
 
-@dataclass(frozen=True)
-class _Words:
-    """What a report writes that may be names."""
+def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str]]]:
+    """Names that a report mentions; those written as code; pairs of names that follow each other with a dot between.
 
-    mentioned: frozenset[str]
-    as_code: frozenset[str]
-    """Called, quoted, dotted, or written as no word is."""
-    pairs: frozenset[tuple[str, str]]
-    """Names that follow each other with a dot between them."""
-
-    @classmethod
-    def of(cls, query: Query) -> _Words:
-        text = f"{query.report.summary}\n{query.prose}"
-        mentioned = frozenset(query.mentions)
-        code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
-        code.update(_CALLED.findall(text))
-        code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
-        dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
-        code.update(name for names in dotted for name in names)
-        return cls(mentioned, frozenset(code), frozenset(pair for names in dotted for pair in pairwise(names)))
+    Code is what is called, quoted, dotted, or written as no word is.
+    """
+    text = f"{query.report.summary}\n{query.prose}"
+    mentioned = frozenset(query.mentions)
+    code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
+    code.update(_CALLED.findall(text))
+    code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
+    dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
+    code.update(name for names in dotted for name in names)
+    return mentioned, code, {pair for names in dotted for pair in pairwise(names)}
 
 
 def score_functions(
@@ -108,18 +102,22 @@ def score_functions(
     if not sum(counts):
         return [()] * len(files)
     text, own, lengths = _text_scores(query, version, facts)
-    written = _Words.of(query)
+    mentioned, code, pairs = _written(query)
     simple = [name for one in facts for name in one.simple_names]
     outer = [name for one in facts for name in one.outer_names]
     named = np.zeros(len(simple))
-    if coded := [place for place, name in enumerate(simple) if name in written.as_code]:
+    if coded := [place for place, name in enumerate(simple) if name in code]:
         # overloads are one name
         shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
         named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
-    of_class = np.array([name in written.mentioned for name in outer]) & ~is_class
-    qualified = np.array([pair in written.pairs for pair in zip(outer, simple, strict=True)])
+    of_class = np.array([name in mentioned for name in outer]) & ~is_class
+    qualified = np.array([pair in pairs for pair in zip(outer, simple, strict=True)])
     rank = np.repeat(np.arange(1, len(files) + 1), counts)
+    # below the first file, in standard deviations of the highest scores
+    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
+    gaps = scores[list(files)] - scores[list(files)].max()
+    gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
     values = (
         weights.text * text
         + weights.own * own
@@ -130,25 +128,14 @@ def score_functions(
         + weights.size * np.log1p(lengths) / 10
         + weights.is_class * is_class
         - weights.place * np.log(rank)
-        + weights.gap * np.repeat(_gaps(scores, files), counts)
+        + weights.gap * np.repeat(gaps, counts)
     )
-    ends = np.cumsum(counts).tolist()
-    return [_functions(one, values[end - size : end], most) for one, size, end in zip(facts, counts, ends, strict=True)]
-
-
-def _functions(facts: FunctionFacts, values: FloatArray, most: int | None) -> tuple[Function, ...]:
-    order = np.argsort(-values, kind="stable")[:most].tolist()
-    return tuple(
-        Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(values[n]), 6)) for n in order
-    )
-
-
-def _gaps(scores: FloatArray, files: Sequence[int]) -> FloatArray:
-    """(files,) scores below the highest, in standard deviations of the ``FUNCTION_DEPTH`` highest."""
-    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
-    spread = float(highest.std())
-    own: FloatArray = scores[np.array(files, dtype=np.int64)]
-    return (own - own.max()) / spread if spread > 0 else np.zeros(len(own))
+    found = []
+    for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
+        best = [(n, float(of_file[n])) for n in np.argsort(-of_file, kind="stable")[:most].tolist()]
+        lines = one.starts.tolist(), one.ends.tolist()
+        found.append(tuple(Function(one.names[n], lines[0][n], lines[1][n], round(score, 6)) for n, score in best))
+    return found
 
 
 def _text_scores(
@@ -159,15 +146,10 @@ def _text_scores(
     known = [term for term in query.weights if term in numbers]
     rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
-    own: list[FloatArray] = []
-    for one in facts:
-        of_names = np.zeros(len(one))
-        for number in {number for term in weight for number in one.named_by.get(term, ())}:
-            of_names[number] = sum(weight.get(term, 0.0) for term in one.name_terms[number])
-        own.append(of_names)
+    own = np.array([sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms])
     lengths = np.concatenate([one.lengths for one in facts])
     text = _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)
-    return _over_highest(text), _over_highest(np.concatenate(own)), lengths
+    return scaled(text), scaled(own), lengths
 
 
 def _bm25(
@@ -177,7 +159,7 @@ def _bm25(
     average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
     scores = []
     for one in facts:
-        of_pairs = one.of_terms(weight)[one.places] if len(one.places) else np.zeros(0)
+        of_pairs = one.of_terms(weight)[one.places]
         met = np.flatnonzero(of_pairs)
         rows = one.rows[met]
         frequency = one.code[met] + comments * one.comments[met]
@@ -205,11 +187,6 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
     return _bm25(facts, weight, k1=1.5, b=0.75, comments=1.0)
 
 
-def _over_highest(values: FloatArray) -> FloatArray:
-    highest = float(values.max(initial=0.0))
-    return values / highest if highest > 0 else values
-
-
 def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
     """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a link or a nameless frame."""
     paths = version.paths
@@ -220,19 +197,17 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
     for trace in (*query.locations.traces, query.locations.links):
         named += [(paths.rows_of_location(one.place, one.qualified), one.method, one.line) for one in trace]
     for rows, method, line in named:
+        by_name = method and method not in _NO_NAMES and "lambda" not in method
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]
-            for number, name in enumerate(one.names):
-                if one.kinds[number] != CLASS and _is_frame_of(method, line, name, one, number):
+            for number, (simple, outer) in enumerate(zip(one.simple_names, one.outer_names, strict=True)):
+                if by_name:
+                    here = method == simple or (method in _CONSTRUCTORS and simple == outer)
+                else:
+                    here = method != "<module>" and int(one.starts[number]) <= line <= int(one.ends[number])
+                if here and one.kinds[number] != CLASS:
                     found[starts[place] + number] = 1.0
     return found
-
-
-def _is_frame_of(method: str, line: int, name: str, facts: FunctionFacts, number: int) -> bool:
-    outer, _, simple = name.rpartition(".")
-    if method and method not in _NO_NAMES and "lambda" not in method:
-        return method == simple or (method in _CONSTRUCTORS and simple == outer.rpartition(".")[2])
-    return method != "<module>" and int(facts.starts[number]) <= line <= int(facts.ends[number])
 
 
 def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
@@ -241,10 +216,9 @@ def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, froz
     Each word counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
-    of_terms = functions.of_terms(wanted)
-    if not len(functions) or not of_terms.any():
+    if not len(functions):
         return None
-    values = np.bincount(functions.rows, of_terms[functions.places], minlength=len(functions))
+    values = np.bincount(functions.rows, functions.of_terms(wanted)[functions.places], len(functions)).astype(float)
     values[functions.kinds == CLASS] = 0.0
     best = int(np.argmax(values))
     if not values[best]:

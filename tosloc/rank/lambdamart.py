@@ -1,30 +1,128 @@
-"""A learned ranker for the head of the list: LambdaMART over the same features (Burges 2010), by LightGBM."""
+"""A learned ranker for the head of the list: LambdaMART over the same features (Burges 2010), by LightGBM.
+
+LightGBM is needed to learn trees; what it imports would take longer than answering a report. So they are kept as
+arrays, which give its own sums to the last bit. A split that sends a row right takes from its tree the leaves on its
+left; the first leaf that is left, from left to right, is the row's (QuickScorer, Lucchese et al. 2015).
+
+Shapes: T trees, k rows, K features, F files.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.trees import Trees
-from tosloc.records import Float32Array, FloatArray
+from tosloc.arrays import Array, Arrays, check_numbers, checked
+from tosloc.rank.feature_tables import RankingLists
+from tosloc.records import Float32Array, FloatArray, IntArray
 
-# chosen on the training and validation reports of four projects (docs/features.md)
 DEPTH: Final = 150
 """Files of the head that it orders; the rest keeps its order."""
 ROUNDS: Final = 600
 """Trees."""
-LEAVES: Final = 15
-LEARNING_RATE: Final = 0.05
-MIN_LEAF: Final = 200
-"""Files that a leaf holds at least."""
-L2: Final = 20.0
-FEATURE_FRACTION: Final = 0.35
-"""Share of the features that a tree sees."""
-TRUNCATION: Final = 20
-"""Ranks whose swaps count."""
+PARAMETERS: Final = {
+    "objective": "lambdarank",
+    "num_leaves": 15,
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 200,
+    "lambda_l2": 20.0,
+    "feature_fraction": 0.35,
+    "lambdarank_truncation_level": 20,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbosity": -1,
+}
+"""Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
+_MOST_LEAVES: Final = 16
+"""Of a tree: one bit each."""
+_LARGEST: Final = 1e9
+"""Of a leaf; LightGBM learns none beyond 100."""
+_AT_ONCE: Final = 256
+"""Rows that are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees of numeric splits, filled up with splits that send no row right. Whatever the numbers, each row has a sum.
+
+    Values of rows are finite numbers.
+    """
+
+    feature: IntArray
+    """(T, 15) feature that each split asks for."""
+    threshold: Float32Array
+    """(T, 15) values up to it go left; rounded down to single precision, which for such values means the same."""
+    left: npt.NDArray[np.uint16]
+    """(T, 15) the leaves on its left, as bits; leaves are numbered from left to right."""
+    leaves: FloatArray
+    """(T, 16) what each leaf adds."""
+
+    @classmethod
+    def of_model(cls, model: Mapping[str, Any]) -> Self:
+        """Trees of what LightGBM's ``Booster.dump_model`` gives, of at most 16 leaves."""
+        T = len(model["tree_info"])
+        feature, left = np.zeros((T, _MOST_LEAVES - 1), np.int32), np.zeros((T, _MOST_LEAVES - 1), np.uint16)
+        largest = np.finfo(np.float32).max
+        threshold, leaves = np.full((T, _MOST_LEAVES - 1), largest, np.float64), np.zeros((T, _MOST_LEAVES))
+        for tree, made in enumerate(model["tree_info"]):
+            splits: list[tuple[int, float, int]] = []
+            values: list[float] = []
+            _collect(made["tree_structure"], splits, values)
+            leaves[tree, : len(values)] = values
+            for place, split in enumerate(splits):
+                feature[tree, place], threshold[tree, place], left[tree, place] = split
+        threshold = np.minimum(threshold, largest)
+        rounded = threshold.astype(np.float32)
+        rounded = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+        return cls(feature, rounded.astype(np.float32), left, leaves)
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, for ``from_arrays``."""
+        return {name: getattr(self, name) for name in ("feature", "threshold", "left", "leaves")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
+        """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
+        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES)
+        size = len(leaves), _MOST_LEAVES - 1
+        feature: Any = checked(arrays, "feature", np.int32, *size)
+        threshold: Any = checked(arrays, "threshold", np.float32, *size)
+        left: Any = checked(arrays, "left", np.uint16, *size)
+        check_numbers(feature, features, "feature")
+        if np.isnan(threshold).any() or not (np.abs(leaves) <= _LARGEST).all():
+            raise ValueError("a number of a tree is out of bounds")
+        return cls(feature, threshold, left, leaves)
+
+    def scores(self, rows: Float32Array) -> FloatArray:
+        """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
+        total = np.zeros(len(rows))
+        for start in range(0, len(rows), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            right = rows[some].T.take(self.feature, axis=0) > self.threshold[..., None]
+            # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
+            kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
+            lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
+            places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
+            for values in self.leaves.ravel().take(places):  # one tree after the other
+                total[some] += values
+        return total
+
+
+def _collect(node: Mapping[str, Any], splits: list[tuple[int, float, int]], values: list[float]) -> None:
+    """Add the splits and the leaves' values below a node, from left to right."""
+    if "split_feature" not in node:
+        values.append(float(node["leaf_value"]))
+        return
+    first, place = len(values), len(splits)
+    splits.append((0, 0.0, 0))
+    _collect(node["left_child"], splits, values)
+    splits[place] = int(node["split_feature"]), float(node["threshold"]), (1 << len(values)) - (1 << first)
+    _collect(node["right_child"], splits, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +139,7 @@ class HeadRanker:
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
-    below = (scores - scores[0]).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
-    return np.column_stack([rows, below, np.log1p(rank)]).astype(np.float32)
+    return np.column_stack([rows, (scores - scores[0]).astype(np.float32), np.log1p(rank)]).astype(np.float32)
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
@@ -58,28 +155,8 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
         label=heads.fixed.astype(np.int32),
         weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
         group=heads.sizes.tolist(),
-        free_raw_data=True,
     )
-    parameters = {
-        "objective": "lambdarank",
-        "num_leaves": LEAVES,
-        "learning_rate": LEARNING_RATE,
-        "min_data_in_leaf": MIN_LEAF,
-        "lambda_l2": L2,
-        "feature_fraction": FEATURE_FRACTION,
-        "lambdarank_truncation_level": TRUNCATION,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        "verbosity": -1,
-    }
-    return Trees.of_model(lightgbm.train(parameters, data, num_boost_round=rounds or ROUNDS).dump_model())
-
-
-def reorder_head(scores: FloatArray, order: np.ndarray, learned: FloatArray, weight: float) -> FloatArray:
-    """(F,) scores: the files ``order`` by their linear and weighted ``learned`` scores (k,), above all the rest."""
-    return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
+    return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
 
 
 def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:

@@ -22,8 +22,8 @@ from tosloc.index.documents import DocumentsView
 from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
-from tosloc.rank.text_features import DefinedNames
-from tosloc.records import FloatArray, LongArray, Reason
+from tosloc.rank.text_features import DefinedName, defined
+from tosloc.records import LongArray, Reason
 
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
@@ -85,7 +85,7 @@ class ReasonsOf:
     """What can be said of the files of one answered query; files are named by their number in the version."""
 
     def __init__(self, context: QueryContext) -> None:
-        self.context = context
+        self.context, self.paths = context, context.version.paths
         self._said: dict[bool, Mapping[int, str]] = {}
         """Number -> term, of those terms of fixed reports, and of commits, that the report says."""
         self._positions: dict[int, tuple[LongArray, LongArray]] = {}
@@ -108,6 +108,10 @@ class ReasonsOf:
         """A term of the report as it was written there."""
         return self._written.get(term, term)
 
+    def as_answered(self, asked: str, found: str) -> str:
+        """A term of the report as it was written, and the term of a file that answers it, where that is another."""
+        return self.as_written(asked) + ("" if asked == found else f" ~ {found}")
+
     def listed(self, terms: Sequence[str]) -> str:
         """The first terms, each as it was written in the report, without parts of those before."""
         shown: list[str] = []
@@ -118,7 +122,7 @@ class ReasonsOf:
 
     def _path(self, file: int) -> int:
         """Number of the file's path."""
-        return int(self.context.version.paths.path_ids[file])
+        return int(self.paths.path_ids[file])
 
     # Frames and names
 
@@ -139,30 +143,24 @@ class ReasonsOf:
     def name(self, file: int) -> Reason | None:
         """That the report writes the file's path, its module, or its name."""
         row = self._path(file)
-        spelled = self._spelled.get(row)
-        if spelled is not None:
-            return Reason("name", f"the report names {spelled}")
-        stem = stem_of(self.context.version.paths.table.paths[row])
+        if row in self._spelled:
+            return Reason("name", f"the report names {self._spelled[row]}")
+        stem = stem_of(self.paths.table.paths[row])
         if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
-        same = len(self.context.version.paths.rows_of_stem(stem))
-        if same > NAMESAKES:
-            return None
-        if self.context.version.paths.table.compound_stem[row]:
-            return Reason("name", f"the report names {stem}{_one_of(same)}")
-        return Reason("name", f"the report says {stem}, the file's name{_one_of(same)}")
+        same = len(self.paths.rows_of_stem(stem))
+        said = f"names {stem}" if self.paths.table.compound_stem[row] else f"says {stem}, the file's name"
+        return None if same > NAMESAKES else Reason("name", f"the report {said}{_one_of(same)}")
 
     @cached_property
     def _spelled(self) -> dict[int, str]:
         """Path row -> how the report spells the file: as a path or a name with its suffix, or as a dotted module."""
-        report = self.context.query.report
-        paths = self.context.version.paths
         found: dict[int, str] = {}
-        for source in (report.summary, self.context.query.prose):
+        for source in (self.context.query.report.summary, self.context.query.prose):
             for spelled in dict.fromkeys(_PATH.findall(source)):
-                rows = paths.rows_of_file(spelled)
+                rows = self.paths.rows_of_file(spelled)
                 if len(rows) == 1:
-                    found.setdefault(rows[0], _tail(spelled, paths.table.paths[rows[0]]))
+                    found.setdefault(rows[0], _tail(spelled, self.paths.table.paths[rows[0]]))
             for spelled in dict.fromkeys(_MODULE.findall(source)):
                 if (row := self._module(spelled)) is not None:
                     found.setdefault(row, spelled)
@@ -170,45 +168,39 @@ class ReasonsOf:
 
     def _module(self, dotted: str) -> int | None:
         """Row of the one file that a dotted name, or the beginning of one, means, of two folders or names at least."""
-        paths = self.context.version.paths
         names = dotted.split(".")
         for length in range(len(names), 1, -1):
             wanted = "/" + "/".join(names[:length])
             for ending, stem in ((wanted, names[length - 1]), (f"{wanted}/__init__", "__init__")):
-                rows = [
-                    row
-                    for row in paths.rows_of_stem(stem)
-                    if f"/{paths.table.paths[row]}".rpartition(".")[0].endswith(ending)
-                ]
+                named = ((row, f"/{self.paths.table.paths[row]}") for row in self.paths.rows_of_stem(stem))
+                rows = [row for row, path in named if path.rpartition(".")[0].endswith(ending)]
                 if len(rows) == 1:
                     return rows[0]
         return None
 
     def defined(self, file: int) -> Reason | None:
         """That the file defines a function or type, of two words or more, that the report names and few define."""
-        names = self._defined
         row = int(self.context.version.text.rows[file])
-        places = sorted(range(len(names.names)), key=lambda place: -names.weights[place])
-        for place in places:
-            files = int(names.holders.files[place])
-            if names.names[place].compound and files <= NAMESAKES and row in names.holders.rows[place]:
-                told = f"it defines {names.names[place].written}, which the report names"
-                return Reason("name", told + (f" (one of {files} files that do)" if files > 1 else ""))
+        for one in self._defined:
+            if one.name.compound and one.files <= NAMESAKES and row in one.rows:
+                told = f"it defines {one.name.written}, which the report names"
+                return Reason("name", told + (f" (one of {one.files} files that do)" if one.files > 1 else ""))
         return None
 
     @cached_property
-    def _defined(self) -> DefinedNames:
-        return DefinedNames.of(self.context)
+    def _defined(self) -> list[DefinedName]:
+        return sorted(defined(self.context), key=lambda one: -one.weight)
 
     # Earlier changes
 
     def past(self, file: int) -> list[PastChange]:
         """Earlier fixes and commits of the file that speak like the report, the one to tell first first."""
         context, row = self.context, self._path(file)
-        fixes = (context.history.reports, context.report_similarities, True)
-        commits = (context.history.commits, context.commit_similarities, False)
         found: dict[str, PastChange] = {}
-        for view, similarities, fix in (fixes, commits):
+        for view, similarities, fix in (
+            (context.history.reports, context.report_similarities, True),
+            (context.history.commits, context.commit_similarities, False),
+        ):
             holders = view.documents.of_file(row)
             near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
             for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
@@ -219,17 +211,12 @@ class ReasonsOf:
 
     def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
-        documents = view.documents
+        documents, ids = view.documents, view.documents.term_ids
         if fix not in self._said:
-            numbers = {documents.term_ids.get(term): term for term in self._written}
-            self._said[fix] = {number: term for number, term in numbers.items() if number is not None}
-        said = self._said[fix]
+            self._said[fix] = {ids[term]: term for term in self._written if term in ids}
         terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
-        weights = {
-            term: float(view.idf[number]) * (2.0 if term in self._strong else 1.0)
-            for number in terms
-            if (term := said.get(number)) is not None
-        }
+        said = ((self._said[fix][term], float(view.idf[term])) for term in terms if term in self._said[fix])
+        weights = {term: rarity * (2.0 if term in self._strong else 1.0) for term, rarity in said}
         told = sorted(weights, key=lambda term: (-weights[term], term))
         enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
         if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
@@ -245,17 +232,17 @@ class ReasonsOf:
         It is called a fix where a fixed report is known, or where its own first line says so.
         """
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
-        day = datetime.fromtimestamp(change.at, UTC).date().isoformat()
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day}"
+        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, "
+        said += datetime.fromtimestamp(change.at, UTC).date().isoformat()
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
-        kind = "fix" if fix else "commit"
-        return Reason(kind, said + (f"; it says {shared}" if shared else ""), change.commit, issue, url=url)
+        said += f"; it says {shared}" if shared else ""
+        return Reason("fix" if fix else "commit", said, change.commit, issue, url=url)
 
     # Words
 
@@ -266,15 +253,12 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        if row not in self._positions:
-            self.look_at([file])
         shared, positions = self._positions[row]
         counts = view.corpus.postings.values[positions]
         idf = self.context.hits.idf[shared]
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        gain: FloatArray = frequency * idf * weights[shared]
-        words = self.context.known_words
-        best = ((words[int(shared[place])], float(idf[place])) for place in np.argsort(-gain, kind="stable"))
+        order = np.argsort(-(frequency * idf * weights[shared]), kind="stable")
+        best = ((self.context.known_words[int(shared[place])], float(idf[place])) for place in order)
         by_gain = [(term, rarity) for term, rarity in best if term in self._written]
         about = [one for one in by_gain if one[0] in self._strong and one[1] >= np.log(1 / EVERYWHERE)]
         telling = len(about) > 1 or any(rarity >= np.log(1 / COMMON) for _, rarity in about)
@@ -293,39 +277,33 @@ class ReasonsOf:
     def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
         """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
         shown = list(words[:WORDS_SHOWN])
-        place = None if functions is None else holder_of(functions, shown)
-        if functions is None or place is None:
+        if functions is None or (found := holder_of(functions, shown)) is None:
             return Reason("words", f"words {self.listed(words)}")
-        number, held = place
-        lines = (int(functions.starts[number]), int(functions.ends[number]))
+        number, held = found
         inside = self.listed([word for word in shown if word in held])
         outside = self.listed([word for word in shown if word not in held])
-        text = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
-        return Reason("words", text, lines=lines)
+        said = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
+        return Reason("words", said, lines=(int(functions.starts[number]), int(functions.ends[number])))
 
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
-        paths = self.context.version.paths
-        stem = frozenset(text.terms(stem_of(paths.table.paths[self._path(file)])))
-        ids = paths.table.term_ids
-        held = [term for term in stem & self._strong if paths.name_idf[ids[term]] >= np.log(1 / RARE)]
-        known = self.context.query.weights
+        stem = frozenset(text.terms(stem_of(self.paths.table.paths[self._path(file)])))
+        ids, known = self.paths.table.term_ids, self.context.query.weights
+        held = [term for term in stem & self._strong if self.paths.name_idf[ids[term]] >= np.log(1 / RARE)]
         return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
 
     # Related files
 
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
         """A file among the ``leading`` ones that is a test by this one's name, or whose name this one tests."""
-        table = self.context.version.paths.table
-        snapshot = self.context.version.text.snapshot
-        row = self._path(file)
+        table, row = self.paths.table, self._path(file)
         for place, other in enumerate(leading, start=1):
             there = self._path(other)
             related = table.counterpart_group[there] == table.counterpart_group[row]
-            related = related and table.test[there] != table.test[row]
-            if related and stem_of(table.paths[there]) != stem_of(table.paths[row]):
+            other_kind = table.test[there] != table.test[row]
+            if related and other_kind and stem_of(table.paths[there]) != stem_of(table.paths[row]):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
-                return Reason("test", f"{what} {snapshot.path(other)}, is number {place} of all files")
+                return Reason("test", f"{what} {table.paths[there]}, is number {place} of all files")
         return None
 
 

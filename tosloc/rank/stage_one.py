@@ -1,24 +1,41 @@
-"""Stage one: from features to the scores of every file, and why each stands where it stands. F files, K features."""
+"""Stage one: from features to the scores of every file, and why each stands where it stands. F files, K features.
+
+Of all that can be said for a file at most three things are told, by their use to a reader: where the report itself
+points (a stack frame, a name), then an earlier fix or commit, then the words that met; what is left after these is for
+files of which little can be said. A thing is told only where a feature of its kind lifted the file. Age, size, folder
+and what changes together lift files too, and are never reasons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 
+from tosloc.code.function_rows import FunctionFacts
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
-from tosloc.rank.explainer import LEADING, Explainer
-from tosloc.rank.lambdamart import HeadRanker, head_rows, reorder_head
-from tosloc.rank.linear import weighted_sums
-from tosloc.records import Float32Array, FloatArray, LongArray
+from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
+from tosloc.rank.reasons import NEAR, PastChange, ReasonsOf, Sources
+from tosloc.records import Float32Array, FloatArray, LongArray, Reason
 
-_BLOCK: Final = 8192
-"""Files whose features are put side by side together: so many rows stay in the processor's cache."""
+SHOWN: Final = 3
+"""Reasons a file, at most."""
+LEADING: Final = 5
+"""A test, or what one tests, speaks for a file where it is among so many first ones."""
+
+
+def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
+    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features.
+
+    Here and in the fits the linear algebra library is asked for no product: it splits sums by its number of threads,
+    and rounding would follow. ``einsum`` adds in one order.
+    """
+    return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +62,29 @@ class StageOne:
         known = dict(zip(self.features, self.weights.tolist(), strict=True))
         return replace(self, features=names, weights=np.array([known.get(name, 0.0) for name in names]))
 
-    def linear(self, table: Float32Array | FloatArray) -> FloatArray:
+    def linear(self, table: Float32Array) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike.
 
         Features of weight 0 are left out, so that one that is not known changes no bit.
         """
         used = np.flatnonzero(self.weights)
-        if len(used) < len(self.weights):
-            table = table[:, used]
+        table = table if len(used) == len(self.weights) else table[:, used]
         return weighted_sums(np.ascontiguousarray(table, dtype=np.float32), self.weights[used])
 
-    def head(
-        self, ranker: HeadRanker, table: Float32Array | FloatArray, scores: FloatArray
-    ) -> tuple[LongArray, Float32Array]:
-        """The files that a ranker orders by their linear scores (F,), and what it reads of them."""
+    def head(self, names: Sequence[str], table: Float32Array, scores: FloatArray) -> tuple[LongArray, Float32Array]:
+        """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
         order = leaders(scores, lambdamart.DEPTH)
-        columns = np.array([self.features.index(name) for name in ranker.features], dtype=np.int64)
+        columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)].astype(np.float32), scores[order])
 
-    def scores(self, table: Float32Array | FloatArray) -> FloatArray:
+    def scores(self, table: Float32Array) -> FloatArray:
         """(F,) final scores of a feature table (F, K) whose rows are in path order."""
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
-        order, rows = self.head(self.ranker, table, scores)
-        return reorder_head(scores, order, self.ranker.trees.scores(rows), self.ranker.weight)
+        order, rows = self.head(self.ranker.features, table, scores)
+        weight, learned = self.ranker.weight, self.ranker.trees.scores(rows)
+        return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +104,74 @@ class StageOneAnswer:
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
         """Stage one's answer to a query."""
         columns = features.columns(context, stage.features)
-        table = np.empty((context.files, len(stage.features)), dtype=np.float32)
-        for start in range(0, context.files, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            for number, name in enumerate(stage.features):
-                table[part, number] = columns[name][part]
+        values = [columns[name] for name in stage.features]
+        table = np.stack(values, axis=1, dtype=np.float32, casting="same_kind")
         return cls(context, stage, columns, table, stage.scores(table))
 
     @cached_property
     def order(self) -> LongArray:
         """(F,) the files, best first; equal scores keep path order."""
-        order: LongArray = np.argsort(-self.scores, kind="stable")
-        return order
+        return np.argsort(-self.scores, kind="stable")
 
     @cached_property
-    def explainer(self) -> Explainer:
-        """Reasons for the files."""
-        weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
-        scores = self.scores  # and not this answer, which would keep itself in memory
-        return Explainer(self.context, self.columns, weights, lambda: leaders(scores, LEADING).tolist())
+    def reasons(self) -> ReasonsOf:
+        """What can be said of the files."""
+        return ReasonsOf(self.context)
+
+    def why(
+        self,
+        files: Sequence[int],
+        sources: Sources | None = None,
+        terms: Mapping[int, Reason] | None = None,
+        functions: Mapping[int, FunctionFacts] | None = None,
+    ) -> list[tuple[Reason, ...]]:
+        """At most ``SHOWN`` reasons for each file, the most useful first.
+
+        ``terms`` is what a reranker says of some files, ``functions`` are the functions of some.
+        """
+        sources, reasons = sources or Sources(), self.reasons
+        reasons.look_at(files)
+        past = [self._past(file) for file in files]
+        shown = dict.fromkeys(change.commit for changes in past for change in changes)
+        subjects = sources.subjects(list(shown)) if shown else {}
+        found = []
+        for file, changes in zip(files, past, strict=True):
+            told = [reasons.told(one, subjects.get(one.commit), sources.commit_url(one.commit)) for one in changes]
+            said = self._all(file, told, (terms or {}).get(file), (functions or {}).get(file))
+            found.append(tuple(said[:SHOWN]))
+        return found
+
+    def _past(self, file: int) -> list[PastChange]:
+        """The earlier change that is told of a file, and a second one where that is near to the report, too."""
+        found = self.reasons.past(file) if self._lifted(file, "past") else []
+        return [*found[:1], *(one for one in found[1:2] if one.similarity >= NEAR)]
+
+    def _all(
+        self, file: int, past: Sequence[Reason], terms: Reason | None, functions: FunctionFacts | None
+    ) -> list[Reason]:
+        """All that can be said for a file, the most useful first."""
+        reasons = self.reasons
+        pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
+        if pointed is None and self._lifted(file, "name"):
+            pointed = reasons.defined(file)
+        words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
+        met = reasons.met(words, functions) if words else None
+        held = reasons.name_words(file) if pointed is None and self._lifted(file, "path") else []
+        told = [
+            pointed,
+            *past[:1],
+            met if telling else None,
+            terms,
+            # words of its name, where they are not told as words of its text
+            None if set(held) <= set(words) else Reason("path", f"its name has {reasons.listed(held)}"),
+            reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if self._lifted(file, "test") else None,
+            *past[1:],
+        ]
+        little = met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
+        return [reason for reason in told if reason is not None] or [little]
+
+    def _lifted(self, file: int, kind: str) -> bool:
+        """Whether the features of a kind together add to the file's score."""
+        weights = zip(self.stage.features, self.stage.weights, strict=True)
+        of_kind = ((name, float(weight)) for name, weight in weights if features.FEATURES[name].reason == kind)
+        return sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0

@@ -1,12 +1,13 @@
-"""Features of the words of a report: in the files, in their paths, in names of code and in messages.
+"""Features of the words of a report, in files, paths, names of code and messages, and of what the history says.
 
-Shapes: F files of the version, B blobs of its corpus, T terms.
+Shapes: F files of the version, B blobs of its corpus, T terms, N paths, D documents.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,17 +15,20 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
-from tosloc.index.postings import idf, known_terms
+from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.index.rvsm import min_max
-from tosloc.records import FloatArray, IntArray
+from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reports.text import Name
 
-MOST_MESSAGES = 40
+MOST_MESSAGES: Final = 40
 """Messages of a report that are looked for, the first ones."""
-SINGLE_WORD = 0.5
+SINGLE_WORD: Final = 0.5
 """What a name of one word counts: its term may also be a part of longer names."""
-ENOUGH = 3.0
+ENOUGH: Final = 3.0
 """More than so much that speaks for a file adds nothing."""
+MONTH_DAYS: Final = 30.0
+LEADING_FILES: Final = 20
+"""How many files of the first guess lend their score to files that change with them."""
 
 
 # Words of the report in the files
@@ -113,26 +117,13 @@ def name_coverage(context: QueryContext) -> FloatArray:
     return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
 
 
-class Holders:
-    """Who holds each of some terms in some fields: blobs of the corpus, of those that stand in the version."""
-
-    def __init__(self, view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> None:
-        self.view, lists = view, view.corpus.postings
-        self.rows: list[IntArray] = []
-        """(T,) for each term the numbers of its blobs."""
-        for part in lists.select(np.array(terms, dtype=np.int64)).parts:
-            rows, counts = lists.rows[part], lists.values[part]
-            self.rows.append(rows[counts[:, fields].any(axis=1) & (view.multiplicity[rows] > 0)])
-        self.files = np.array([int(view.multiplicity[rows].sum()) for rows in self.rows], dtype=np.int64)
-        """(T,) for each term how many files of the version those are."""
-
-    def shared(self, weights: Sequence[float]) -> FloatArray:
-        """(F,) sum over the terms that a file holds of their weight divided by the number of files that do."""
-        values = np.zeros(len(self.view.corpus))
-        for rows, files, weight in zip(self.rows, self.files.tolist(), weights, strict=True):
-            if files:
-                values[rows] += weight / files
-        return self.view.to_files(values)
+def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> tuple[list[IntArray], LongArray]:
+    """For each of T terms the numbers of the version's blobs that hold it in some fields; (T,) in how many files."""
+    lists, rows = view.corpus.postings, []
+    for part in lists.select(np.array(terms, dtype=np.int64)).parts:
+        held, counts = lists.rows[part], lists.values[part]
+        rows.append(held[counts[:, fields].any(axis=1) & (view.multiplicity[held] > 0)])
+    return rows, np.array([int(view.multiplicity[held].sum()) for held in rows], dtype=np.int64)
 
 
 # Words by how rare they are in reports
@@ -151,8 +142,7 @@ def rare_bm25f(context: QueryContext) -> FloatArray:
 
 def rare_chunk(context: QueryContext) -> FloatArray:
     """``chunk`` with each word weighed in the same way."""
-    weights = context.weights_of_hits(_rare(context, context.query.weights))
-    return context.best_chunk(weights)
+    return context.best_chunk(context.weights_of_hits(_rare(context, context.query.weights)))
 
 
 def summary_strings(context: QueryContext) -> FloatArray:
@@ -166,29 +156,30 @@ def summary_strings(context: QueryContext) -> FloatArray:
 # Names of code
 
 
-@dataclass(frozen=True, slots=True)
-class DefinedNames:
-    """Names that a report writes as code, and who defines them. T names."""
+class DefinedName(NamedTuple):
+    """A name that a report writes as code, and who defines it."""
 
-    names: Sequence[Name]
-    weights: Sequence[float]
-    """(T,) 3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
-    holders: Holders
-    """Who defines each, as a function or a type."""
+    name: Name
+    weight: float
+    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
+    rows: IntArray
+    """The blobs that define it, as a function or a type."""
+    files: int
+    """How many files of the version those are."""
 
-    @classmethod
-    def of(cls, context: QueryContext) -> DefinedNames:
-        """Those that any file of the version holds, each once, with its largest weight."""
-        numbers = context.version.text.corpus.term_ids
-        found: dict[int, tuple[Name, float]] = {}
-        for name, said in context.query.names:
-            number = numbers.get(name.key)
-            weight = said * (1.0 if name.compound else SINGLE_WORD)
-            if number is not None and weight > found.get(number, (name, 0.0))[1]:
-                found[number] = name, weight
-        names = [name for name, _ in found.values()]
-        holders = Holders(context.version.text, list(found), (METHOD, TYPE))
-        return cls(names, [weight for _, weight in found.values()], holders)
+
+def defined(context: QueryContext) -> list[DefinedName]:
+    """Those that any file of the version holds, each once, with its largest weight."""
+    view, numbers = context.version.text, context.version.text.corpus.term_ids
+    found: dict[int, tuple[Name, float]] = {}
+    for name, said in context.query.names:
+        number = numbers.get(name.key)
+        weight = said * (1.0 if name.compound else SINGLE_WORD)
+        if number is not None and weight > found.get(number, (name, 0.0))[1]:
+            found[number] = name, weight
+    rows, files = _holders(view, list(found), (METHOD, TYPE))
+    each = zip(found.values(), rows, files.tolist(), strict=True)
+    return [DefinedName(name, weight, held, number) for (name, weight), held, number in each]
 
 
 def defined_names(context: QueryContext) -> FloatArray:
@@ -197,8 +188,11 @@ def defined_names(context: QueryContext) -> FloatArray:
     Sum over names of w / files that define it, at most 3; w is 3 in the summary, 1 in prose, .5 in code, half of it for
     a name of one word.
     """
-    defined = DefinedNames.of(context)
-    return np.minimum(defined.holders.shared(defined.weights), ENOUGH)
+    view = context.version.text
+    values = np.zeros(len(view.corpus))
+    for _, weight, rows, files in defined(context):
+        values[rows] += weight / max(files, 1)
+    return np.minimum(view.to_files(values), ENOUGH)
 
 
 # Messages
@@ -216,14 +210,107 @@ def message_strings(context: QueryContext) -> FloatArray:
     messages = [terms for terms in messages if len(terms) > 1][:MOST_MESSAGES]
     distinct = list(dict.fromkeys(term for terms in messages for term in terms))
     place = {term: number for number, term in enumerate(distinct)}
-    holders = Holders(view, distinct, (STRING,))
-    weights = np.where(holders.files > 0, idf(view.files, holders.files), 0.0)
+    rows, files = _holders(view, distinct, (STRING,))
+    weights = np.where(files > 0, idf(view.files, files), 0.0)
     best = np.zeros(len(view.corpus))
     for terms in messages:
         held = np.zeros(len(view.corpus))
         for term in terms:
-            held[holders.rows[place[term]]] += weights[place[term]]
+            held[rows[place[term]]] += weights[place[term]]
         total = float(weights[[place[term] for term in terms]].sum())
         if total > 0:
             np.maximum(best, held * (held / total) ** 2, out=best)
     return view.to_files(best)
+
+
+# What earlier reports and commits say of files
+
+
+def history(context: QueryContext) -> FloatArray:
+    """norm(#earlier fixes) + 1 / (months since the last fix + 1); 0 if never fixed. norm = min-max over the version."""
+    fixes = context.to_files(context.history.fixes(context.all_paths))
+    months = context.to_files(context.history.last_touch(context.history.reports, context.all_paths)) / MONTH_DAYS
+    return np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
+
+
+def file_documents(context: QueryContext) -> FloatArray:
+    """BM25 of the file's fixed reports as one text + of its commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
+    return context.to_files(context.reports_bm25 + context.commits_bm25[0])
+
+
+def commit_summary(context: QueryContext) -> FloatArray:
+    """BM25 of the file's commit messages as one text for the summary alone."""
+    return context.to_files(context.commits_bm25[1])
+
+
+def near_commits(context: QueryContext) -> FloatArray:
+    """Sum of s/sqrt(k) over the 10 nearest commit messages."""
+    view, nearest = context.history.commits, context.near_commits[:10]
+    values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return context.to_files(view.spread(nearest, values, context.all_paths))
+
+
+def near_reports(context: QueryContext) -> FloatArray:
+    """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
+    view, nearest = context.history.reports, context.near_reports
+    weight = context.history.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
+
+
+def referenced(context: QueryContext) -> FloatArray:
+    """Sum of 1/sqrt(k) over the known commits and fixed reports that the report mentions by number or name."""
+    total = np.zeros(context.all_paths)
+    for view, chosen in context.referenced_changes:
+        total += view.spread(chosen, 1.0 / np.sqrt(view.documents.sizes[chosen]), context.all_paths)
+    return context.to_files(total)
+
+
+def near_package(context: QueryContext) -> FloatArray:
+    """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
+    view, nearest = context.history.commits, context.near_commits
+    values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
+    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
+
+
+def folder_reports(context: QueryContext) -> FloatArray:
+    """Sum over the file's folder of s^2/k over the 100 nearest fixed reports, by the root of the folder's files."""
+    view, nearest = context.history.reports, context.near_reports[:100]
+    values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
+    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
+
+
+def name_documents(context: QueryContext) -> FloatArray:
+    """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
+    index, view, paths = context.history.index, context.history.commits, context.version.paths
+    terms, weights = view.known_terms(context.query.summary_weights)
+    by_name_term = index.aggregated(view, index.name_incidence(paths.table))
+    of_terms = by_name_term.bm25(terms, (weights,), paths.name_terms)[0]
+    return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
+
+
+def recency(context: QueryContext) -> FloatArray:
+    """1 / (days since the last commit / 30 + 1)."""
+    months = context.history.last_touch(context.history.commits, context.all_paths) / MONTH_DAYS
+    return context.to_files(1.0 / (months + 1.0))
+
+
+def activity(context: QueryContext) -> FloatArray:
+    """ln(1 + sum over the file's commits of exp(-age/60 d)/sqrt(k))."""
+    return context.to_files(context.history.activity(60.0, context.all_paths))
+
+
+def year(context: QueryContext) -> FloatArray:
+    """ln(1 + sum over the file's commits of exp(-age/365 d)/sqrt(k))."""
+    return context.to_files(context.history.activity(365.0, context.all_paths))
+
+
+def popularity(context: QueryContext) -> FloatArray:
+    """ln(1 + sum over all of the file's commits of 1/sqrt(k)); weighs negatively: old files have long documents."""
+    return context.to_files(context.history.activity(math.inf, context.all_paths))
+
+
+def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Sum over the 20 leading files j of p_j x the decayed share of j's commits that touched this file too."""
+    leading = leaders(shares, LEADING_FILES)
+    ids = context.version.paths.path_ids[leading].astype(np.int64)
+    return context.to_files(context.history.co_change(ids, shares[leading], context.all_paths))

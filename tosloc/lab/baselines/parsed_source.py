@@ -12,8 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from tosloc.code.facts import names_of, outline_of, spans_of
 from tosloc.code.languages import language_named
-from tosloc.code.lexer import Span
-from tosloc.code.parse import captures_of
+from tosloc.code.parse import Span, captures_of
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """``head`` is a comment before the package or the last import: most often a licence."""
