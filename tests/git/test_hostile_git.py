@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import random
 import subprocess
 import time
@@ -284,6 +285,14 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place, cont
         file.write_bytes(content)
     found = outcome(sound.path)
     assert len(found) == 2 or (str(sound.path) in found and "\n" not in found)
+
+
+@pytest.mark.parametrize("place", ["config", "HEAD", "commondir"])
+def test_a_named_pipe_is_not_waited_for(sound, place):
+    (sound.path / place).unlink(missing_ok=True)
+    os.mkfifo(sound.path / place)
+    with pytest.raises(RepositoryError, match=rf"/{place} cannot be read \(is a named pipe, not a file\); clone"):
+        Repository(sound.path)
 
 
 def test_a_configuration_that_git_cannot_read_is_named(sound):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tosloc.errors import RepositoryError
-from tosloc.git.process import gitpython
 from tosloc.git.web_pages import address
 from tosloc.io import read_plain
 
@@ -17,6 +17,8 @@ _MOST: Final = 16 * 2**20
 """Bytes of a file beside the objects: a configuration of a hundred thousand branches has 10 MB."""
 _UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
 """Folders of a git directory that git does not read for us; people link their hooks."""
+
+_HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 
 
 class GitDirectory(NamedTuple):
@@ -36,14 +38,14 @@ def find(path: Path) -> GitDirectory:
                 f"{given}: is an address, and nothing is fetched; run: git clone --bare {given}, and name its folder"
             )
         raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
-    functions = gitpython().repo.fun
-    with suppress(OSError, ValueError, gitpython().InvalidGitRepositoryError):
-        found = functions.find_submodule_git_dir(path / ".git")  # and of any other work tree
-        if found is None and not (path / ".git").is_file() and functions.is_git_dir(path):
-            found = path
-        if found is not None:
-            own = Path(found)
-            return GitDirectory(own, own / os.fsdecode(read_small(own / "commondir")).rstrip())
+    pointer = path / ".git"  # of a submodule or a linked work tree it is a file
+    named = read_small(pointer) if pointer.is_file() else b""
+    places = [path / os.fsdecode(named[8:]).rstrip("\r\n")] if named.startswith(b"gitdir: ") else [pointer, path]
+    for own in places:
+        common = own / os.fsdecode(read_small(own / "commondir")).rstrip()
+        folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
+        if folders and _HEAD.match(read_small(own / "HEAD")):
+            return GitDirectory(own, common)
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -100,7 +101,9 @@ class Repository:
         self.path: Final = Path(path).expanduser().absolute()
         self._directory, self._common = find(self.path)
         self._git = safe_command()
-        self._config = gitpython().GitConfigParser(self._common / "config", merge_includes=False)
+        config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
+        config.name = "config"
+        self._config = gitpython().GitConfigParser(config, merge_includes=False)
         is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
         # in which git has the repository's objects and nothing else of it
         self._environment = clean_environment() | {
