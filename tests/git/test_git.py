@@ -106,9 +106,9 @@ def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypa
     third = repository.commit({"d/B.java": "new"})
     asked, real = [], git_process.ObjectReader.read
 
-    def spy(reader, names):
+    def spy(reader, names, kind):
         asked.extend(names := list(names))
-        return real(reader, names)
+        return real(reader, names, kind)
 
     monkeypatch.setattr(git_process.ObjectReader, "read", spy)
     with Repository(repository.path) as opened:

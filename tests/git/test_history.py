@@ -120,7 +120,7 @@ def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
         assert touched(read_history(opened, "HEAD", JAVA), second) == ["d/A.java", "d/B.java"]
         tree = repository.git("rev-parse", f"{first}:d")
         (repository.objects / tree[:2] / tree[2:]).unlink()
-        with pytest.raises(RepositoryError, match=r"git log failed \(fatal: .*\); run 'git fsck' there"):
+        with pytest.raises(RepositoryError, match=r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"):
             read_history(opened, "HEAD", JAVA)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from subprocess import Popen
 from types import ModuleType
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 from tosloc.errors import RepositoryError
 from tosloc.io import printable
@@ -28,17 +28,6 @@ GAVE_UP: Final = 128
 """Exit code of a git that ends by itself, as it does at a damaged object or an unknown name."""
 
 
-class GitObject(NamedTuple):
-    """An object as git holds it."""
-
-    id: str
-    """Full id."""
-    type: bytes
-    """b"commit", b"tree", b"blob" or b"tag"."""
-    content: bytes | None
-    """None when it is larger than LARGEST."""
-
-
 class ObjectReader:
     """``git cat-file --batch``, kept open from the first question on."""
 
@@ -55,27 +44,28 @@ class ObjectReader:
             process.kill()
         return process.wait()
 
-    def read(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
-        """Each name with its object, None where there is none, several or a damaged one.
+    def read(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
+        """Full id and content of the object of each name: commits, trees or blobs, as ``kind`` says.
 
-        Nothing is left pending between batches. Raises RepositoryError when git is killed.
+        The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
+        more than LARGEST bytes. Nothing is left pending between batches. Raises RepositoryError when git is killed.
         """
         rest = iter(names)
         while batch := list(islice(rest, _BATCH)):
-            found: list[GitObject | None] = []
+            found: list[tuple[str, bytes | None]] = []
             while len(found) < len(batch):
                 try:
-                    self._ask(batch[len(found) :], found)
+                    self._ask(batch[len(found) :], kind, found)
                 except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
                     if self.close() != GAVE_UP:
                         raise failure(self._name, b"") from error
-                    found.append(None)
+                    found.append((batch[len(found)], None))
                 except BaseException:  # an interruption: the next question would get this one's answers
                     self.close()
                     raise
-            yield from zip(batch, found, strict=True)
+            yield from found
 
-    def _ask(self, names: Sequence[str], found: list[GitObject | None]) -> None:
+    def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
         """Append the answers to ``found``; OSError or ValueError at the one where git ends."""
         if self._process is None:
             self._process = start(self._command, self._environment)
@@ -84,19 +74,20 @@ class ObjectReader:
         assert answers is not None
         requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
         requests.flush()
-        for _ in names:
+        for name in names:
             line = answers.readline()
             if line.endswith((b" missing\n", b" ambiguous\n")):
-                found.append(None)
+                found.append((name, None))
                 continue
-            name, kind, digits = line.split()
+            identity, of_kind, digits = line.split()
             size = int(digits)
             content = answers.read(size) if size <= LARGEST else None
             for left in range(size if content is None else 0, 0, -LARGEST):
                 answers.read(min(left, LARGEST))
             if answers.read(1) != b"\n":
                 raise ValueError("the answer ends in the middle")
-            found.append(GitObject(name.decode("ascii"), kind, content))
+            right = content is not None and of_kind == kind
+            found.append((identity.decode("ascii"), content) if right else (name, None))
 
 
 def parts(stream: IO[bytes]) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tosloc.errors import RepositoryError
-from tosloc.git.process import GitObject
 from tosloc.records import IntArray, Names
 
 MEMORY_LIMIT: Final = 50_000_000
@@ -32,7 +31,7 @@ class Trees:
 
     def __init__(
         self,
-        read: Callable[[Iterable[str]], Iterator[tuple[str, GitObject | None]]],
+        read: Callable[[Iterable[str], bytes], Iterator[tuple[str, bytes | None]]],
         keep: Callable[[bytes], bool],
         names: tuple[Names, Names],
         missing: set[str],
@@ -56,8 +55,8 @@ class Trees:
         while wanted:  # one level of the tree at a time, so that its reads go in batches
             absent = [key for key in dict.fromkeys(wanted) if key not in self._known]
             wanted = []
-            for key, (_, item) in zip(absent, self._read([identity for identity, _ in absent]), strict=True):
-                read[key] = self._entries(key, item)
+            for key, (_, content) in zip(absent, self._read([tree for tree, _ in absent], b"tree"), strict=True):
+                read[key] = self._entries(key, content)
                 wanted += [(identity, path + b"/") for path, (is_folder, identity) in read[key].items() if is_folder]
                 number += len(read[key])
                 if number > LARGEST_VERSION:
@@ -73,10 +72,10 @@ class Trees:
             self._size += len(rows)
         return np.array(self._known[tree, b""], dtype=np.int32).reshape(-1, 2)
 
-    def _entries(self, key: _Key, item: GitObject | None) -> dict[bytes, tuple[bool, str]]:
+    def _entries(self, key: _Key, content: bytes | None) -> dict[bytes, tuple[bool, str]]:
         """Path -> whether it is a directory, and its id, of what is kept of a tree up to where it is damaged."""
         tree, folder = key
-        content = b"-" if item is None or item.type != b"tree" or item.content is None else item.content
+        content = b"-" if content is None else content
         pattern = re.compile(rb"0*+([0-7]+) ([^\0/]+)\0(.{%d})" % (len(tree) // 2), re.DOTALL)
         found: dict[bytes, tuple[bool, str]] = {}
         place = 0
