@@ -16,7 +16,6 @@ import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.git import process as git_process
-from tosloc.git import trees as git_trees
 from tosloc.git.repository import Repository, decode
 
 JAVA = frozenset({".java"})
@@ -76,7 +75,7 @@ def test_snapshot_has_the_regular_source_files_in_path_order(repository):
 
 
 def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatch):
-    monkeypatch.setattr(git_trees, "MEMORY_LIMIT", 100)
+    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
     rng = np.random.default_rng(3)
     everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
     everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]

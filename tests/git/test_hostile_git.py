@@ -19,7 +19,6 @@ from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
 from tosloc.errors import RepositoryError
 from tosloc.git import process as git_process
 from tosloc.git import repository as git_repository
-from tosloc.git import trees as git_trees
 from tosloc.git.history import read_history
 from tosloc.git.repository import LONGEST_MESSAGE, Repository
 
@@ -210,8 +209,8 @@ def test_what_is_read_of_a_tree_ends_where_it_is_damaged(sound):
 
 def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees that stand for ten thousand files: each level holds the next one ten times."""
-    monkeypatch.setattr(git_trees, "LARGEST_VERSION", 2000)
-    monkeypatch.setattr(git_repository, "LARGEST_CHANGE", 2000)
+    monkeypatch.setattr(git_process, "LARGEST_VERSION", 2000)
+    monkeypatch.setattr(git_repository, "LARGEST_VERSION", 2000)
     tree = raw_tree(sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10)))
     for _ in range(3):
         tree = raw_tree(sound, *((b"40000", b"d%d" % place, tree) for place in range(10)))

@@ -25,7 +25,7 @@ def serve(
 
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
-    from tosloc.git.web_pages import WebPages
+    from tosloc.git.discovery import WebPages
     from tosloc.localizer import Localizer
     from tosloc.web.server import listening
     from tosloc.web.server import serve as serve_at

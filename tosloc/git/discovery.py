@@ -1,4 +1,4 @@
-"""Where a repository keeps its files, and whether all that git would read of them lies where somebody may look."""
+"""Where a repository keeps its files, whether all of them lie where somebody may look, and where it is on the web."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from tosloc.errors import RepositoryError
-from tosloc.git.web_pages import address
 from tosloc.io import read_plain
 
 _MOST: Final = 16 * 2**20
@@ -19,6 +19,20 @@ _UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
 """Folders of a git directory that git does not read for us; people link their hooks."""
 
 _HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
+_REMOTE: Final = re.compile(
+    r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
+    r"(?P<host>[A-Za-z0-9.\-]+)(?::\d+(?=/))?[/:](?P<path>[\w.\-~]+(?:/[\w.\-~]+)+)"
+)
+_ADDRESS: Final = re.compile(
+    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git):/+(?P<rest>[^/].*)|(?P<account>[\w.\-]+@[\w.\-]+:.+))"
+)
+_FOLDERS: Final = {
+    "github": ("commit", "blob"),
+    "gitlab": ("-/commit", "-/blob"),
+    "codeberg": ("commit", "src/commit"),
+    "bitbucket": ("commits", "src"),
+}
+"""Part of a host's name -> folders of its pages of commits and of files."""
 
 
 class GitDirectory(NamedTuple):
@@ -91,8 +105,7 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
         allowed.append(common)
     waiting = [*directory]
     seen: set[Path] = set()
-    while waiting:
-        place = waiting.pop()
+    for place in waiting:  # which grows
         try:
             found = place.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
@@ -116,3 +129,55 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
     for config in (common / "config", own / "config.worktree"):
         if b"[include" in read_small(config).lower():
             raise RepositoryError(f"git would read what {config} includes, which may lie outside; take that out")
+
+
+# ---- the web
+
+
+def address(path: str | os.PathLike[str]) -> str | None:
+    """The address that somebody gave where a path is wanted, with the slash that paths lose; None for other paths.
+
+    >>> address("/home/me/https:/github.com/a/b"), address("git@github.com:a/b.git"), address("/home/me/b.git")
+    ('https://github.com/a/b', 'git@github.com:a/b.git', None)
+    """
+    found = _ADDRESS.search(os.fspath(path))
+    return None if found is None else found["account"] or f"{found['scheme']}://{found['rest']}"
+
+
+class WebPages(NamedTuple):
+    """Where a project is seen on the web; nothing is asked of it."""
+
+    project: str
+    """Address of its page, without an account's name or password."""
+    host: str
+    """A key of the hosts that are known."""
+
+    @classmethod
+    def of(cls, remote: str | None) -> WebPages | None:
+        """Pages of a remote's address; None where the host is none of the known ones.
+
+        >>> WebPages.of("git@github.com:pallets/flask.git").commit("12ab")
+        'https://github.com/pallets/flask/commit/12ab'
+        >>> WebPages.of("https://me:secret@gitlab.example.org/a/b/c.git").file("12ab", "x y.c", (3, 5))
+        'https://gitlab.example.org/a/b/c/-/blob/12ab/x%20y.c#L3-5'
+        >>> WebPages.of("/srv/git/flask"), WebPages.of("https://example.org/flask/x.git")
+        (None, None)
+        """
+        found = None if remote is None else _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
+        if found is None:
+            return None
+        name = found["host"].lower()
+        host = next((known for known in _FOLDERS if known in name.split(".")), None)
+        return None if host is None else cls(f"https://{name}/{found['path']}", host)
+
+    def commit(self, commit: str) -> str:
+        """Page of a commit."""
+        return f"{self.project}/{_FOLDERS[self.host][0]}/{quote(commit)}"
+
+    def file(self, commit: str, path: str, lines: tuple[int, int] | None = None) -> str:
+        """Page of a file in a version, at some of its lines."""
+        name = quote(path.encode("utf-8", "surrogateescape"))
+        place = f"{self.project}/{_FOLDERS[self.host][1]}/{quote(commit)}/{name}"
+        if lines is None or self.host == "bitbucket":
+            return place
+        return f"{place}#L{lines[0]}-{'' if self.host == 'gitlab' else 'L'}{lines[1]}"

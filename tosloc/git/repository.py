@@ -21,8 +21,16 @@ import numpy as np
 
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
-from tosloc.git.process import ObjectReader, clean_environment, failure, gitpython, parts, safe_command
-from tosloc.git.trees import Trees
+from tosloc.git.process import (
+    LARGEST_VERSION,
+    ObjectReader,
+    Trees,
+    clean_environment,
+    failure,
+    gitpython,
+    parts,
+    safe_command,
+)
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -36,8 +44,6 @@ _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1
 """Of what Python calls encodings those of characters."""
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
-LARGEST_CHANGE: Final = 2_000_000
-"""Files that one commit may touch; a version of as many is refused, too."""
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 
@@ -194,8 +200,8 @@ class Repository:
                     commit, number = field.decode("ascii"), 0
                     continue
                 number += 1
-                if number > LARGEST_CHANGE:
-                    raise RepositoryError(f"{self.path}: a commit touches more than {LARGEST_CHANGE:,} files")
+                if number > LARGEST_VERSION:
+                    raise RepositoryError(f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files")
                 yield commit, (field[1:4], field[8:11]), next(fields, b"")
 
     @property
