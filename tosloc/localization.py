@@ -29,7 +29,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, FloatArray, Function, Hit, Ranking, Reason, Snapshot
-from tosloc.reports.globs import Chosen, PathFilter
+from tosloc.reports.test_paths import Chosen, PathFilter
 from tosloc.rerank.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.paper import lengths, speed
 from tosloc.lab.paper.expected import read_expected
 from tosloc.records import FloatArray
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import describe
+from tosloc.reports.labelled import describe, load_dataset
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,7 @@ from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.errors import ConfigError, ReportError
 from tosloc.git.repository import CommitInfo, Repository
 from tosloc.records import BugReport, Case, Snapshot
-from tosloc.reports.labelled import Dataset, load_dataset, published_ranks
-from tosloc.reports.splits import chronological, describe, suffixes_of_fixed
+from tosloc.reports.labelled import Dataset, chronological, describe, load_dataset, published_ranks
 
 START = 1_000_000_000
 HOUR = 3600
@@ -283,15 +282,3 @@ def test_order_is_by_time_of_fix_then_commit_then_report() -> None:
     for shares in ((0.9, 0.1), (-0.1, 0.5), (0.5, -0.1)):
         with pytest.raises(ConfigError, match="their sum below 1"):
             chronological(cases, *shares)
-
-
-@pytest.mark.parametrize(
-    ("fixed", "suffixes"),
-    [
-        ([["src/A.JAVA", "README.md"], ["pom.xml"]], (".java",)),
-        ([["a.js"]] * 9 + [["b.lua"]], (".cjs", ".js", ".lua", ".mjs")),
-        ([["a.js"]] * 10 + [["b.lua", "c.lua", "d.lua"]], (".cjs", ".js", ".mjs")),
-    ],
-)
-def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(fixed: Any, suffixes: tuple[str, ...]) -> None:
-    assert suffixes_of_fixed(fixed) == suffixes

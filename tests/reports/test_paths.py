@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tosloc.errors import ToslocError
-from tosloc.reports.globs import PathFilter
-from tosloc.reports.test_paths import which_are_tests
+from tosloc.reports.test_paths import PathFilter, which_are_tests
 
 TESTS = """
 src/test/java/org/x/Helper.java

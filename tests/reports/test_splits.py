@@ -13,7 +13,7 @@ from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.evaluate.file_lists import read_file_lists
 from tosloc.localizer import Localizer
-from tosloc.reports.splits import settled
+from tosloc.reports.labelled import settled
 
 JAVASCRIPT = (".cjs", ".js", ".mjs")
 
@@ -25,9 +25,23 @@ def reports(path: Path, fixed: list[list[str]]) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("fixed", "suffixes"),
+    [
+        ([["src/A.JAVA", "README.md"], ["pom.xml"]], (".java",)),
+        ([["a.js"]] * 9 + [["b.lua"]], (".cjs", ".js", ".lua", ".mjs")),
+        ([["a.js"]] * 10 + [["b.lua", "c.lua", "d.lua"]], JAVASCRIPT),
+        ([["a.js", "b.py"]] + [["a.js", "b.md"]] * 10 + [["c.md"]] * 99, JAVASCRIPT),
+    ],
+)
+def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(
+    tmp_path: Path, fixed: list[list[str]], suffixes: tuple[str, ...]
+) -> None:
+    assert settled(Config(), reports(tmp_path / "reports.jsonl", fixed)).data.suffixes == suffixes
+
+
 def test_what_settings_name_stands(tmp_path: Path) -> None:
     path = reports(tmp_path / "reports.jsonl", [["a.js"]])
-    assert settled(Config(), path).data.suffixes == JAVASCRIPT
     for suffixes in ([".java", ".js"], []):
         config = Config.of({"data": {"suffixes": suffixes}}, "my.toml")
         assert settled(config, path) == config

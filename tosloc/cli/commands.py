@@ -313,8 +313,7 @@ def data(
     from tosloc.config import Config
     from tosloc.git.repository import Repository
     from tosloc.io import write_text
-    from tosloc.reports.labelled import load_dataset
-    from tosloc.reports.splits import describe, settled
+    from tosloc.reports.labelled import describe, load_dataset, settled
 
     asked = Config.of({"data": {"zone": zone, **_suffixes(suffix)}}, "the options")
     if projects is not None:

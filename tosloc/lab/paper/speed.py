@@ -35,7 +35,7 @@ from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
-from tosloc.reports.splits import Splits
+from tosloc.reports.labelled import Splits
 
 VERSIONS: Final = 6
 REPORTS: Final = 5
