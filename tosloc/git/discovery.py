@@ -35,17 +35,12 @@ _FOLDERS: Final = {
 """Part of a host's name -> folders of its pages of commits and of files."""
 
 
-class GitDirectory(NamedTuple):
-    """Where a repository keeps its files."""
+def find(path: Path) -> tuple[Path, Path]:
+    """The git directory of a work tree, a bare repository or a git directory at ``path``, and that of its objects.
 
-    own: Path
-    """HEAD is here."""
-    common: Path
-    """Objects, branches and the configuration are here: the same folder, but for a linked work tree."""
-
-
-def find(path: Path) -> GitDirectory:
-    """The git directory of a work tree, a bare repository or a git directory at ``path``. Raises RepositoryError."""
+    HEAD is in the first; objects, branches and the configuration are in the second: the same folder, but for a linked
+    work tree. Raises RepositoryError.
+    """
     if not path.exists():
         if (given := address(path)) is not None:
             raise RepositoryError(
@@ -59,7 +54,7 @@ def find(path: Path) -> GitDirectory:
         common = own / os.fsdecode(read_small(own / "commondir")).rstrip()
         folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
         if folders and _HEAD.match(read_small(own / "HEAD")):
-            return GitDirectory(own, common)
+            return own, common
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 
@@ -96,14 +91,14 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
 
     A project can hold a bare repository whose objects, branches or configuration lead to another one.
     """
-    directory = find(repository)
-    own, common = (folder.resolve() for folder in directory)
+    directories = find(repository)
+    own, common = (folder.resolve() for folder in directories)
     allowed = [root.resolve() for root in roots]
     # a linked work tree: only the owner of the repository can have written what names it
     named = read_small(own / "gitdir") if own.parent == common / "worktrees" else b""
     if named and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
         allowed.append(common)
-    waiting = [*directory]
+    waiting = [*directories]
     seen: set[Path] = set()
     for place in waiting:  # which grows
         try:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.errors import UnknownCommit
 from tosloc.git.repository import Repository, ends_with
 from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
 
@@ -50,22 +49,16 @@ class History:
         """Number of each commit id."""
         return {commit_id: number for number, commit_id in enumerate(self.ids)}
 
-    def number(self, commit_id: str) -> int:
-        """Number of a commit. Raises UnknownCommit when the history does not reach it."""
-        if commit_id not in self.index:
-            raise UnknownCommit(f"no commit {commit_id!r} in this history; read it again from a tip that reaches it")
-        return self.index[commit_id]
-
     def files(self, number: int) -> IntArray:
         """Numbers of the paths that commit ``number`` touches, in path order; empty for a merge."""
         return self.touched[self.touched_starts[number] : self.touched_starts[number + 1]]
 
     def ancestors(self, commit_id: str) -> BoolArray:
-        """(C,) whether each commit is the given one or comes before it. Raises UnknownCommit."""
+        """(C,) whether each commit is the given one or comes before it."""
         from scipy.sparse.csgraph import breadth_first_order  # here: localizing asks for none
 
         reached = np.zeros(len(self), dtype=np.bool_)
-        reached[breadth_first_order(self._graph, self.number(commit_id), return_predecessors=False)] = True
+        reached[breadth_first_order(self._graph, self.index[commit_id], return_predecessors=False)] = True
         return reached
 
     @cached_property

@@ -19,12 +19,13 @@ from tosloc.io import printable
 from tosloc.processes import start
 from tosloc.records import IntArray, Names
 
-_SETTINGS: Final = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.commitGraph=false",  # it repeats what commits say, and a damaged one says it wrongly
-    "core.multiPackIndex=false",  # it repeats what the indexes of packs say, and may name packs anywhere
+SETTINGS: Final = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.commitGraph=false"),  # it repeats what commits say, and a damaged one says it wrongly
+    *("-c", "core.multiPackIndex=false"),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
+"""Options that keep git from running anything of a repository."""
 LARGEST: Final = 100 * 2**20
 """Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
 _BATCH: Final = 48
@@ -182,7 +183,7 @@ def parts(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def gitpython() -> ModuleType:
-    """GitPython, which knows what a git directory is, and which program to run ($GIT_PYTHON_GIT_EXECUTABLE).
+    """GitPython, which reads configurations, and knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE).
 
     Its commands are not for us: they add to the environment, and take nothing from it. Raises RepositoryError.
     """
@@ -193,11 +194,6 @@ def gitpython() -> ModuleType:
             "git is not installed, not on the search path, or not what $GIT_PYTHON_GIT_EXECUTABLE names"
         ) from error
     return git
-
-
-def safe_command() -> list[str]:
-    """The git program with options that keep it from running anything of a repository. Raises RepositoryError."""
-    return [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *(part for setting in _SETTINGS for part in ("-c", setting))]
 
 
 def failure(name: str, errors: bytes) -> RepositoryError:

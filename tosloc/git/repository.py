@@ -23,13 +23,13 @@ from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
     LARGEST_VERSION,
+    SETTINGS,
     ObjectReader,
     Trees,
     clean_environment,
     failure,
     gitpython,
     parts,
-    safe_command,
 )
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
@@ -101,7 +101,7 @@ class Repository:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path).expanduser().absolute()
         self._directory, self._common = find(self.path)
-        self._git = safe_command()
+        self._git = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *SETTINGS]
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = gitpython().GitConfigParser(config, merge_includes=False)

@@ -39,7 +39,7 @@ class Dataset:
     unresolved: tuple[str, ...]
     """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
     labelled: Mapping[str, LabelledReport]
-    """Report id -> what the file says of it, published ranks and status included."""
+    """Report id -> what the file says of it, published ranks included."""
     files: Mapping[str, int]
     """Report id -> number of source files of its before-fix version."""
 
