@@ -418,27 +418,6 @@ def test_decode_never_fails(data, text):
     assert decode(data) == text
 
 
-@pytest.mark.slow
-def test_workers_leave_nothing_behind(repository, tmp_path):
-    repository.commit({f"{number}.java": f"text {number}" for number in range(4)})
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    script = (
-        "import sys, joblib\n"
-        "from tosloc.git.repository import Repository\n"
-        "opened = Repository(sys.argv[1])\n"
-        "blobs = opened.snapshot('HEAD', {'.java'}).blobs\n"
-        "print(len({*joblib.Parallel(n_jobs=2)(joblib.delayed(opened.resolve)('HEAD') for blob in blobs)}))\n"
-    )
-    command = [sys.executable, "-W", "error", "-c", script, str(repository.path)]
-    done = subprocess.run(
-        command, env=os.environ | {"TMPDIR": str(scratch)}, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1\n"
-    assert done.stderr == ""
-    assert [path.name for path in scratch.iterdir() if path.name.startswith("tosloc")] == []
-
-
 @pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own
 def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
     repository.commit({"a.py": "a = 1\n"})
