@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
-from tosloc.reports.text import parts
+from tosloc.reports.text import COMMENT, parts
 
 LARGEST_REPORT: Final = 10_000_000
 """A single report of as many characters is refused: it is a log or a dump, not a description."""
@@ -287,7 +287,6 @@ def _written(text: str, name: str, zone: tzinfo) -> BugReport:
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
 
 
-_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FORM: Final = re.compile(
     r"""(?ix)
       \W*                                                                   # blank, a rule, an empty list item
@@ -318,9 +317,9 @@ def is_unfilled(report: BugReport) -> bool:
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
     [True, False]
     """
-    title = _COMMENT.sub("", report.summary).strip()
+    title = COMMENT.sub("", report.summary).strip()
     if title and not _TITLES.fullmatch(title):
         return False
     found = parts(report.description)
-    said = "\n".join((found.prose, found.code, found.log, found.settings))
-    return all(_FORM.fullmatch(line.strip(" *_")) for line in said.splitlines())
+    said = f"{found.prose}\n{found.code}\n{found.data}".splitlines()
+    return all(_FORM.fullmatch(line.strip(" *_")) for line in said)
