@@ -114,9 +114,8 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
             continue
         seen.add(found)
         with suppress(OSError), os.scandir(found) as entries:  # a file; what may not be read git cannot read either
-            for entry in entries:
-                if (entry.is_symlink() or entry.is_dir()) and not (entry.name in _UNREAD and found in (own, common)):
-                    waiting.append(Path(entry.path))
+            read = [entry for entry in entries if not (entry.name in _UNREAD and found in (own, common))]
+            waiting += [Path(entry.path) for entry in read if entry.is_symlink() or entry.is_dir()]
         for line in filter(None, read_small(found / "info/alternates").split(b"\n")):
             # git takes .. away first; what is quoted only git can tell
             borrowed = os.path.normpath(found / os.fsdecode(line))

@@ -98,8 +98,6 @@ _HEADER: Final = re.compile(
 _THROWN: Final = re.compile(
     rf"(?P<thrown>{_CLASS}(?:Exception|Error|Throwable|Failure)(?![\w$]))(?=\s*(?::|$|at\s|\n))"
 )
-
-
 _RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
 _LOCATED: Final = re.compile(
     r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( ) (?P<line>\d{1,7}) (?!\w|\.\d)
