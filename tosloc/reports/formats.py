@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
@@ -83,7 +84,7 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
     kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
     """
-    name, kept = str(path), frozenset(suffixes)
+    name, ends = str(path), frozenset(suffixes)
     data, read_in = read_bytes(Path(path), name), zone_of(zone)
     beginning = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     kind = next((kind for start, kind in FORMATS if beginning.startswith(start)), None)
@@ -92,30 +93,24 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
             f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
         )
     read, made = kind
-    reports = _unique((made(row, where, read_in, kept) for where, row in read(data, name)), name)
-    if not reports:
-        raise ReportError(f"{name}: holds no report")
-    if not any(report.listed for report in reports):
-        ends = ", ".join(sorted(kept)) if len(kept) <= 10 else "a suffix that TosLoc knows"
-        raise ReportError(f"{name}: no listed file ends with {ends}; name its source suffixes")
-    return reports
-
-
-def _unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledReport]:
-    """The reports with ids made unique: the second of one id becomes ``id#2``, in the order of the file."""
-    seen: dict[str, set[str | None]] = {}
+    commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
-    for report in reports:
-        number = report.report.id
-        commits = seen.setdefault(number, set())
-        if report.commit in commits:
+    for where, row in read(data, name):
+        report = made(row, where, read_in, ends)
+        number, seen = report.report.id, commits[report.report.id]
+        if report.commit in seen:
             which = f"with commit {report.commit}" if report.commit else "without a commit"
-            raise ReportError(f"{source}: report {number} is listed twice {which}; keep one of them")
-        commits.add(report.commit)
-        if len(commits) > 1:
-            report = replace(report, report=replace(report.report, id=f"{number}#{len(commits)}"), number=number)
+            raise ReportError(f"{name}: report {number} is listed twice {which}; keep one of them")
+        seen.add(report.commit)
+        if len(seen) > 1:
+            report = replace(report, report=replace(report.report, id=f"{number}#{len(seen)}"), number=number)
         if kept.setdefault(report.report.id, report) is not report:
-            raise ReportError(f"{source}: two reports get the same id; do not end ids with # and a number")
+            raise ReportError(f"{name}: two reports get the same id; do not end ids with # and a number")
+    if not kept:
+        raise ReportError(f"{name}: holds no report")
+    if not any(report.listed for report in kept.values()):
+        listed = ", ".join(sorted(ends)) if len(ends) <= 10 else "a suffix that TosLoc knows"
+        raise ReportError(f"{name}: no listed file ends with {listed}; name its source suffixes")
     return list(kept.values())
 
 

@@ -7,7 +7,6 @@ are told by their shape, too. A line that could be two things is prose.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -123,40 +122,32 @@ def parts(description: str) -> ReportText:
     """
     found: dict[str, list[str]] = {"prose": [], "code": [], "data": []}
     for place, block in enumerate(_FENCE.split(COMMENT.sub("\n", description))):
-        for kind, line in _in_block(block) if place % 2 else _outside(block):
-            found[kind].append(line)
-    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
-
-
-def _in_block(block: str) -> Iterator[tuple[str, str]]:
-    """Kind and line of what stands between two fences."""
-    tag = _TAG.match(block)
-    lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
-    settings = [found for found in map(_SETTING.match, lines) if found]
-    held = sum(not found["value"].rstrip().endswith((";", "(", ")")) for found in settings)
-    is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2)
-    is_data = is_data or sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines)
-    for line in lines:
-        if not _is_installed(line) and not _DASHES.fullmatch(line):
-            yield "data" if is_data or _LOG.match(line) else "code", line
-
-
-def _outside(block: str) -> Iterator[tuple[str, str]]:
-    """Kind and line of what stands outside fences."""
-    inside = False  # code, so that what could be code is
-    for line in _QUOTED.sub("", block).splitlines():
-        bare = line.strip()
-        if not bare or (_DASHES.fullmatch(bare) and not inside):
+        if place % 2:  # between two fences
+            tag = _TAG.match(block)
+            lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
+            settings = [match for match in map(_SETTING.match, lines) if match]
+            held = sum(not match["value"].rstrip().endswith((";", "(", ")")) for match in settings)
+            is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2)
+            is_data = is_data or sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines)
+            for line in lines:
+                if not _is_installed(line) and not _DASHES.fullmatch(line):
+                    found["data" if is_data or _LOG.match(line) else "code"].append(line)
             continue
-        if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
-            inside = False
-        elif _LOG.match(line):
-            yield "data", line
-        else:
-            indented = inside and line.startswith(("    ", "\t"))
-            # a sentence may begin like code
-            inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
-            yield "code" if inside else "prose", line
+        inside = False  # code, so that what could be code is
+        for line in _QUOTED.sub("", block).splitlines():
+            bare = line.strip()
+            if not bare or (_DASHES.fullmatch(bare) and not inside):
+                continue
+            if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
+                inside = False
+            elif _LOG.match(line):
+                found["data"].append(line)
+            else:
+                indented = inside and line.startswith(("    ", "\t"))
+                # a sentence may begin like code
+                inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
+                found["code" if inside else "prose"].append(line)
+    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
 
 
 def _is_sentence(line: str) -> bool:
