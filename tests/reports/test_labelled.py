@@ -152,24 +152,14 @@ def test_ambiguous_abbreviation(tmp_path: Path) -> None:
         load_dataset(both, path)
 
 
-BUG = (
-    '<bug id="{id}" opendate="2001-09-09 01:46:40" {fixed}><buginformation><summary>s</summary><description/>'
-    "</buginformation><fixedFiles>{files}</fixedFiles></bug>"
-)
-
-
 def repository_of_bugs(folder: Path, *bugs: tuple[str, str, Sequence[str]]) -> Path:
     """BugLocator's file of (id, date of fixing or "", files); all opened at START."""
-    texts = [
-        BUG.format(
-            id=bug,
-            fixed=f'fixdate="{fixed}"' if fixed else "",
-            files="".join(f"<file>{file}</file>" for file in files),
-        )
-        for bug, fixed, files in bugs
-    ]
+    texts = ""
+    for bug, fixed, files in bugs:
+        named = "".join(f"<file>{file}</file>" for file in files)
+        texts += f'<bug id="{bug}" opendate="{iso(START)}" fixdate="{fixed}"><fixedFiles>{named}</fixedFiles></bug>'
     path = folder / "bugs.xml"
-    path.write_text(f'<bugrepository name="p">{"".join(texts)}</bugrepository>', "utf-8")
+    path.write_text(f'<bugrepository name="p">{texts}</bugrepository>', "utf-8")
     return path
 
 
