@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -222,11 +221,7 @@ def locations(text: str) -> Locations:
         elif not _COMMAND.search(text, max(0, start - 40), start):
             paths.append(Frame(start, end, path=path))
     found.sort(key=lambda frame: frame.offset)
-    return Locations(tuple(_traces(text, found)), tuple(links), tuple(paths))
-
-
-def _traces(text: str, found: list[Frame]) -> Iterator[tuple[Frame, ...]]:
-    """Frames in the text's order, by trace, innermost first: Python alone lists the innermost last."""
+    traces: list[tuple[Frame, ...]] = []
     trace: list[Frame] = []
     for frame in [*found, None]:
         if trace and (
@@ -235,10 +230,12 @@ def _traces(text: str, found: list[Frame]) -> Iterator[tuple[Frame, ...]]:
             or _of_python(frame) != _of_python(trace[-1])
             or _NEW_TRACE.search(text, trace[-1].end, frame.offset)
         ):
-            yield tuple(reversed(trace) if _of_python(trace[0]) else trace)
+            # Python alone lists the innermost frame last
+            traces.append(tuple(reversed(trace) if _of_python(trace[0]) else trace))
             trace = []
         if frame is not None:
             trace.append(frame)
+    return Locations(tuple(traces), tuple(links), tuple(paths))
 
 
 def _of_python(frame: Frame) -> bool:
