@@ -77,7 +77,7 @@ def modules() -> list[Path]:
 
 
 def room_of(path: Path) -> tuple[str, str]:
-    """The room of a module and its part: git and trees of tosloc/git/trees.py; ("", "") for tosloc/__init__.py."""
+    """The room of a module and its part: git and history of tosloc/git/history.py; ("", "") for tosloc/__init__.py."""
     names = path.relative_to(ROOT).with_suffix("").parts
     if names[0] == "scripts":
         return "scripts", names[1]
@@ -204,7 +204,7 @@ def test_every_forbidden_pair_is_seen_in_every_form(source: str) -> None:
 @pytest.mark.parametrize(
     ("room", "part", "source", "problems"),
     [
-        ("git", "trees", "from tosloc.records import Case\nimport git", []),
+        ("git", "history", "from tosloc.records import Case\nimport git", []),
         ("rerank", "terms", "from tosloc.rerank.encoder import x", ["rerank.terms imports rerank.encoder"]),
         ("rerank", "base", "from tosloc.rerank import terms", ["rerank.base imports rerank.terms"]),
         ("cli", "app", "from tosloc.lab import x", ["cli imports lab outside a function"]),

@@ -39,8 +39,7 @@ from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
-from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
-from tosloc.reports.splits import Splits, chronological, settled
+from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
 from tosloc.rerank.base import RerankingContext, facts_in_store
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")

@@ -16,8 +16,8 @@ from tosloc.calibration import LISTED, shares
 from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
+from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
-from tosloc.git.web_pages import WebPages
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
@@ -29,7 +29,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, FloatArray, Function, Hit, Ranking, Reason, Snapshot
-from tosloc.reports.globs import Chosen, PathFilter
+from tosloc.reports.test_paths import Chosen, PathFilter
 from tosloc.rerank.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:

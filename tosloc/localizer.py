@@ -24,8 +24,8 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
-from tosloc.reports.globs import PathFilter
 from tosloc.reports.issues import read_report
+from tosloc.reports.test_paths import PathFilter
 from tosloc.rerank.base import Reranker
 
 if TYPE_CHECKING:

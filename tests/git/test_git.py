@@ -16,7 +16,6 @@ import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.git import process as git_process
-from tosloc.git import trees as git_trees
 from tosloc.git.repository import Repository, decode
 
 JAVA = frozenset({".java"})
@@ -76,7 +75,7 @@ def test_snapshot_has_the_regular_source_files_in_path_order(repository):
 
 
 def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatch):
-    monkeypatch.setattr(git_trees, "MEMORY_LIMIT", 100)
+    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
     rng = np.random.default_rng(3)
     everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
     everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
@@ -106,9 +105,9 @@ def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypa
     third = repository.commit({"d/B.java": "new"})
     asked, real = [], git_process.ObjectReader.read
 
-    def spy(reader, names):
+    def spy(reader, names, kind):
         asked.extend(names := list(names))
-        return real(reader, names)
+        return real(reader, names, kind)
 
     monkeypatch.setattr(git_process.ObjectReader, "read", spy)
     with Repository(repository.path) as opened:
@@ -417,27 +416,6 @@ def test_an_empty_repository(repository):
 )
 def test_decode_never_fails(data, text):
     assert decode(data) == text
-
-
-@pytest.mark.slow
-def test_workers_leave_nothing_behind(repository, tmp_path):
-    repository.commit({f"{number}.java": f"text {number}" for number in range(4)})
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    script = (
-        "import sys, joblib\n"
-        "from tosloc.git.repository import Repository\n"
-        "opened = Repository(sys.argv[1])\n"
-        "blobs = opened.snapshot('HEAD', {'.java'}).blobs\n"
-        "print(len({*joblib.Parallel(n_jobs=2)(joblib.delayed(opened.resolve)('HEAD') for blob in blobs)}))\n"
-    )
-    command = [sys.executable, "-W", "error", "-c", script, str(repository.path)]
-    done = subprocess.run(
-        command, env=os.environ | {"TMPDIR": str(scratch)}, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1\n"
-    assert done.stderr == ""
-    assert [path.name for path in scratch.iterdir() if path.name.startswith("tosloc")] == []
 
 
 @pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own

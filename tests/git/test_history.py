@@ -1,17 +1,14 @@
-"""Histories against git's own answers; ancestors against an obvious slow walk; messages by example."""
+"""Histories against git's own answers; messages by example."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.git.fixes import bug_ids, says_fix
-from tosloc.git.history import History, read_history
+from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
-from tosloc.records import Names
 
 JAVA = frozenset({".java"})
 
@@ -50,7 +47,7 @@ def test_files_that_each_commit_touches(repository):
         assert [parents(history, number) for number in range(4)] == [[], [0], [1], [2]]
         assert history.touched.dtype == np.int32
         assert history.path_names is opened.path_names
-        assert history.index[moved] == history.number(moved) == 2
+        assert history.index[moved] == 2
         assert len(history) == 7
 
 
@@ -67,8 +64,6 @@ def test_merges_touch_nothing_and_tips_limit_the_history(repository):
         assert parents(history, 3) == [2, 1]
         assert history.ancestors(left).tolist() == [True, True, False, False]
         assert history.ancestors(merge).tolist() == [True, True, True, True]
-        with pytest.raises(UnknownCommit, match=r"no commit .* in this history; read it again from a tip"):
-            history.ancestors(other)
         both = read_history(opened, [merge, other, merge, left], JAVA)
         assert both.ids == (root, left, right, merge, other)
         assert read_history(opened, [other, left, merge], JAVA).ids == both.ids
@@ -120,79 +115,29 @@ def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
         assert touched(read_history(opened, "HEAD", JAVA), second) == ["d/A.java", "d/B.java"]
         tree = repository.git("rev-parse", f"{first}:d")
         (repository.objects / tree[:2] / tree[2:]).unlink()
-        with pytest.raises(RepositoryError, match=r"git log failed \(fatal: .*\); run 'git fsck' there"):
+        with pytest.raises(RepositoryError, match=r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"):
             read_history(opened, "HEAD", JAVA)
 
 
-@pytest.mark.slow
-def test_history_equals_git_over_random_graphs(make_repository):
+def test_history_equals_git_over_a_random_graph(make_repository):
     rng = np.random.default_rng(11)
-    for trial in range(3):
-        repository = make_repository(f"random{trial}", bare=True)
-        for number in range(25):
-            count = min(len(repository.made), int(rng.choice([0, 1, 1, 1, 1, 2, 3])))
-            chosen = rng.choice(repository.made, count, replace=False).tolist() if count else []
-            time = 10**9 + int(rng.integers(5)) * 1000
-            repository.commit({f"{rng.integers(9)}.java": str(number)}, when=time, parents=chosen)
-        tips = repository.made[-6:]
-        with Repository(repository.path) as opened:
-            history = read_history(opened, tips, JAVA)
-            assert set(history.ids) == set(repository.git("rev-list", *tips).split())
-            for number, commit in enumerate(history.ids):
-                assert all(parent < number for parent in parents(history, number))
-                reached = {history.ids[place] for place in np.flatnonzero(history.ancestors(commit))}
-                assert reached == set(repository.git("rev-list", commit).split())
-                if len(parents(history, number)) < 2:
-                    shown = repository.git("diff-tree", "--root", "-r", "--no-commit-id", "--name-only", commit)
-                    assert touched(history, commit) == shown.split()
-
-
-def history_of(graph):
-    """History of commits "0", "1", ... with the given lists of earlier parents."""
-    starts = np.cumsum([0, *(len(row) for row in graph)])
-    flat = np.array([parent for row in graph for parent in row], dtype=np.int32)
-    names = tuple(str(number) for number in range(len(graph)))
-    nothing = np.zeros(len(graph) + 1, dtype=np.int64)
-    times = np.arange(len(graph), dtype=np.int64)
-    return History(names, times, names, starts, flat, nothing, np.empty(0, dtype=np.int32), Names())
-
-
-def slow_ancestors(graph, start):
-    reached, waiting = set(), [start]
-    while waiting:
-        place = waiting.pop()
-        if place not in reached:
-            reached.add(place)
-            waiting.extend(graph[place])
-    return reached
-
-
-@st.composite
-def graphs(draw):
-    size = draw(st.integers(1, 30))
-    return [
-        draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)) if number else [] for number in range(size)
-    ]
-
-
-@settings(max_examples=200, deadline=None)
-@given(data=st.data(), graph=graphs())
-def test_ancestors_are_exact(data, graph):
-    history = history_of(graph)
-    for start in data.draw(st.lists(st.integers(0, len(graph) - 1), max_size=20)):
-        assert set(np.flatnonzero(history.ancestors(str(start))).tolist()) == slow_ancestors(graph, start)
-
-
-def test_ancestors_in_a_long_line():
-    graph = [[number - 1] if number else [] for number in range(5000)]
-    history = history_of(graph)
-    assert [int(history.ancestors(str(number)).sum()) for number in (4999, 0, 2500, 2501, 77)] == [
-        5000,
-        1,
-        2501,
-        2502,
-        78,
-    ]
+    repository = make_repository("random", bare=True)
+    for number in range(25):
+        count = min(len(repository.made), int(rng.choice([0, 1, 1, 1, 1, 2, 3])))
+        chosen = rng.choice(repository.made, count, replace=False).tolist() if count else []
+        time = 10**9 + int(rng.integers(5)) * 1000
+        repository.commit({f"{rng.integers(9)}.java": str(number)}, when=time, parents=chosen)
+    tips = repository.made[-6:]
+    with Repository(repository.path) as opened:
+        history = read_history(opened, tips, JAVA)
+    assert set(history.ids) == set(repository.git("rev-list", *tips).split())
+    for number, commit in enumerate(history.ids):
+        assert all(parent < number for parent in parents(history, number))
+        reached = {history.ids[place] for place in np.flatnonzero(history.ancestors(commit))}
+        assert reached == set(repository.git("rev-list", commit).split())
+        if len(parents(history, number)) < 2:
+            shown = repository.git("diff-tree", "--root", "-r", "--no-commit-id", "--name-only", commit)
+            assert touched(history, commit) == shown.split()
 
 
 FIXES = [

@@ -23,8 +23,7 @@ from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.paper import lengths, speed
 from tosloc.records import FloatArray
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import describe
+from tosloc.reports.labelled import describe, load_dataset
 
 pytestmark = pytest.mark.slow
 

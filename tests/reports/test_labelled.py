@@ -11,12 +11,14 @@ from typing import Any, cast
 
 import pytest
 
+from tests.conftest import GitRepository, git_environment
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tosloc.cli import main
+from tosloc.config import Config
 from tosloc.errors import ConfigError, ReportError
 from tosloc.git.repository import CommitInfo, Repository
 from tosloc.records import BugReport, Case, Snapshot
-from tosloc.reports.labelled import Dataset, load_dataset, published_ranks
-from tosloc.reports.splits import chronological, describe, suffixes_of_fixed
+from tosloc.reports.labelled import Dataset, chronological, describe, load_dataset, published_ranks, settled
 
 START = 1_000_000_000
 HOUR = 3600
@@ -150,24 +152,14 @@ def test_ambiguous_abbreviation(tmp_path: Path) -> None:
         load_dataset(both, path)
 
 
-BUG = (
-    '<bug id="{id}" opendate="2001-09-09 01:46:40" {fixed}><buginformation><summary>s</summary><description/>'
-    "</buginformation><fixedFiles>{files}</fixedFiles></bug>"
-)
-
-
 def repository_of_bugs(folder: Path, *bugs: tuple[str, str, Sequence[str]]) -> Path:
     """BugLocator's file of (id, date of fixing or "", files); all opened at START."""
-    texts = [
-        BUG.format(
-            id=bug,
-            fixed=f'fixdate="{fixed}"' if fixed else "",
-            files="".join(f"<file>{file}</file>" for file in files),
-        )
-        for bug, fixed, files in bugs
-    ]
+    texts = ""
+    for bug, fixed, files in bugs:
+        named = "".join(f"<file>{file}</file>" for file in files)
+        texts += f'<bug id="{bug}" opendate="{iso(START)}" fixdate="{fixed}"><fixedFiles>{named}</fixedFiles></bug>'
     path = folder / "bugs.xml"
-    path.write_text(f'<bugrepository name="p">{"".join(texts)}</bugrepository>', "utf-8")
+    path.write_text(f'<bugrepository name="p">{texts}</bugrepository>', "utf-8")
     return path
 
 
@@ -285,13 +277,43 @@ def test_order_is_by_time_of_fix_then_commit_then_report() -> None:
             chronological(cases, *shares)
 
 
+# ---- which files a training searches: those that its settings name, else those of the languages that reports fixed
+
+JAVASCRIPT = (".cjs", ".js", ".mjs")
+
+
+def fixing(folder: Path, fixed: list[list[str]]) -> Path:
+    """A file of reports that fixed these files."""
+    return lines(folder, *(report(str(number), "f" * 40, files) for number, files in enumerate(fixed)))
+
+
 @pytest.mark.parametrize(
     ("fixed", "suffixes"),
     [
         ([["src/A.JAVA", "README.md"], ["pom.xml"]], (".java",)),
         ([["a.js"]] * 9 + [["b.lua"]], (".cjs", ".js", ".lua", ".mjs")),
-        ([["a.js"]] * 10 + [["b.lua", "c.lua", "d.lua"]], (".cjs", ".js", ".mjs")),
+        ([["a.js"]] * 10 + [["b.lua", "c.lua", "d.lua"]], JAVASCRIPT),
+        ([["a.js", "b.py"]] + [["a.js", "b.md"]] * 10 + [["c.md"]] * 99, JAVASCRIPT),
     ],
 )
-def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(fixed: Any, suffixes: tuple[str, ...]) -> None:
-    assert suffixes_of_fixed(fixed) == suffixes
+def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(
+    tmp_path: Path, fixed: list[list[str]], suffixes: tuple[str, ...]
+) -> None:
+    assert settled(Config(), fixing(tmp_path, fixed)).data.suffixes == suffixes
+
+
+def test_what_settings_name_stands(tmp_path: Path) -> None:
+    path = fixing(tmp_path, [["a.js"]])
+    for suffixes in ([".java", ".js"], []):
+        config = Config.of({"data": {"suffixes": suffixes}}, "my.toml")
+        assert settled(config, path) == config
+
+
+def test_reports_that_fixed_no_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = fixing(tmp_path, [["a.md"]])
+    git = GitRepository(tmp_path, False, git_environment(tmp_path))
+    git.git("init", "-q")
+    given = ["--repo", str(tmp_path), "--reports", str(path)]
+    assert main(["train", *given, "--out", str(tmp_path / "out")]) == 2
+    assert "no listed file ends with a suffix that TosLoc knows; name its source suffixes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

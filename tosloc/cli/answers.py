@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tosloc.answer import Answer
 from tosloc.errors import counted
-from tosloc.git.web_pages import WebPages
+from tosloc.git.discovery import WebPages
 from tosloc.io import printable
 from tosloc.records import Function, Hit, Reason
 

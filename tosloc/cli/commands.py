@@ -242,8 +242,7 @@ def data(
     from tosloc.config import Config
     from tosloc.git.repository import Repository
     from tosloc.io import write_text
-    from tosloc.reports.labelled import load_dataset
-    from tosloc.reports.splits import describe, settled
+    from tosloc.reports.labelled import describe, load_dataset, settled
 
     asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     repo, reports = repository_and_reports(repo, reports)

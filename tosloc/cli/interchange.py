@@ -121,8 +121,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
     from tosloc.evaluate import RUN_FILE, Judgement
     from tosloc.evaluate.runs import write_known_ranks
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import attributes_of, load_dataset, published_ranks
-    from tosloc.reports.splits import parts_of
+    from tosloc.reports.labelled import attributes_of, load_dataset, parts_of, published_ranks
 
     with Repository(repo) as repository, shown(progress) as callback:
         dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)

@@ -87,8 +87,7 @@ def localize(
     from tosloc.cli.answers import print_answer
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
-    from tosloc.reports.globs import PathFilter
-    from tosloc.reports.test_paths import which_are_tests
+    from tosloc.reports.test_paths import PathFilter, which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], opened)
     if as_json and len(reports) > 1:

@@ -77,8 +77,8 @@ def mine(
     from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
     from tosloc.git import discovery
+    from tosloc.git.discovery import WebPages
     from tosloc.git.repository import Repository
-    from tosloc.git.web_pages import WebPages
     from tosloc.index.cache import default_store, note_use
     from tosloc.io import write_text
     from tosloc.mine import links, mentions, weak

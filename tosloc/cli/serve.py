@@ -25,7 +25,7 @@ def serve(
 
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
-    from tosloc.git.web_pages import WebPages
+    from tosloc.git.discovery import WebPages
     from tosloc.localizer import Localizer
     from tosloc.web.server import listening
     from tosloc.web.server import serve as serve_at
@@ -36,7 +36,7 @@ def serve(
         with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store) as localizer:
             repository = localizer.repository
             assert repository is not None
-            discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path).own))
+            discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             localizer.files(commit)  # what is wrong with it is said at once
             project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
         session = Session(repository.path, checkpoint, store)

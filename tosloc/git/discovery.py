@@ -1,16 +1,16 @@
-"""Where a repository keeps its files, and whether all that git would read of them lies where somebody may look."""
+"""Where a repository keeps its files, whether all of them lie where somebody may look, and where it is on the web."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from tosloc.errors import RepositoryError
-from tosloc.git.process import gitpython
-from tosloc.git.web_pages import address
 from tosloc.io import read_plain
 
 _MOST: Final = 16 * 2**20
@@ -18,32 +18,43 @@ _MOST: Final = 16 * 2**20
 _UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
 """Folders of a git directory that git does not read for us; people link their hooks."""
 
+_HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
+_REMOTE: Final = re.compile(
+    r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
+    r"(?P<host>[A-Za-z0-9.\-]+)(?::\d+(?=/))?[/:](?P<path>[\w.\-~]+(?:/[\w.\-~]+)+)"
+)
+_ADDRESS: Final = re.compile(
+    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git):/+(?P<rest>[^/].*)|(?P<account>[\w.\-]+@[\w.\-]+:.+))"
+)
+_FOLDERS: Final = {
+    "github": ("commit", "blob"),
+    "gitlab": ("-/commit", "-/blob"),
+    "codeberg": ("commit", "src/commit"),
+    "bitbucket": ("commits", "src"),
+}
+"""Part of a host's name -> folders of its pages of commits and of files."""
 
-class GitDirectory(NamedTuple):
-    """Where a repository keeps its files."""
 
-    own: Path
-    """HEAD is here."""
-    common: Path
-    """Objects, branches and the configuration are here: the same folder, but for a linked work tree."""
+def find(path: Path) -> tuple[Path, Path]:
+    """The git directory of a work tree, a bare repository or a git directory at ``path``, and that of its objects.
 
-
-def find(path: Path) -> GitDirectory:
-    """The git directory of a work tree, a bare repository or a git directory at ``path``. Raises RepositoryError."""
+    HEAD is in the first; objects, branches and the configuration are in the second: the same folder, but for a linked
+    work tree. Raises RepositoryError.
+    """
     if not path.exists():
         if (given := address(path)) is not None:
             raise RepositoryError(
                 f"{given}: is an address, and nothing is fetched; run: git clone --bare {given}, and name its folder"
             )
         raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
-    functions = gitpython().repo.fun
-    with suppress(OSError, ValueError, gitpython().InvalidGitRepositoryError):
-        found = functions.find_submodule_git_dir(path / ".git")  # and of any other work tree
-        if found is None and not (path / ".git").is_file() and functions.is_git_dir(path):
-            found = path
-        if found is not None:
-            own = Path(found)
-            return GitDirectory(own, own / os.fsdecode(read_small(own / "commondir")).rstrip())
+    pointer = path / ".git"  # of a submodule or a linked work tree it is a file
+    named = read_small(pointer) if pointer.is_file() else b""
+    places = [path / os.fsdecode(named[8:]).rstrip("\r\n")] if named.startswith(b"gitdir: ") else [pointer, path]
+    for own in places:
+        common = own / os.fsdecode(read_small(own / "commondir")).rstrip()
+        folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
+        if folders and _HEAD.match(read_small(own / "HEAD")):
+            return own, common
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 
@@ -80,17 +91,16 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
 
     A project can hold a bare repository whose objects, branches or configuration lead to another one.
     """
-    directory = find(repository)
-    own, common = (folder.resolve() for folder in directory)
+    directories = find(repository)
+    own, common = (folder.resolve() for folder in directories)
     allowed = [root.resolve() for root in roots]
     # a linked work tree: only the owner of the repository can have written what names it
     named = read_small(own / "gitdir") if own.parent == common / "worktrees" else b""
     if named and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
         allowed.append(common)
-    waiting = [*directory]
+    waiting = [*directories]
     seen: set[Path] = set()
-    while waiting:
-        place = waiting.pop()
+    for place in waiting:  # which grows
         try:
             found = place.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
@@ -104,9 +114,8 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
             continue
         seen.add(found)
         with suppress(OSError), os.scandir(found) as entries:  # a file; what may not be read git cannot read either
-            for entry in entries:
-                if (entry.is_symlink() or entry.is_dir()) and not (entry.name in _UNREAD and found in (own, common)):
-                    waiting.append(Path(entry.path))
+            read = [entry for entry in entries if not (entry.name in _UNREAD and found in (own, common))]
+            waiting += [Path(entry.path) for entry in read if entry.is_symlink() or entry.is_dir()]
         for line in filter(None, read_small(found / "info/alternates").split(b"\n")):
             # git takes .. away first; what is quoted only git can tell
             borrowed = os.path.normpath(found / os.fsdecode(line))
@@ -114,3 +123,55 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
     for config in (common / "config", own / "config.worktree"):
         if b"[include" in read_small(config).lower():
             raise RepositoryError(f"git would read what {config} includes, which may lie outside; take that out")
+
+
+# ---- the web
+
+
+def address(path: str | os.PathLike[str]) -> str | None:
+    """The address that somebody gave where a path is wanted, with the slash that paths lose; None for other paths.
+
+    >>> address("/home/me/https:/github.com/a/b"), address("git@github.com:a/b.git"), address("/home/me/b.git")
+    ('https://github.com/a/b', 'git@github.com:a/b.git', None)
+    """
+    found = _ADDRESS.search(os.fspath(path))
+    return None if found is None else found["account"] or f"{found['scheme']}://{found['rest']}"
+
+
+class WebPages(NamedTuple):
+    """Where a project is seen on the web; nothing is asked of it."""
+
+    project: str
+    """Address of its page, without an account's name or password."""
+    host: str
+    """A key of the hosts that are known."""
+
+    @classmethod
+    def of(cls, remote: str | None) -> WebPages | None:
+        """Pages of a remote's address; None where the host is none of the known ones.
+
+        >>> WebPages.of("git@github.com:pallets/flask.git").commit("12ab")
+        'https://github.com/pallets/flask/commit/12ab'
+        >>> WebPages.of("https://me:secret@gitlab.example.org/a/b/c.git").file("12ab", "x y.c", (3, 5))
+        'https://gitlab.example.org/a/b/c/-/blob/12ab/x%20y.c#L3-5'
+        >>> WebPages.of("/srv/git/flask"), WebPages.of("https://example.org/flask/x.git")
+        (None, None)
+        """
+        found = None if remote is None else _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
+        if found is None:
+            return None
+        name = found["host"].lower()
+        host = next((known for known in _FOLDERS if known in name.split(".")), None)
+        return None if host is None else cls(f"https://{name}/{found['path']}", host)
+
+    def commit(self, commit: str) -> str:
+        """Page of a commit."""
+        return f"{self.project}/{_FOLDERS[self.host][0]}/{quote(commit)}"
+
+    def file(self, commit: str, path: str, lines: tuple[int, int] | None = None) -> str:
+        """Page of a file in a version, at some of its lines."""
+        name = quote(path.encode("utf-8", "surrogateescape"))
+        place = f"{self.project}/{_FOLDERS[self.host][1]}/{quote(commit)}/{name}"
+        if lines is None or self.host == "bitbucket":
+            return place
+        return f"{place}#L{lines[0]}-{'' if self.host == 'gitlab' else 'L'}{lines[1]}"

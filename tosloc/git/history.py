@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.git.process import parts
-from tosloc.git.repository import Repository, ends_with, message_of, seconds_of
+from tosloc.git.repository import Repository, ends_with
 from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 # C commits, T touched files of all commits together, P parents of all commits together
-
-LARGEST_CHANGE: Final = 2_000_000
-"""Files that one commit may touch; a version of as many is refused, too."""
-_COMMIT = re.compile(rb"([0-9a-f]{40,64}) (-?\d*) ([0-9a-f ]*)\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +49,16 @@ class History:
         """Number of each commit id."""
         return {commit_id: number for number, commit_id in enumerate(self.ids)}
 
-    def number(self, commit_id: str) -> int:
-        """Number of a commit. Raises UnknownCommit when the history does not reach it."""
-        if commit_id not in self.index:
-            raise UnknownCommit(f"no commit {commit_id!r} in this history; read it again from a tip that reaches it")
-        return self.index[commit_id]
-
     def files(self, number: int) -> IntArray:
         """Numbers of the paths that commit ``number`` touches, in path order; empty for a merge."""
         return self.touched[self.touched_starts[number] : self.touched_starts[number + 1]]
 
     def ancestors(self, commit_id: str) -> BoolArray:
-        """(C,) whether each commit is the given one or comes before it. Raises UnknownCommit."""
+        """(C,) whether each commit is the given one or comes before it."""
         from scipy.sparse.csgraph import breadth_first_order  # here: localizing asks for none
 
         reached = np.zeros(len(self), dtype=np.bool_)
-        reached[breadth_first_order(self._graph, self.number(commit_id), return_predecessors=False)] = True
+        reached[breadth_first_order(self._graph, self.index[commit_id], return_predecessors=False)] = True
         return reached
 
     @cached_property
@@ -111,48 +97,27 @@ def read_commits(
     the commits at which a shallow clone was cut off, whose changes are not known. No blob is read, and parents that
     are not among the commits are not told. Raises RepositoryError when commits or trees are missing.
     """
-    keep, cut, names = ends_with(suffixes), repository.shallow, repository.path_names
-    numbers: dict[str, int] = {}
-    times: list[int] = []
-    messages: list[str] = []
-    parents, parent_starts = array("i"), [0]
-    touched, touched_starts = array("i"), list[int]()
-    is_cut, changes = False, 0
-    command = "log --stdin --no-walk=unsorted --no-renames --raw -z --root --no-abbrev --no-ext-diff --no-textconv"
-    options = [*command.split(), "--no-color", "--encoding=UTF-8", "--format=%H %ct %P%n%B"]
-    asked = "".join(f"{commit}\n" for commit in commit_ids).encode()
-    # without a commit git would start from HEAD
-    with repository.stream(options, asked) if commit_ids else nullcontext(BytesIO()) as log:
-        fields = parts(log)
-        for text in fields:
-            head = text.lstrip(b"\n")
-            if head.startswith(b":"):
-                path = next(fields, b"")
-                changes += 1
-                if changes > LARGEST_CHANGE:
-                    raise RepositoryError(f"{repository.path}: a commit touches more than {LARGEST_CHANGE:,} files")
-                if b"100" in (head[1:4], head[8:11]) and not is_cut and keep(path):
-                    touched.append(names.id(path.decode("utf-8", "surrogateescape")))
-            elif found := _COMMIT.match(head):
-                commit_id = found[1].decode("ascii")
-                is_cut, changes = commit_id in cut, 0
-                numbers[commit_id] = len(numbers)
-                times.append(seconds_of(found[2]))
-                messages.append(message_of(head[found.end() :]).rstrip())
-                parents.extend(numbers[parent] for parent in found[3].decode("ascii").split() if parent in numbers)
-                parent_starts.append(len(parents))
-                touched_starts.append(len(touched))
-                if len(numbers) % 1000 == 0:
-                    progress("reading history", len(numbers), 0)
-    touched_starts.append(len(touched))
-    progress("reading history", len(numbers), len(numbers))
+    keep, names, cut = ends_with(suffixes), repository.path_names, repository.shallow
+    infos = repository.commits(commit_ids)
+    numbers = {info.id: number for number, info in enumerate(infos)}
+    parents = [[numbers[parent] for parent in info.parents if parent in numbers] for info in infos]
+    touching, touched = array("i"), array("i")
+    asked = [info.id for info in infos if len(info.parents) < 2 and info.id not in cut]
+    for commit, modes, path in repository.changes(asked):
+        number = numbers[commit]
+        if number % 1000 == 999:
+            progress("reading history", number + 1, len(infos))
+        if b"100" in modes and keep(path):
+            touching.append(number)
+            touched.append(names.id(path.decode("utf-8", "surrogateescape")))
+    progress("reading history", len(infos), len(infos))
     return History(
         tuple(numbers),
-        np.array(times, dtype=np.int64),
-        tuple(messages),
-        np.array(parent_starts, dtype=np.int64),
-        np.array(parents, dtype=np.int32),
-        np.array(touched_starts, dtype=np.int64),
+        np.array([info.committed_at for info in infos], dtype=np.int64),
+        tuple(info.message.rstrip() for info in infos),
+        np.cumsum([0, *map(len, parents)], dtype=np.int64),
+        np.array([*chain.from_iterable(parents)], dtype=np.int32),
+        np.searchsorted(touching, np.arange(len(infos) + 1)),
         np.array(touched, dtype=np.int32),
         names,
     )

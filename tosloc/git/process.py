@@ -1,42 +1,46 @@
-"""The git program, kept away from everything of a repository but its objects."""
+"""The git program, kept away from everything of a repository but its objects; the files of versions from its trees."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from subprocess import Popen
 from types import ModuleType
-from typing import IO, Final, NamedTuple
+from typing import IO, Final, TypeAlias
+
+import numpy as np
 
 from tosloc.errors import RepositoryError
 from tosloc.io import printable
 from tosloc.processes import start
+from tosloc.records import IntArray, Names
 
-_SETTINGS: Final = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.commitGraph=false",  # it repeats what commits say, and a damaged one says it wrongly
-    "core.multiPackIndex=false",  # it repeats what the indexes of packs say, and may name packs anywhere
+SETTINGS: Final = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.commitGraph=false"),  # it repeats what commits say, and a damaged one says it wrongly
+    *("-c", "core.multiPackIndex=false"),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
+"""Options that keep git from running anything of a repository."""
 LARGEST: Final = 100 * 2**20
 """Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 GAVE_UP: Final = 128
 """Exit code of a git that ends by itself, as it does at a damaged object or an unknown name."""
-
-
-class GitObject(NamedTuple):
-    """An object as git holds it."""
-
-    id: str
-    """Full id."""
-    type: bytes
-    """b"commit", b"tree", b"blob" or b"tag"."""
-    content: bytes | None
-    """None when it is larger than LARGEST."""
+MEMORY_LIMIT: Final = 50_000_000
+"""Numbers in remembered directories, for each set of suffixes: 200 MB."""
+LARGEST_VERSION: Final = 2_000_000
+"""Files and folders of a version: four times what Chromium has. A few trees that hold each other ten times over stand
+for any number."""
+_LONGEST_PATH: Final = 4096
+"""Bytes of a path; those that are longer, which no system could check out, are left out."""
+_Key: TypeAlias = tuple[str, bytes]
+"""Id of a tree, and the path at which it stands, with a slash at its end; the root's is empty."""
 
 
 class ObjectReader:
@@ -55,27 +59,28 @@ class ObjectReader:
             process.kill()
         return process.wait()
 
-    def read(self, names: Iterable[str]) -> Iterator[tuple[str, GitObject | None]]:
-        """Each name with its object, None where there is none, several or a damaged one.
+    def read(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
+        """Full id and content of the object of each name: commits, trees or blobs, as ``kind`` says.
 
-        Nothing is left pending between batches. Raises RepositoryError when git is killed.
+        The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
+        more than LARGEST bytes. Nothing is left pending between batches. Raises RepositoryError when git is killed.
         """
         rest = iter(names)
         while batch := list(islice(rest, _BATCH)):
-            found: list[GitObject | None] = []
+            found: list[tuple[str, bytes | None]] = []
             while len(found) < len(batch):
                 try:
-                    self._ask(batch[len(found) :], found)
+                    self._ask(batch[len(found) :], kind, found)
                 except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
                     if self.close() != GAVE_UP:
                         raise failure(self._name, b"") from error
-                    found.append(None)
+                    found.append((batch[len(found)], None))
                 except BaseException:  # an interruption: the next question would get this one's answers
                     self.close()
                     raise
-            yield from zip(batch, found, strict=True)
+            yield from found
 
-    def _ask(self, names: Sequence[str], found: list[GitObject | None]) -> None:
+    def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
         """Append the answers to ``found``; OSError or ValueError at the one where git ends."""
         if self._process is None:
             self._process = start(self._command, self._environment)
@@ -84,19 +89,87 @@ class ObjectReader:
         assert answers is not None
         requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
         requests.flush()
-        for _ in names:
+        for name in names:
             line = answers.readline()
             if line.endswith((b" missing\n", b" ambiguous\n")):
-                found.append(None)
+                found.append((name, None))
                 continue
-            name, kind, digits = line.split()
+            identity, of_kind, digits = line.split()
             size = int(digits)
             content = answers.read(size) if size <= LARGEST else None
             for left in range(size if content is None else 0, 0, -LARGEST):
                 answers.read(min(left, LARGEST))
             if answers.read(1) != b"\n":
                 raise ValueError("the answer ends in the middle")
-            found.append(GitObject(name.decode("ascii"), kind, content))
+            right = content is not None and of_kind == kind
+            found.append((identity.decode("ascii"), content) if right else (name, None))
+
+
+class Trees:
+    """Kept files of trees: ``read`` gives the objects of ids, ``keep`` says whether a path is kept.
+
+    Ids of trees that lack or are damaged are put into ``missing``.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Iterable[str], bytes], Iterator[tuple[str, bytes | None]]],
+        keep: Callable[[bytes], bool],
+        names: tuple[Names, Names],
+        missing: set[str],
+    ) -> None:
+        self._read, self._keep, self._missing = read, keep, missing
+        self._paths, self._blobs = names
+        self._known: dict[_Key, array[int]] = {}
+        self._size = 0
+
+    def files(self, tree: str) -> IntArray:
+        """(F, 2) path and blob numbers of the kept files of a root tree, in path order.
+
+        Raises RepositoryError when there are more files and folders in it than LARGEST_VERSION.
+        """
+        if self._size > MEMORY_LIMIT:
+            self._known.clear()
+            self._size = 0
+        read: dict[_Key, dict[bytes, tuple[bool, str]]] = {}
+        wanted: list[_Key] = [(tree, b"")]
+        number = 0
+        while wanted:  # one level of the tree at a time, so that its reads go in batches
+            absent = [key for key in dict.fromkeys(wanted) if key not in self._known]
+            wanted = []
+            for key, (_, content) in zip(absent, self._read([tree for tree, _ in absent], b"tree"), strict=True):
+                read[key] = self._entries(key, content)
+                wanted += [(identity, path + b"/") for path, (is_folder, identity) in read[key].items() if is_folder]
+                number += len(read[key])
+                if number > LARGEST_VERSION:
+                    raise RepositoryError(f"tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
+        for key, entries in reversed(read.items()):  # children were read after their parents
+            rows = self._known[key] = array("i")
+            for path, (is_folder, identity) in entries.items():
+                if is_folder:
+                    rows.extend(self._known[identity, path + b"/"])
+                else:
+                    rows.append(self._paths.id(path.decode("utf-8", "surrogateescape")))
+                    rows.append(self._blobs.id(identity))
+            self._size += len(rows)
+        return np.array(self._known[tree, b""], dtype=np.int32).reshape(-1, 2)
+
+    def _entries(self, key: _Key, content: bytes | None) -> dict[bytes, tuple[bool, str]]:
+        """Path -> whether it is a directory, and its id, of what is kept of a tree up to where it is damaged."""
+        tree, folder = key
+        content = b"-" if content is None else content
+        pattern = re.compile(rb"0*+([0-7]+) ([^\0/]+)\0(.{%d})" % (len(tree) // 2), re.DOTALL)
+        found: dict[bytes, tuple[bool, str]] = {}
+        place = 0
+        while entry := pattern.match(content, place):
+            place = entry.end()
+            mode, name, identity = entry.groups()
+            path, is_folder = folder + name, mode == b"40000"
+            if len(path) < _LONGEST_PATH and (is_folder or (mode.startswith(b"100") and self._keep(path))):
+                found.setdefault(path, (is_folder, identity.hex()))
+        if place < len(content):
+            self._missing.add(tree)
+        return found
 
 
 def parts(stream: IO[bytes]) -> Iterator[bytes]:
@@ -110,7 +183,7 @@ def parts(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def gitpython() -> ModuleType:
-    """GitPython, which knows what a git directory is, and which program to run ($GIT_PYTHON_GIT_EXECUTABLE).
+    """GitPython, which reads configurations, and knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE).
 
     Its commands are not for us: they add to the environment, and take nothing from it. Raises RepositoryError.
     """
@@ -121,11 +194,6 @@ def gitpython() -> ModuleType:
             "git is not installed, not on the search path, or not what $GIT_PYTHON_GIT_EXECUTABLE names"
         ) from error
     return git
-
-
-def safe_command() -> list[str]:
-    """The git program with options that keep it from running anything of a repository. Raises RepositoryError."""
-    return [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *(part for setting in _SETTINGS for part in ("-c", setting))]
 
 
 def failure(name: str, errors: bytes) -> RepositoryError:

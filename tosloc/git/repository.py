@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -21,14 +22,15 @@ import numpy as np
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
-    GitObject,
+    LARGEST_VERSION,
+    SETTINGS,
     ObjectReader,
+    Trees,
     clean_environment,
     failure,
     gitpython,
-    safe_command,
+    parts,
 )
-from tosloc.git.trees import Trees
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -37,7 +39,7 @@ _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT: Final = "^{commit}"
 """Makes a name that of a commit: tags are followed, and what is none is missing."""
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
-_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d+)(?: [-+]?\d+)?$")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
 """Of what Python calls encodings those of characters."""
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
@@ -99,8 +101,10 @@ class Repository:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path).expanduser().absolute()
         self._directory, self._common = find(self.path)
-        self._git = safe_command()
-        self._config = gitpython().GitConfigParser(self._common / "config", merge_includes=False)
+        self._git = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *SETTINGS]
+        config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
+        config.name = "config"
+        self._config = gitpython().GitConfigParser(config, merge_includes=False)
         is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
         # in which git has the repository's objects and nothing else of it
         self._environment = clean_environment() | {
@@ -168,22 +172,37 @@ class Repository:
             return []
         with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
             ids = sorted(output.read().decode("ascii").split())
-        return [name for name, item in self.objects(ids) if item is not None and item.type == b"commit"]
+        return [commit_id for commit_id, content in self.objects(ids, b"commit") if content is not None]
 
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
         cut = self.shallow
-        found = [self._parsed(commit_id, item) for commit_id, item in self.objects(commit_ids)]
-        return [replace(info, parents=()) if info.id in cut else info for info in found]
+        return [self._commit(commit_id, content, cut) for commit_id, content in self.objects(commit_ids, b"commit")]
 
     def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
         """First line of the message of each commit that is there and says something."""
-        found: dict[str, str] = {}
-        for commit_id, item in self.objects(commit_ids):
-            if item is not None and item.type == b"commit":
-                for line in self._parsed(commit_id, item).message.strip().splitlines()[:1]:
-                    found[commit_id] = line.strip()
-        return found
+        there = [one for one in self.objects(commit_ids, b"commit") if one[1] is not None]
+        said = {commit_id: self._commit(commit_id, content).message.strip() for commit_id, content in there}
+        return {commit_id: message.splitlines()[0].strip() for commit_id, message in said.items() if message}
+
+    def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
+        """What commits change, in their order and that of paths: commit, kinds of a file before and after, its path.
+
+        Each is a full id, or two with a blank: the commit, and the one that it is compared with in place of its only
+        parent. A regular file is of kind b"100". A move changes both paths, a root all its files; no blob is read.
+        """
+        lines = "".join(f"{commit}\n" for commit in commits).encode()
+        commit, number = "", 0
+        with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), lines) as output:
+            fields = parts(output)
+            for field in fields:
+                if not field.startswith(b":"):
+                    commit, number = field.decode("ascii"), 0
+                    continue
+                number += 1
+                if number > LARGEST_VERSION:
+                    raise RepositoryError(f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files")
+                yield commit, (field[1:4], field[8:11]), next(fields, b"")
 
     @property
     def shallow(self) -> frozenset[str]:
@@ -237,8 +256,7 @@ class Repository:
 
         Other questions may be asked while the stream is read, and it may be left half read.
         """
-        for blob_id, item in self.objects(blob_ids):
-            content = item.content if item is not None and item.type == b"blob" else None
+        for blob_id, content in self.objects(blob_ids, b"blob"):
             if content is None:
                 self.missing.add(blob_id)
             yield blob_id, content
@@ -271,29 +289,20 @@ class Repository:
             return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
 
-    def _parsed(self, commit_id: str, item: GitObject | None) -> CommitInfo:
+    def _commit(self, commit_id: str, content: bytes | None, cut: Collection[str] = ()) -> CommitInfo:
         """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
-        if item is None or item.type != b"commit":
+        if content is None:
             raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
-        head, _, body = (item.content or b"").partition(b"\n\n")
+        head, _, body = content.partition(b"\n\n")
         stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
         if stated is None:
-            why = "it names no tree, or a parent that is no id, or is larger than any message"
-            raise RepositoryError(f"{self.path}: commit {item.id} is damaged: {why}; run 'git fsck' there")
-        parents = tuple(stated[2].decode("ascii").split()[1::2])
-        message = message_of(body, encoding[1].decode("ascii") if encoding else "utf-8")
-        return CommitInfo(item.id, stated[1].decode("ascii"), parents, seconds_of(committed and committed[1]), message)
-
-
-def seconds_of(digits: bytes | None) -> int:
-    """Seconds since 1970 that a commit states; 0, as git has it, for none and for those beyond the years 1 to 9999."""
-    seconds = int(digits) if digits and len(digits) < 16 else 0
-    return seconds if seconds in TIMES else 0
-
-
-def message_of(body: bytes, encoding: str = "utf-8") -> str:
-    """Text of a message in the character set that its commit names, in UTF-8 if that is none; never fails."""
-    try:
-        return body[:LONGEST_MESSAGE].decode(encoding, "replace")
-    except (LookupError, ValueError):
-        return body[:LONGEST_MESSAGE].decode("utf-8", "replace")
+            why = "it names no tree, or a parent that is no id"
+            raise RepositoryError(f"{self.path}: commit {commit_id} is damaged: {why}; run 'git fsck' there")
+        parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
+        seconds = int(committed[1]) if committed else 0
+        said = body.partition(b"\0")[0][:LONGEST_MESSAGE]  # git shows nothing after it either
+        try:
+            message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
+        except (LookupError, ValueError):  # no character set, or none that can be read
+            message = said.decode("utf-8", "replace")
+        return CommitInfo(commit_id, stated[1].decode("ascii"), parents, seconds if seconds in TIMES else 0, message)

@@ -31,8 +31,7 @@ from tosloc.git.repository import Repository, decode
 from tosloc.lab.many_projects import Outcome, for_each
 from tosloc.lab.projects import Project
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import chronological, settled
+from tosloc.reports.labelled import chronological, load_dataset, settled
 
 PACKAGES: Final = ("bm25s", "PyStemmer")
 _WORD: Final = re.compile(r"\w\w+")

@@ -23,8 +23,7 @@ from tosloc.localizer import Localizer
 from tosloc.processes import parallel
 from tosloc.rank.features import FEATURES_VERSION
 from tosloc.records import Progress, silent
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import describe, settled
+from tosloc.reports.labelled import describe, load_dataset, settled
 from tosloc.training import train
 
 FINISHED: Final = "finished.json"

@@ -6,15 +6,12 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ReportError
 from tosloc.git.history import commit_order
-from tosloc.git.process import parts
 from tosloc.git.repository import CommitInfo, Repository, ends_with
 from tosloc.mine.issues import Exports, Issue, PullRequest, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, mentions, of_pattern
@@ -163,23 +160,12 @@ class Commits:
         asked = [info for info in map(self.infos.__getitem__, dict.fromkeys(commits)) if info.parents]
         changes: dict[str, list[str]] = {info.id: [] for info in asked}
         added: Counter[str] = Counter()
-        command = (
-            "diff-tree --stdin --no-renames --raw -r -z --no-abbrev --no-ext-diff --no-textconv --no-color".split()
-        )
-        lines = "".join(f"{info.id} {info.parents[0]}\n" for info in asked).encode()
-        commit, is_source = "", ends_with(SOURCE_SUFFIXES)
-        # without a commit git would be asked for nothing, and say how it is used
-        with self._repository.stream(command, lines) if asked else nullcontext(BytesIO()) as output:
-            fields = parts(output)
-            for text in fields:
-                if not text.startswith(b":"):
-                    commit = text.strip().decode("ascii", "replace") or commit
-                    continue
-                path = next(fields, b"")
-                if text[1:4] == b"100" and is_source(path):
-                    changes[commit].append(path.decode("utf-8", "surrogateescape"))
-                elif text[8:11] == b"100" and is_source(path):
-                    added[commit] += 1
+        is_source = ends_with(SOURCE_SUFFIXES)
+        for commit, (before, after), path in self._repository.changes(f"{one.id} {one.parents[0]}" for one in asked):
+            if before == b"100" and is_source(path):
+                changes[commit].append(path.decode("utf-8", "surrogateescape"))
+            elif after == b"100" and is_source(path):
+                added[commit] += 1
         return {name: Change(tuple(paths), len(paths) + added[name]) for name, paths in changes.items()}
 
 

@@ -1,6 +1,6 @@
 """Files of labelled reports: the published tables of Ye et al. (FSE 2014), BugLocator's XML, our own JSON lines.
 
-A format is a row of ``FORMATS`` and a function; the content tells the kind, not the name.
+A format is a row of ``FORMATS`` and its functions; the content tells the kind, not the name.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import io
 import re
 import warnings
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, TypeGuard
 from xml.etree.ElementTree import Element, ParseError
 
 import defusedxml.ElementTree
@@ -23,7 +24,7 @@ from defusedxml.common import DefusedXmlException
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
-from tosloc.reports.source import clean, decoded, read_bytes, time_of, zone_of
+from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zone_of
 
 MOST_TAGS: Final = 2_000_000
 """Tags of XML, or of the XML inside a spreadsheet: five times those of the largest published file."""
@@ -58,7 +59,6 @@ class LabelledReport:
     """The fixing commit as listed: full, abbreviated, or None when the format has none."""
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
-    status: str = ""
     published_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
     """path -> rank that the authors of the data published for it; empty where they gave none."""
     fixed_on: datetime | None = None
@@ -76,17 +76,6 @@ class LabelledReport:
         return self.number or self.report.id
 
 
-class ReportFile(NamedTuple):
-    """A file of labelled reports, of whatever format, and how it is to be understood."""
-
-    name: str
-    data: bytes
-    zone: tzinfo
-    """Where times without a zone are read."""
-    suffixes: frozenset[str]
-    """Listed files that end with one of them are kept."""
-
-
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
     """The labelled reports of a file, in its order, ids unique (see ``LabelledReport``).
 
@@ -95,59 +84,55 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
     kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
     """
-    name = str(path)
-    file = ReportFile(name, read_bytes(Path(path), name), zone_of(zone), frozenset(suffixes))
-    beginning = file.data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    read = next((read for start, read in FORMATS if beginning.startswith(start)), None)
-    if read is None:
+    name, ends = str(path), frozenset(suffixes)
+    data, read_in = read_bytes(Path(path), name), zone_of(zone)
+    beginning = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    kind = next((kind for start, kind in FORMATS if beginning.startswith(start)), None)
+    if kind is None:
         raise ReportError(
             f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
         )
-    reports = _unique(read(file), name)
-    if not reports:
-        raise ReportError(f"{name}: holds no report")
-    if not any(report.listed for report in reports):
-        ends = ", ".join(sorted(file.suffixes)) if len(file.suffixes) <= 10 else "a suffix that TosLoc knows"
-        raise ReportError(f"{name}: no listed file ends with {ends}; name its source suffixes")
-    return reports
-
-
-def _unique(reports: Iterable[LabelledReport], source: str) -> list[LabelledReport]:
-    """The reports with ids made unique: the second of one id becomes ``id#2``, in the order of the file."""
-    seen: dict[str, set[str | None]] = {}
+    read, made = kind
+    commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
-    for report in reports:
-        number = report.report.id
-        commits = seen.setdefault(number, set())
-        if report.commit in commits:
+    for where, row in read(data, name):
+        report = made(row, where, read_in, ends)
+        number, seen = report.report.id, commits[report.report.id]
+        if report.commit in seen:
             which = f"with commit {report.commit}" if report.commit else "without a commit"
-            raise ReportError(f"{source}: report {number} is listed twice {which}; keep one of them")
-        commits.add(report.commit)
-        if len(commits) > 1:
-            report = replace(report, report=replace(report.report, id=f"{number}#{len(commits)}"), number=number)
+            raise ReportError(f"{name}: report {number} is listed twice {which}; keep one of them")
+        seen.add(report.commit)
+        if len(seen) > 1:
+            report = replace(report, report=replace(report.report, id=f"{number}#{len(seen)}"), number=number)
         if kept.setdefault(report.report.id, report) is not report:
-            raise ReportError(f"{source}: two reports get the same id; do not end ids with # and a number")
+            raise ReportError(f"{name}: two reports get the same id; do not end ids with # and a number")
+    if not kept:
+        raise ReportError(f"{name}: holds no report")
+    if not any(report.listed for report in kept.values()):
+        listed = ", ".join(sorted(ends)) if len(ends) <= 10 else "a suffix that TosLoc knows"
+        raise ReportError(f"{name}: no listed file ends with {listed}; name its source suffixes")
     return list(kept.values())
 
 
-# ---- tables: each row becomes column -> cell. The *_timestamp columns went through single precision and are never read
+# ---- tables and XML: where each row stands, and its cells by column. The *_timestamp columns went through single
+# precision and are never read
 
 
-def _spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
-    """Reports of the first sheet that has the columns of bug reports."""
+def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
+    """Rows of the first sheet that has the columns of bug reports."""
     import openpyxl  # only where there is a spreadsheet
 
     found: list[str] = []
     try:
-        with zipfile.ZipFile(io.BytesIO(file.data)) as archive:  # a small file may hold any number of cells
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:  # a small file may hold any number of cells
             members = archive.infolist()
             if sum(member.file_size for member in members) > _LARGEST:
-                raise ReportError(f"{file.name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it")
+                raise ReportError(f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it")
             if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
-                raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags inside; split it")
+                raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags inside; split it")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
-            book = openpyxl.load_workbook(io.BytesIO(file.data), read_only=True, data_only=True)
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
                 cells = islice(sheet.iter_rows(values_only=True, max_col=_COLUMNS), _ROWS)
@@ -160,14 +145,49 @@ def _spreadsheet(file: ReportFile) -> Iterator[LabelledReport]:
                     break
                 found += header
             else:
-                raise ReportError(f"{file.name}: {_lacks(found)}")
+                raise ReportError(f"{name}: {_lacks(found)}")
     except ReportError:
         raise
     except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
-        raise ReportError(f"{file.name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
+        raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
     for number, row in rows:
-        where = f"{file.name}, sheet {sheet.title}, row {number}"
-        yield _table_report(dict(zip_longest(header, row[: len(header)])), file, where)
+        yield f"{name}, sheet {sheet.title}, row {number}", dict(zip_longest(header, row[: len(header)]))
+
+
+def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
+    """Rows of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
+    if data.count(b"<") > MOST_TAGS:
+        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
+    try:
+        root: Element = defusedxml.ElementTree.fromstring(data)
+    except DefusedXmlException as error:
+        raise ReportError(
+            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
+        ) from error
+    except (ParseError, LookupError, ValueError, RecursionError) as error:
+        raise ReportError(f"{name}: malformed XML ({error})") from error
+    tables = root.findall(".//database/table")
+    if root.tag != "bugrepository" and not tables:
+        raise ReportError(
+            f"{name}: XML with root <{root.tag}> and no row; expected a phpMyAdmin export or <bugrepository>"
+        )
+    for number, table in enumerate(tables, start=1):
+        row: Json = {column.get("name", ""): column.text for column in table.iter("column")}
+        if not set(_REQUIRED) <= set(row):
+            raise ReportError(f"{name}, row {number}: {_lacks(row)}")
+        yield f"{name}, row {number}", row
+    for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
+        yield (
+            f"{name}, bug {bug.get('id') or f'in place {number}'}",
+            {
+                "bug_id": bug.get("id"),
+                "summary": bug.findtext("buginformation/summary"),
+                "description": bug.findtext("buginformation/description"),
+                "report_time": bug.get("opendate"),
+                "files": "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file")),
+                "fixed_on": bug.get("fixdate"),
+            },
+        )
 
 
 def _lacks(found: Iterable[str]) -> str:
@@ -176,25 +196,18 @@ def _lacks(found: Iterable[str]) -> str:
     return f"lacks {missing}; its columns are: {', '.join(have[:15]) or 'none'}"
 
 
-def _table_report(row: Mapping[str, object], file: ReportFile, where: str) -> LabelledReport:
-    if not set(_REQUIRED) <= set(row):
-        raise ReportError(f"{where}: {_lacks(row)}")
-    if not (commit := _text(row["commit"])):
+def _of_row(row: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
+    """The report of a row, its summary without a leading ``Bug 123456`` of this very bug."""
+    bug, commit, fixed = (_text(row.get(key)) for key in ("bug_id", "commit", "fixed_on"))
+    if not commit and "fixed_on" not in row:
         raise ReportError(f"{where}: has no commit; fill in the cell or delete the row")
-    report = _report(row["bug_id"], row["summary"], row.get("description"), row["report_time"], file, where)
-    listed, ranks = split_paths(_text(row["files"]), file.suffixes), split_ranks(_text(row.get("result")))
-    return LabelledReport(report, commit, listed, _text(row.get("status")), ranks)
-
-
-def _report(
-    number: object, summary: object, description: object, opened: object, file: ReportFile, where: str
-) -> BugReport:
-    """The report of a row or an element; its summary without a leading ``Bug 123456`` of this very bug."""
-    bug = _text(number)
-    if not bug or not _text(opened):
+    if not bug or not _text(row["report_time"]):
         raise ReportError(f"{where}: has no {'opening time' if bug else 'bug id'}; fill it in, or take it out")
-    said = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", _text(summary)).strip()
-    return BugReport(bug, said, _text(description), time_of(opened, file.zone, where))
+    said = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", _text(row["summary"])).strip()
+    report = BugReport(bug, said, _text(row.get("description")), time_of(row["report_time"], zone, where))
+    listed, ranks = split_paths(_text(row["files"]), suffixes), split_ranks(_text(row.get("result")))
+    fixed_on = time_of(fixed, zone, where) if fixed else None
+    return LabelledReport(report, commit or None, listed, ranks, fixed_on)
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
@@ -238,89 +251,45 @@ def _text(value: object) -> str:
     return "" if text.lower() in _MISSING else text
 
 
-# ---- XML
-
-
-def _xml(file: ReportFile) -> Iterator[LabelledReport]:
-    """Reports of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
-    if file.data.count(b"<") > MOST_TAGS:
-        raise ReportError(f"{file.name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
-    try:
-        root: Element = defusedxml.ElementTree.fromstring(file.data)
-    except DefusedXmlException as error:
-        raise ReportError(
-            f"{file.name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
-        ) from error
-    except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(f"{file.name}: malformed XML ({error})") from error
-    tables = root.findall(".//database/table")
-    if root.tag != "bugrepository" and not tables:
-        raise ReportError(
-            f"{file.name}: XML with root <{root.tag}> and no row; expected a phpMyAdmin export or <bugrepository>"
-        )
-    for number, table in enumerate(tables, start=1):
-        row = {column.get("name", ""): column.text for column in table.iter("column")}
-        yield _table_report(row, file, f"{file.name}, row {number}")
-    for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
-        where = f"{file.name}, bug {bug.get('id') or f'in place {number}'}"
-        summary, description = (bug.findtext(f"buginformation/{name}") for name in ("summary", "description"))
-        report = _report(bug.get("id"), summary, description, bug.get("opendate"), file, where)
-        listed = _source_files((_text(element.text) for element in bug.iterfind("fixedFiles/file")), file)
-        fixed_on = time_of(fixed, file.zone, where) if (fixed := _text(bug.get("fixdate"))) else None
-        yield LabelledReport(report, None, listed, _text(bug.get("resolution")), fixed_on=fixed_on)
-
-
-def _source_files(paths: Iterable[str], file: ReportFile) -> tuple[str, ...]:
-    ends = tuple(suffix.lower() for suffix in file.suffixes)
-    return tuple(dict.fromkeys(path for path in paths if path.lower().endswith(ends)))
-
-
 # ---- JSON lines
 
 
-def _lines(file: ReportFile) -> Iterator[LabelledReport]:
-    """Reports of JSON lines, as ``issues.py`` reads them; keys beyond ours are ignored.
+def _of_line(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
+    """The report of a record; keys beyond ours are ignored.
 
-    In place of ``fix_commit`` a line may name the ``version`` to search. The functions that the fix changed may follow:
+    In place of ``fix_commit`` it may name the ``version`` to search. The functions that the fix changed may follow:
     ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name, start}], lines after the fix).
     """
-    for where, record in records_of(decoded(file.data, file.name), file.name):
-        if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
-            raise ReportError(f"{where}: lacks {', '.join(missing)}")
-        fix, version, status = (text_at(record, key, where) for key in ("fix_commit", "version", "status"))
-        if fix and version:
-            raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
-        match record["fixed"]:
-            case list(fixed) if all(isinstance(path, str) for path in fixed):
-                listed = _source_files(fixed, file)
-            case _:
-                raise ReportError(f"{where}: 'fixed' must be a list of paths")
-        functions = tuple(dict.fromkeys(_functions(record, where)))
-        report = report_of(record, where, file.zone, OUR_LINES)
-        yield LabelledReport(report, fix or None, listed, status, version=version or None, functions=functions)
-
-
-def _functions(record: Any, where: str) -> Iterator[ChangedFunction]:
-    match record.get("functions") or {}:
-        case dict(by_path) if all(
-            isinstance(names, list) and all(isinstance(name, str) for name in names) for names in by_path.values()
-        ):
-            for path, names in by_path.items():
-                yield from (ChangedFunction(clean(path), clean(name)) for name in names if name)
-        case _:
-            raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
-    methods = record.get("methods") or []
+    if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
+        raise ReportError(f"{where}: lacks {', '.join(missing)}")
+    fix, version = (text_at(record, key, where) for key in ("fix_commit", "version"))
+    if fix and version:
+        raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
+    if not _are_texts(fixed := record["fixed"]):
+        raise ReportError(f"{where}: 'fixed' must be a list of paths")
+    ends = tuple(suffix.lower() for suffix in suffixes)
+    listed = tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends)))
+    by_path, methods = record.get("functions") or {}, record.get("methods") or []
+    if not isinstance(by_path, dict) or not all(map(_are_texts, by_path.values())):
+        raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
+    functions = [ChangedFunction(clean(path), clean(name)) for path in by_path for name in by_path[path] if name]
     for method in methods if isinstance(methods, list) else [None]:
         match method:
             case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < _MOST_LINES:
-                yield ChangedFunction(clean(path), clean(name), n)
+                functions.append(ChangedFunction(clean(path), clean(name), n))
             case _:
                 raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+    report, once = report_of(record, where, zone, OUR_LINES), tuple(dict.fromkeys(functions))
+    return LabelledReport(report, fix or None, listed, version=version or None, functions=once)
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 FORMATS: Final = (
-    (b"PK", _spreadsheet),
-    ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), _xml),
-    (b"{", _lines),
+    (b"PK", (_spreadsheet, _of_row)),
+    ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), (_xml, _of_row)),
+    (b"{", (lambda data, name: records_of(decoded(data, name), name), _of_line)),
 )
-"""First bytes, blanks aside -> what reads the file; it raises ReportError when the file is damaged."""
+"""First bytes, blanks aside -> what reads the file, and what makes a report of a row; both raise ReportError."""

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
-from tosloc.reports.text import parts
+from tosloc.reports.text import COMMENT, parts
 
 LARGEST_REPORT: Final = 10_000_000
 """A single report of as many characters is refused: it is a log or a dump, not a description."""
@@ -175,12 +175,11 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
 
     They may be in a list, in what a search answered, a line each, or in one answer after the other.
     """
-    decoder, blank = json.JSONDecoder(), re.compile(r"[\s,]*")
-    text = text.rstrip("\ufeff \t\n,")
-    place, number = len(text) - len(text.lstrip("\ufeff \t\n,")), 0
-    while place < len(text):
+    decoder, begin = json.JSONDecoder(), re.compile(r"[^\s,\ufeff]")
+    text, place, number = text.rstrip("\ufeff \t\n,"), 0, 0
+    while found := begin.search(text, place):
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, place = decoder.raw_decode(text, found.start())
         except json.JSONDecodeError as error:
             where = f"line {error.lineno}, column {error.colno}"
             raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
@@ -200,8 +199,6 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             else:
                 number += 1
                 yield f"{name}, record {number}", record
-        found = blank.match(text, place)
-        place = found.end() if found else place
 
 
 # ---- new reports
@@ -237,23 +234,22 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
         except ReportError:
             if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
                 raise
-    if records is None:
-        reports = [_written(text, name, read_in)]
-    else:
-        alone = len(records) == 1
-        reports = [report_of(record, name if alone else where, read_in) for where, record in records]
+    alone = records is None or len(records) == 1
+    reports = [_written(text, name, read_in)] if records is None else []
+    for where, record in records or ():
+        reports.append(report_of(record, name if alone else where, read_in))
     if not reports:
         raise ReportError(f"{name}: holds 0 reports; give one")
-    if len(reports) == 1 and len(text) >= LARGEST_REPORT:
+    if alone and len(text) >= LARGEST_REPORT:
         raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
     for number, report in enumerate(reports, start=1):
-        place = name if len(reports) == 1 else f"{name}, record {number}"
+        place = name if alone else f"{name}, record {number}"
         if not report.summary and not report.description:
             raise ReportError(f"{place}: the report is empty; write a summary line and a description")
         if is_unfilled(report):
             raise ReportError(f"{place}: the report is an empty template; fill in what happens and where")
         if not report.id:
-            reports[number - 1] = replace(report, id=own if len(reports) == 1 else f"{own}:{number}")
+            reports[number - 1] = replace(report, id=own if alone else f"{own}:{number}")
     return reports
 
 
@@ -291,7 +287,6 @@ def _written(text: str, name: str, zone: tzinfo) -> BugReport:
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
 
 
-_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FORM: Final = re.compile(
     r"""(?ix)
       \W*                                                                   # blank, a rule, an empty list item
@@ -322,9 +317,9 @@ def is_unfilled(report: BugReport) -> bool:
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
     [True, False]
     """
-    title = _COMMENT.sub("", report.summary).strip()
+    title = COMMENT.sub("", report.summary).strip()
     if title and not _TITLES.fullmatch(title):
         return False
     found = parts(report.description)
-    said = "\n".join((found.prose, found.code, found.log, found.settings))
-    return all(_FORM.fullmatch(line.strip(" *_")) for line in said.splitlines())
+    said = f"{found.prose}\n{found.code}\n{found.data}".splitlines()
+    return all(_FORM.fullmatch(line.strip(" *_")) for line in said)

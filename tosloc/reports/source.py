@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
 
 from tosloc.errors import ConfigError, ReportError
-from tosloc.git.web_pages import address
+from tosloc.git.discovery import address
 from tosloc.io import read_plain
 
 Json: TypeAlias = dict[str, object]

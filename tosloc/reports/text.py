@@ -1,4 +1,4 @@
-"""What the text of a report is made of: prose, code, logs, settings, and what a form put there.
+"""What the text of a report is made of: prose, code, and data; not what a form put there.
 
 Reports come as Markdown, and as text that was Markdown once: without fences, marks of headings and back-ticks. So lines
 are told by their shape, too. A line that could be two things is prose.
@@ -7,13 +7,12 @@ are told by their shape, too. A line that could be two things is prose.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from tosloc.code import text
 
-_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE: Final = re.compile(r"```+|^~~~+", re.MULTILINE)
 _TAG: Final = re.compile(r"[ \t]{0,9}([\w+#.\-]{0,30})[ \t]{0,9}\n")
 """After a fence that opens: the language of the block."""
@@ -22,20 +21,19 @@ _FILE_ADDRESS: Final = re.compile(r"/(?:blob|tree|raw|blame)/")
 
 _FORM_WORDS: Final = frozenset(
     """
-    a about actual additional affected after all also am and any are as attached been before behavior behaviour
-    below brief briefly bug bugs can changes check checklist checks clear code command complete concise
-    configuration context contribution current debug describe description desired detail detailed details do
-    does environment error exact example expect expected explain explanation facing feature files find following
-    for form full general happen happened happening happens hardware has have here how i if impact in include
-    info information installation installed is issue issues it kind link list log logs me message method minimal
-    minimum motivation my name need not notes occurred occurs of old on operating or os other our output outputs
-    package packages platform please possible potential pre prerequisites problem proposed provide python
-    question reason regression relevant repeat report reported reproduce reproduces reproducible reproducing
-    reproduction requested requirements result results run sample screenshot screenshots script search searched
-    section see setup severity short should similar snippet software solution source specs stack steps
-    submitting suggested suggestion summary system tasks template test that the these this title to to-do todo
-    trace traceback type use used using version versions want was were what when where which will willing with
-    work workaround would you your
+    a about actual additional affected after all also am and any are as attached been before behavior behaviour below
+    brief briefly bug bugs can changes check checklist checks clear code command complete concise configuration context
+    contribution current debug describe description desired detail detailed details do does environment error exact
+    example expect expected explain explanation facing feature files find following for form full general happen
+    happened happening happens hardware has have here how i if impact in include info information installation
+    installed is issue issues it kind link list log logs me message method minimal minimum motivation my name need not
+    notes occurred occurs of old on operating or os other our output outputs package packages platform please possible
+    potential pre prerequisites problem proposed provide python question reason regression relevant repeat report
+    reported reproduce reproduces reproducible reproducing reproduction requested requirements result results run
+    sample screenshot screenshots script search searched section see setup severity short should similar snippet
+    software solution source specs stack steps submitting suggested suggestion summary system tasks template test that
+    the these this title to to-do todo trace traceback type use used using version versions want was were what when
+    where which will willing with work workaround would you your
     """.split()
 )
 """Words that headings of forms are made of."""
@@ -112,66 +110,44 @@ class ReportText:
     """What the reporter says."""
     code: str
     """Code, commands, and what they print."""
-    log: str
-    """Lines of logs."""
-    settings: str
-    """Configuration: blocks of keys with values."""
-    form: str
-    """What a form asks for or puts there: headings, comments, boxes, and the versions of what is installed."""
+    data: str
+    """Lines of logs, and blocks of keys with values."""
 
 
 def parts(description: str) -> ReportText:
-    """The parts of a description.
+    """The parts of a description, without what a form asks for or puts there, and the versions of what is installed.
 
-    >>> found = parts("## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n2020-01-02 10:11 INFO up")
-    >>> found.prose, found.code, found.log, found.form
-    ('It hangs.', 'run(3)', '2020-01-02 10:11 INFO up', 'Describe the bug\\n- OS: Linux')
+    >>> parts("## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n2020-01-02 10:11 INFO up")
+    ReportText(prose='It hangs.', code='run(3)', data='2020-01-02 10:11 INFO up')
     """
-    found: dict[str, list[str]] = {"prose": [], "code": [], "log": [], "settings": [], "form": []}
-    found["form"] += _COMMENT.findall(description)
-    for place, block in enumerate(_FENCE.split(_COMMENT.sub("\n", description))):
-        for kind, line in _in_block(block) if place % 2 else _outside(block):
-            found[kind].append(line)
-    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
-
-
-def _in_block(block: str) -> Iterator[tuple[str, str]]:
-    """Kind and line of what stands between two fences."""
-    tag = _TAG.match(block)
-    lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
-    settings = [found for found in map(_SETTING.match, lines) if found]
-    held = sum(not found["value"].rstrip().endswith((";", "(", ")")) for found in settings)
-    kind = "code"
-    if sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines):
-        kind = "log"
-    elif (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2):
-        kind = "settings"
-    for line in lines:
-        if _is_installed(line):
-            yield "form", line
-        elif kind == "code" and _LOG.match(line):
-            yield "log", line
-        elif not _DASHES.fullmatch(line):
-            yield kind, line
-
-
-def _outside(block: str) -> Iterator[tuple[str, str]]:
-    """Kind and line of what stands outside fences."""
-    inside = False  # code, so that what could be code is
-    for line in _QUOTED.sub("", block).splitlines():
-        bare = line.strip()
-        if not bare or (_DASHES.fullmatch(bare) and not inside):
+    found: dict[str, list[str]] = {"prose": [], "code": [], "data": []}
+    for place, block in enumerate(_FENCE.split(COMMENT.sub("\n", description))):
+        if place % 2:  # between two fences
+            tag = _TAG.match(block)
+            lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
+            settings = [match for match in map(_SETTING.match, lines) if match]
+            held = sum(not match["value"].rstrip().endswith((";", "(", ")")) for match in settings)
+            is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2)
+            is_data = is_data or sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines)
+            for line in lines:
+                if not _is_installed(line) and not _DASHES.fullmatch(line):
+                    found["data" if is_data or _LOG.match(line) else "code"].append(line)
             continue
-        if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
-            yield "form", bare.strip("#*_ ")
-            inside = False
-        elif _LOG.match(line):
-            yield "log", line
-        else:
-            indented = inside and line.startswith(("    ", "\t"))
-            # a sentence may begin like code
-            inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
-            yield "code" if inside else "prose", line
+        inside = False  # code, so that what could be code is
+        for line in _QUOTED.sub("", block).splitlines():
+            bare = line.strip()
+            if not bare or (_DASHES.fullmatch(bare) and not inside):
+                continue
+            if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
+                inside = False
+            elif _LOG.match(line):
+                found["data"].append(line)
+            else:
+                indented = inside and line.startswith(("    ", "\t"))
+                # a sentence may begin like code
+                inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
+                found["code" if inside else "prose"].append(line)
+    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
 
 
 def _is_sentence(line: str) -> bool:

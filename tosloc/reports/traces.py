@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -98,8 +97,6 @@ _HEADER: Final = re.compile(
 _THROWN: Final = re.compile(
     rf"(?P<thrown>{_CLASS}(?:Exception|Error|Throwable|Failure)(?![\w$]))(?=\s*(?::|$|at\s|\n))"
 )
-
-
 _RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
 _LOCATED: Final = re.compile(
     r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( ) (?P<line>\d{1,7}) (?!\w|\.\d)
@@ -124,10 +121,33 @@ def frames(text: str) -> list[Frame]:
     found: list[Frame] = []
     causes = [match.start() for match in _CAUSE.finditer(text)]
     for match in _FRAME.finditer(text):
+        part = match.groupdict()
+        path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"] or "", "", ""
+        line = part["line"] or part["stopped"] or part["csline"] or part["jsline"] or part["pyline"] or "0"
+        method = part["called"] or part["pyname"] or ""
+        if part["where"] is not None:
+            class_name, _, method = part["where"].rpartition(".")
+            if not class_name:
+                continue
+            # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
+            class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
+            file = "".join((part["file"] or "").split())
+        elif part["runtime"] is not None:
+            class_name = _outer(part["declaring"] or part["runtime"])
+        elif part["member"] is not None:
+            class_name, _, method = part["member"].rpartition(".")
+            class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
+        elif part["jsname"] is not None:
+            method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"]).rpartition(".")[2]
+        simple = class_name.rpartition(".")[2]
+        if path:
+            file = re.split(r"[/\\]", path)[-1]
+        elif not file and simple and not simple.startswith("$"):
+            file = f"{simple}.java"
+        number = max(int("".join(line.split())), 0)  # a blank may stand among the digits
         first = found[0].offset if found else match.start()  # no cause counts before the first frame
-        frame = _frame(match, bisect(causes, match.start()) - bisect(causes, first))
-        if frame is not None:
-            found.append(frame)
+        cause = bisect(causes, match.start()) - bisect(causes, first)
+        found.append(Frame(match.start(), match.end(), number, method, path, class_name, file, cause))
     return found
 
 
@@ -157,34 +177,6 @@ def qualified_names(text: str) -> list[str]:
         name = match.lastgroup or ""
         found.append((match.start(name), _outer(match[name])))
     return list(dict.fromkeys(name for _, name in sorted(found)))
-
-
-def _frame(match: re.Match[str], cause: int) -> Frame | None:
-    part = match.groupdict()
-    path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"] or "", "", ""
-    line = part["line"] or part["stopped"] or part["csline"] or part["jsline"] or part["pyline"] or "0"
-    method = part["called"] or part["pyname"] or ""
-    if part["where"] is not None:
-        class_name, _, method = part["where"].rpartition(".")
-        if not class_name:
-            return None
-        # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
-        class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
-        file = "".join((part["file"] or "").split())
-    elif part["runtime"] is not None:
-        class_name = _outer(part["declaring"] or part["runtime"])
-    elif part["member"] is not None:
-        class_name, _, method = part["member"].rpartition(".")
-        class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
-    elif part["jsname"] is not None:
-        method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"]).rpartition(".")[2]
-    simple = class_name.rpartition(".")[2]
-    if path:
-        file = re.split(r"[/\\]", path)[-1]
-    elif not file and simple and not simple.startswith("$"):
-        file = f"{simple}.java"
-    number = max(int("".join(line.split())), 0)  # a blank may stand among the digits
-    return Frame(match.start(), match.end(), number, method, path, class_name, file, cause)
 
 
 def _outer(name: str) -> str:
@@ -229,11 +221,7 @@ def locations(text: str) -> Locations:
         elif not _COMMAND.search(text, max(0, start - 40), start):
             paths.append(Frame(start, end, path=path))
     found.sort(key=lambda frame: frame.offset)
-    return Locations(tuple(_traces(text, found)), tuple(links), tuple(paths))
-
-
-def _traces(text: str, found: list[Frame]) -> Iterator[tuple[Frame, ...]]:
-    """Frames in the text's order, by trace, innermost first: Python alone lists the innermost last."""
+    traces: list[tuple[Frame, ...]] = []
     trace: list[Frame] = []
     for frame in [*found, None]:
         if trace and (
@@ -242,10 +230,12 @@ def _traces(text: str, found: list[Frame]) -> Iterator[tuple[Frame, ...]]:
             or _of_python(frame) != _of_python(trace[-1])
             or _NEW_TRACE.search(text, trace[-1].end, frame.offset)
         ):
-            yield tuple(reversed(trace) if _of_python(trace[0]) else trace)
+            # Python alone lists the innermost frame last
+            traces.append(tuple(reversed(trace) if _of_python(trace[0]) else trace))
             trace = []
         if frame is not None:
             trace.append(frame)
+    return Locations(tuple(traces), tuple(links), tuple(paths))
 
 
 def _of_python(frame: Frame) -> bool:

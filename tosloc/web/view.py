@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.answer import Answer
+from tosloc.git.discovery import WebPages
 from tosloc.git.repository import decode
-from tosloc.git.web_pages import WebPages
 from tosloc.index.query import Query
 from tosloc.localizer import Localizer
 from tosloc.records import Hit

@@ -87,7 +87,7 @@ class TestBefore:
         for cutoff in ("fix_before_open", "fix_order"):
             made = context(FILES, bugs, commits, cutoff)
             assert known(made, "asked") == set()
-            assert not ask(made, "asked").history.commits[made.fix_history.history.number("branch")]
+            assert not ask(made, "asked").history.commits[made.fix_history.history.index["branch"]]
             assert known(made, "asked", "branch") == {"elsewhere"}
 
     def test_commits_are_cut_at_the_opening_under_either_cutoff(self) -> None:

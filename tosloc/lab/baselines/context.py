@@ -167,7 +167,7 @@ class FixHistory:
         """(R,) seconds since 1970."""
         self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
         """(R,) seconds since 1970."""
-        self.commits: LongArray = np.array([history.number(case.fix_commit) for case in self.cases], dtype=np.int64)
+        self.commits: LongArray = np.array([history.index[case.fix_commit] for case in self.cases], dtype=np.int64)
         self.sizes: FloatArray = np.array([len(case.listed) for case in self.cases], dtype=np.float64)
         """(R,) source files of each fix, those that no longer exist too."""
         changes = [

@@ -23,7 +23,7 @@ from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.lab.baselines.settings import Settings
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
-from tosloc.reports.splits import fix_order
+from tosloc.reports.labelled import fix_order
 
 if TYPE_CHECKING:
     import torch

@@ -17,8 +17,7 @@ from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import describe, settled
+from tosloc.reports.labelled import describe, load_dataset, settled
 
 _NAMES: Mapping[str, tuple[str, Form]] = {
     "files a version": ("files a version", "count"),

@@ -24,8 +24,7 @@ from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
 from tosloc.lab.paper.workspace import Workspace, by_project, named
 from tosloc.lab.projects import Project
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
-from tosloc.reports.labelled import load_dataset
-from tosloc.reports.splits import settled
+from tosloc.reports.labelled import load_dataset, settled
 from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")

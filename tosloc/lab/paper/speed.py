@@ -35,7 +35,7 @@ from tosloc.lab.projects import Project
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
-from tosloc.reports.splits import Splits
+from tosloc.reports.labelled import Splits
 
 VERSIONS: Final = 6
 REPORTS: Final = 5

@@ -37,7 +37,7 @@ from tosloc.lab.baselines.training import (
     weights_of,
 )
 from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
-from tosloc.reports.splits import fix_order
+from tosloc.reports.labelled import fix_order
 
 if TYPE_CHECKING:
     import torch
