@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
 from tosloc.errors import ConfigError, RepositoryError
@@ -179,31 +178,8 @@ def read_entries(path: Path) -> dict[str, ProjectEntry | FolderEntry]:
         where = f"{path} [{name}]"
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: no name of a folder, which its results are to have")
-        if "repos" in values:
-            entries[name] = _checked(FolderEntry, values, where)
-        else:
-            entries[name] = _checked(ProjectEntry, values, where)
+        entries[name] = (FolderEntry if "repos" in values else ProjectEntry).of(values, where)
     return entries
-
-
-_AnyEntry = TypeVar("_AnyEntry", ProjectEntry, FolderEntry)
-
-
-def _checked(model: type[_AnyEntry], values: Any, where: str) -> _AnyEntry:
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        # what is not known first: it may be what is missing, misspelt
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        key = ".".join(map(str, first["loc"]))[:100]
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key, model.model_fields, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(model.model_fields)}"
-            raise ConfigError(f"{where}: unknown key {key!r}{hint}") from None
-        if first["type"] == "missing":
-            raise ConfigError(f"{where}: {key} lacks") from None
-        wanted = first["msg"].removeprefix("Input should be ").replace("a valid string", "a text in quotes")
-        raise ConfigError(f"{where}: {key} should be {wanted}, not {str(first['input'])[:100]}") from None
 
 
 def _of_file(path: Path) -> ProjectList:
