@@ -19,9 +19,8 @@ import torch
 from tests import toy
 from tests.lab.baselines.techniques import SMALL
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
-from tosloc.experiment import ExperimentContext
+from tosloc.experiment import ExperimentContext, LabelledCandidates
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique

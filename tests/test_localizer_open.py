@@ -61,11 +61,11 @@ def content(answer: Answer) -> dict[str, Any]:
     return answer.as_dict() | {"seconds": 0}
 
 
-def anew(grown: GitRepository, tmp_path: Path, report: str | BugReport = TEXT, **options: Any) -> dict[str, Any]:
+def anew(grown: GitRepository, tmp_path: Path, report: str = TEXT) -> dict[str, Any]:
     """The answer of a localizer that has seen nothing before."""
     made = len(list(tmp_path.glob("anew-*.sqlite")))
-    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite", **options) as localizer:
-        return content(localizer.localize(report, commit=localizer.commit))
+    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite") as localizer:
+        return content(localizer.localize(report))
 
 
 def test_the_example(grown: GitRepository) -> None:
@@ -112,7 +112,7 @@ def test_options(opened: Localizer) -> None:
 def test_home_is_the_users(grown: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(grown.path.parent))
     with Localizer.open("~/repo") as localizer:
-        assert localizer.commit == grown.made[-1]
+        assert localizer.version().snapshot.commit == grown.made[-1]
 
 
 def test_what_is_no_repository_is_said(grown: GitRepository, tmp_path: Path) -> None:

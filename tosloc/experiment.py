@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import metadata
+from itertools import tee
 from pathlib import Path
 from typing import Any, Final, Self
 
+import numpy as np
+
 import tosloc
 from tosloc.calibration import TEMPERATURE
-from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
@@ -32,36 +33,85 @@ from tosloc.index.build import BuildReport
 from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import parse_json, read_plain, remove_unfinished, write_text
-from tosloc.localization import texts_of
+from tosloc.io import parse_json, read_plain, remove_unfinished
+from tosloc.localization import final_scores, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
 from tosloc.reports.splits import Splits, chronological, settled
-from tosloc.rerank.base import RerankingContext, facts_in_store
+from tosloc.rerank.base import Candidates, Reranker, RerankingContext, facts_in_store
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 
-class Stopwatch:
-    """Seconds since the last look, by what was done in them."""
+@dataclass(frozen=True, eq=False)
+class LabelledCandidates:
+    """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
 
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-        self._last = time.monotonic()
+    repo: Repository
+    suffixes: frozenset[str]
+    cases: Mapping[str, Case]
+    """Report id -> its case."""
+    stage: StageOne
+    tables: Callable[[str], Iterable[FeatureTable]]
+    """Part (train, validation, test) -> its feature tables, read anew at each call."""
 
-    def took(self, what: str) -> None:
-        """Note the seconds since the last call under ``what``."""
-        last, self._last = self._last, time.monotonic()
-        self._seconds[what] = round(self._last - last, 1)
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """The first files of each report of a part; in training every fixed file too."""
+        scores_of = self.stage.linear if by_linear_score else self.stage.scores
+        for table in self.tables(part):
+            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
 
-    def write(self, folder: Path) -> None:
-        """Write seconds.json; it stands apart, so that everything else of a run is the same byte for byte."""
-        write_text(folder / "seconds.json", json.dumps(self._seconds, indent=1) + "\n")
+    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
+        case, names = self.cases[table.report], self.repo.path_names.names
+        order = np.argsort(-scores, kind="stable")
+        rows, rest = order[:depth], order[depth:]
+        missed = np.flatnonzero(table.fixed[rest])
+        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
+        if for_training:
+            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
+        snapshot = self.repo.snapshot(case.version, self.suffixes)
+        by_path = np.argsort(snapshot.path_ids)
+        path_ids = table.path_ids[rows]
+        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        return Candidates(
+            case.report,
+            case.version,
+            tuple(names[number] for number in path_ids.tolist()),
+            tuple(map(snapshot.blob, files.tolist())),
+            path_ids,
+            scores[rows],
+            table.fixed[rows],
+            missed_ranks,
+            len(case.fixed),
+            int(case.fixed_at),
+        )
+
+    def rankings(
+        self,
+        part: str,
+        reranker: Reranker | None = None,
+        context: RerankingContext | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[Ranking]:
+        """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
+        paths = self.repo.path_names.names
+        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
+        if reranker is None or context is None or not reranker.weight:
+            for table, scores in scored:
+                yield table.ranking(scores, paths)
+            return
+        mine, theirs = tee(scored)
+        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
+        answers = reranker.rerank(first, context, progress)
+        for (table, scores), reranked in zip(mine, answers, strict=True):
+            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)
 
 
 @dataclass(eq=False)
@@ -76,6 +126,10 @@ class ExperimentContext:
     reports: Path
     """The file of the reports."""
     config: Config
+    started: float
+    """When its set-up began, by ``time.monotonic``."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What was done -> how long it took."""
 
     @classmethod
     def set_up(
@@ -92,7 +146,7 @@ class ExperimentContext:
 
         Without ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        config = settled(config, reports)
+        started, config = time.monotonic(), settled(config, reports)
         indexed = Localizer(config).indexed(repo, store_path)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
         dataset = dataset.oldest(config.data.oldest)
@@ -103,13 +157,17 @@ class ExperimentContext:
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
         history = indexed.history(list(tips), progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
-        return cls(indexed, dataset, splits, history, history_index, reports, config)
+        return cls(indexed, dataset, splits, history, history_index, reports, config, started)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.indexed.close()
+
+    def took(self, what: str) -> None:
+        """Note the seconds since the last note."""
+        self.seconds[what] = round(time.monotonic() - self.started - sum(self.seconds.values()), 1)
 
     def part(self, name: str) -> Sequence[Case]:
         """The cases of train, validation, test or all."""
@@ -220,12 +278,13 @@ def rank_reports(
     """
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
-    config, watch = config or localizer.config, Stopwatch()
+    config = config or localizer.config
     with (
-        own_folder(folder) as work,
+        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
+        experiment.took("facts and history")
         cases, dataset = experiment.part(split), experiment.dataset
         if not cases:
             number = counted(len(dataset.cases), "report")
@@ -235,7 +294,6 @@ def rank_reports(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
                 " or 'methods'"
             )
-        watch.took("facts and history")
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
@@ -245,11 +303,11 @@ def rank_reports(
         if taught := experiment.taught(localizer.provenance_, cases):
             header[TAUGHT] = taught
         experiment.write_part(folder / split, header, rankings, cases)
-        watch.took("features, rankings")
+        experiment.took("features, rankings")
         if functions:
             write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)
-            watch.took("functions")
-        watch.write(folder)
+            experiment.took("functions")
+        write_record(folder / "seconds.json", experiment.seconds)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
     shutil.rmtree(work)
 
@@ -267,38 +325,29 @@ def index(
 
 
 @contextmanager
-def results_folder(folder: Path) -> Iterator[None]:
-    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
+    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty.
+
+    Inside it is the place of what a command keeps while it works. One that is a command's ``own``, see ``check_own``,
+    has that place, which stays where an error or a kill leaves something in either: the same command goes on there.
+    """
+    made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
-        yield
+        if own:
+            check_own(folder)
+            work.mkdir(exist_ok=True)
+        yield work
     except BaseException:
         with suppress(OSError):  # not empty: what is there serves the next run
+            if own and [*folder.iterdir()] == [work]:
+                work.rmdir()
             for place in made:
                 place.rmdir()
         raise
-
-
-@contextmanager
-def own_folder(folder: Path) -> Iterator[Path]:
-    """A folder for one command's results alone, see ``check_own``; in it one for what it keeps while it works.
-
-    The latter stays where an error or a kill leaves something in either: the same command goes on there.
-    """
-    with results_folder(folder):
-        check_own(folder)
-        work = folder / WORK
-        work.mkdir(exist_ok=True)
-        try:
-            yield work
-        except BaseException:
-            if [*folder.iterdir()] == [work] and not any(work.iterdir()):
-                work.rmdir()
-            raise
 
 
 def check_own(folder: Path) -> None:

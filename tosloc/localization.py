@@ -13,7 +13,6 @@ import numpy as np
 
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, shares
-from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository, decode
@@ -26,11 +25,12 @@ from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, FloatArray, Function, Hit, Ranking, Reason, Snapshot
 from tosloc.reports.globs import Chosen, PathFilter
-from tosloc.rerank.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
@@ -236,3 +236,24 @@ class Localization:
                 words = ", ".join(self.stage_one.explainer.as_answered(asked, answer) for asked, answer in matches)
                 found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
         return found
+
+
+def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
+    """The first ``depth`` files of stage one's answer to a new report."""
+    rows, version = answer.order[:depth], answer.context.version
+    snapshot, chosen = version.text.snapshot, rows.tolist()
+    return Candidates(
+        answer.context.query.report,
+        snapshot.commit,
+        tuple(map(snapshot.path, chosen)),
+        tuple(map(snapshot.blob, chosen)),
+        version.paths.path_ids[rows],
+        answer.scores[rows],
+        np.zeros(len(rows), dtype=np.bool_),
+    )
+
+
+def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
+    """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
+    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
+    return raised(scores, order, reranked.scores)

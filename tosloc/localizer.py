@@ -150,8 +150,8 @@ class Localizer:
         many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        wanted = PathFilter(tuple(include), tuple(exclude), tests)
-        return next(self._answers([report], commit, wanted, top, functions, progress))
+        options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
+        return next(self.localize_many([report], **options, top=top, functions=functions, progress=progress))
 
     def localize_many(
         self,
@@ -169,24 +169,12 @@ class Localizer:
 
         Raises as ``localize`` does, when an answer is asked for.
         """
-        wanted = PathFilter(tuple(include), tuple(exclude), tests)
-        return self._answers(reports, commit, wanted, top, functions, progress)
-
-    def _answers(
-        self,
-        reports: Iterable[BugReport | str],
-        commit: str,
-        wanted: PathFilter,
-        top: int,
-        functions: int,
-        progress: Progress,
-    ) -> Iterator[Answer]:
         started, version = time.perf_counter(), None
         for report in reports:
             asked = _report_of(report)
             if version is None:
                 version = self.version(commit, progress)
-                chosen = version.choose(wanted)
+                chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
             with self._lock:
                 answer = self.localization(asked, version).answer(top, chosen, functions=functions)
             yield replace(answer, seconds=time.perf_counter() - started)
@@ -241,7 +229,7 @@ class Localizer:
             commit = place.repo.resolve(commit)
             if commit not in self._versions:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
-                    made = self._ready(place, commit, progress)
+                    made = OpenVersion.of(place, place.prepared(commit, progress), self.reports_, self.reranker_)
                 self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
             return self._versions[commit]
 
@@ -265,22 +253,13 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = self._ready(indexed, revision, progress)
+        self.version_ = OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
         return self
-
-    @property
-    def commit(self) -> str:
-        """Full id of the version that was opened last, or that a checkpoint carries. Raises ToslocError without one."""
-        return (self.version_ or self.version()).snapshot.commit
 
     @property
     def repository(self) -> Repository | None:
         """What ``open`` opened; None without."""
         return None if self._repository is None else self._repository.repo
-
-    def _ready(self, indexed: IndexedRepository, revision: str, progress: Progress) -> OpenVersion:
-        """A version with what these weights have beside it."""
-        return OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
 
     # Keeping
 
