@@ -161,6 +161,8 @@ class Reranker(ABC):
     """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
     says: ClassVar[str]
     """What a reason says that it did."""
+    depth: int
+    """How many of the first files it scores."""
     weight: float = 0.0
     """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
     trained_until: int = 0
@@ -173,20 +175,9 @@ class Reranker(ABC):
     def configured(cls, config: Config) -> Self:
         """Untrained, as a configuration describes it. Raises ToslocError when what it names is not there."""
 
-    @property
-    @abstractmethod
-    def depth(self) -> int:
-        """How many of the first files it scores."""
-
     @abstractmethod
     def fit(
-        self,
-        training_set: TrainingSet,
-        context: RerankingContext,
-        folder: Path,
-        *,
-        seed: int,
-        progress: Progress = silent,
+        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 import safetensors.numpy
@@ -21,7 +21,7 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 from tosloc.rerank.encoder.encoders import Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
-from tosloc.rerank.encoder.vectors import ChunkReader, VectorStore
+from tosloc.rerank.encoder.vectors import ChunkReader
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
@@ -42,7 +42,7 @@ class EncoderReranker(Reranker):
 
     def __init__(self, model: RerankingModel) -> None:
         self.model, self.settings = model.to(processes().device), model.settings
-        self.weight = 1.0
+        self.depth, self.weight = self.settings.candidates, 1.0
         self.loss: Loss = contrastive
         self.state_: EarlyStopping | None = None
         """How the training went; None where nothing was to be learned."""
@@ -59,21 +59,10 @@ class EncoderReranker(Reranker):
             report = Encoder.load(named, settings.token_pooling)
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
-    @property
-    def depth(self) -> int:
-        """How many of the first files it reads."""
-        return self.settings.candidates
-
     # Learning
 
     def fit(
-        self,
-        training_set: TrainingSet,
-        context: RerankingContext,
-        folder: Path,
-        *,
-        seed: int,
-        progress: Progress = silent,
+        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
 
@@ -133,7 +122,7 @@ class EncoderReranker(Reranker):
         if context.texts is None:
             return self._carried or {}
         assert context.vectors is not None
-        return self._reader(context).vectors(blobs, VectorStore(context.vectors), progress)
+        return self._reader(context).vectors(blobs, context.vectors, progress)
 
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
@@ -206,7 +195,15 @@ class EncoderReranker(Reranker):
             if record["schema"] != SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
             settings = StageTwoSettings.model_validate(record["settings"])
-            encoders = {name: _encoder(folder, name, record, settings) for name in record["encoders"]}
+            encoders = {}
+            for name, known in record["encoders"].items():
+                own = folder / {"code": "code", "report": "report"}[name]
+                place = str(own if known["place"] is None else known["place"])
+                encoders[name] = Encoder.load(place, settings.token_pooling)
+                if encoders[name].fingerprint != known["fingerprint"]:
+                    raise CheckpointError(
+                        f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
+                    )
             made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
             made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
             if record["validation"] is not None:
@@ -227,17 +224,6 @@ class EncoderReranker(Reranker):
                 " again, or copy the whole folder"
             ) from error
         return made
-
-
-def _encoder(folder: Path, name: str, record: Mapping[str, Any], settings: StageTwoSettings) -> Encoder:
-    """The encoder of code or of reports, from the checkpoint or from where it is named. Raises CheckpointError."""
-    known, own = record["encoders"][name], folder / {"code": "code", "report": "report"}[name]
-    encoder = Encoder.load(str(own if known["place"] is None else known["place"]), settings.token_pooling)
-    if encoder.fingerprint != known["fingerprint"]:
-        raise CheckpointError(
-            f"{encoder.name}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
-        )
-    return encoder
 
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:

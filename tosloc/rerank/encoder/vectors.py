@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -26,52 +26,19 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS chunk_vectors
 (maker TEXT NOT NULL, blob TEXT NOT NULL, width INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (maker, blob))"""
 
 
-class VectorStore:
-    """Chunk vectors in half precision by maker and blob, in one SQLite table.
-
-    A maker's name tells everything that its vectors depend on. Several processes may use the file at once. A file that
-    is damaged, or something else, is made again; StoreError where that cannot be.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path: Final = path
-        try:
-            with self._open():
-                pass
-        except StoreError as error:
-            code = getattr(error.__cause__, "sqlite_errorcode", None)
-            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise
-            path.unlink()
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS)) as connection, connection:
-                connection.execute(_TABLE)
-                yield connection
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"{self.path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to"
-                " have them made again"
-            ) from error
-
-    def get(self, maker: str, blobs: Iterable[str]) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, of those that are here."""
-        query, found = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?", dict[str, Float16Array]()
-        with self._open() as connection:
-            for blob in blobs:
-                for width, data in connection.execute(query, (maker, blob)):
-                    found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
-        return found
-
-    def put(self, maker: str, vectors: Mapping[str, Float16Array]) -> None:
-        """Keep (n, d) chunk vectors of blobs, all of them or none."""
-        rows = [(maker, blob, made.shape[1], made.astype("<f2").tobytes()) for blob, made in vectors.items()]
-        with self._open() as connection:
-            connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The table of chunk vectors for one transaction. Raises StoreError where it cannot be read or written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection, connection:
+            connection.execute(_TABLE)
+            yield connection
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to have them"
+            " made again"
+        ) from error
 
 
 class ChunkReader:
@@ -97,10 +64,26 @@ class ChunkReader:
         made = self.encoder.pieces([read[blob] for blob in whole], self.length, self.most) if whole else []
         return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
 
-    def vectors(self, blobs: Iterable[str], store: VectorStore, progress: Progress = silent) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors; those that the store lacks are made now, and kept."""
-        wanted = set(blobs)
-        found = store.get(self.maker, wanted)
+    def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
+        """Blob -> (n, d) chunk vectors, in half precision; those that the SQLite file lacks are made now, and kept.
+
+        Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
+        where that cannot be.
+        """
+        wanted, found = set(blobs), dict[str, Float16Array]()
+        try:
+            with _opened(path):
+                pass
+        except StoreError as error:
+            code = getattr(error.__cause__, "sqlite_errorcode", None)
+            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+            path.unlink()
+        query = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?"
+        with _opened(path) as connection:
+            for blob in wanted:
+                for width, data in connection.execute(query, (self.maker, blob)):
+                    found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
         missing = sorted(wanted - found.keys())
         progress("encoding files", 0, len(missing))
         for start in range(0, len(missing), FILES):
@@ -108,7 +91,9 @@ class ChunkReader:
             vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
             ends = np.cumsum([len(pieces) for pieces in chunks.values()])
             made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-            store.put(self.maker, made)
+            rows = [(self.maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
+            with _opened(path) as connection:
+                connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
             found |= made
             progress("encoding files", start + len(chunks), len(missing))
         return found
