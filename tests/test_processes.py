@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 
 import joblib
@@ -87,7 +88,7 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
     told: list[tuple[str, int, int]] = []
-    with processes.Worker() as worker:
+    with closing(processes.Worker()) as worker:
         for how in ("seized", "asleep"):
             with pytest.raises(Interrupted):
                 worker.call(stuck.hold, how, stopped=begun.exists)

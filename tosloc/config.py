@@ -30,10 +30,8 @@ class Section(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
-        """The section of nested plain values.
-
-        Raises ConfigError naming ``where``, the section in it, the key and the nearest key.
-        """
+        """The section of nested plain values. Raises ConfigError naming ``where``, the section in it, the key and the
+        nearest key."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -243,10 +241,8 @@ def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error.
-
-    Raises ConfigError when it cannot be read or is not TOML.
-    """
+    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error. Raises
+    ConfigError when it cannot be read or is not TOML."""
     try:
         return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
     except OSError as error:

@@ -142,10 +142,8 @@ class ExperimentContext:
         *,
         facts: bool = True,
     ) -> ExperimentContext:
-        """Read the reports, make the facts of all of their versions, read the history that leads to them.
-
-        Without ``facts`` none are made, for techniques that read the files in ways of their own.
-        """
+        """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
+        ``facts`` none are made, for techniques that read the files in ways of their own."""
         started, config = time.monotonic(), settled(config, reports)
         indexed = Localizer(config).indexed(repo, store_path)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
@@ -220,10 +218,8 @@ class ExperimentContext:
         }
 
     def taught(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
-        """How many of these cases taught a checkpoint, by its provenance.
-
-        It is known where the checkpoint learned from the same file of reports, byte for byte; else 0.
-        """
+        """How many of these cases taught a checkpoint, by its provenance. It is known where the checkpoint learned from
+        the same file of reports, byte for byte; else 0."""
         try:
             same = provenance["reports"]["sha256"] == fingerprint(self.reports)
             oldest = self.dataset.cases[: provenance["splits"]["train"]] if same else ()

@@ -38,15 +38,6 @@ _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
 
 
-def full_name(path: str, name: str) -> str:
-    """What a function is called in runs.
-
-    >>> full_name("a/b.py", "C.m")
-    'a/b.py::C.m'
-    """
-    return f"{path}::{name}"
-
-
 def write_function_runs(
     folder: Path,
     header: Mapping[str, Any],
@@ -71,7 +62,7 @@ def write_function_runs(
         listed, fixed = changed_functions(dataset.labelled[report.id].functions, by_path)
         if not fixed:
             continue
-        names = [full_name(path, name) for path, found in by_path.items() for name in found.names]
+        names = [f"{path}::{name}" for path, found in by_path.items() for name in found.names]
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
         ours.append(_our_ranking(case, run.ranking(report.id), version, facts))
@@ -98,7 +89,7 @@ def _our_ranking(case: Case, files: Ranking, version: VersionIndex, facts: Mappi
     scores = np.array([of_path[path] for path in paths])
     scored = score_functions(Query(case.report), version, head, scores, [facts[row] for row in head])
     functions = [
-        (full_name(paths[row], function.name), function.score)
+        (f"{paths[row]}::{function.name}", function.score)
         for row, some in zip(head, scored, strict=True)
         for function in sorted(some, key=lambda function: function.start)
     ]
@@ -152,22 +143,18 @@ def changed_functions(
             continue
         known = facts[changed.path]
         if changed.start:
-            name = _by_method(changed, known)
+            *around, last = dotted(changed.name).split(".")
+            agreeing = []
+            for function, kind, start in zip(known.names, known.kinds.tolist(), known.starts.tolist(), strict=True):
+                *outer, own = function.split(".")
+                if KINDS[kind] != "class" and own == last:
+                    agreeing.append((-len({*outer} & {*around}), len(outer), abs(start - changed.start), function))
+            name = min(agreeing)[3] if agreeing else None
         else:
             marked = _MARK.fullmatch(changed.name)
             tried = (changed.name, *(marked.groups()[:1] if marked else ()))
             name = next((wanted for wanted in tried if wanted in known.names), None)
-        names.add(full_name(changed.path, name or changed.name))
+        names.add(f"{changed.path}::{name or changed.name}")
         if name is not None:
-            found.add(full_name(changed.path, name))
+            found.add(f"{changed.path}::{name}")
     return tuple(sorted(names)), tuple(sorted(found))
-
-
-def _by_method(listed: ChangedFunction, facts: FunctionFacts) -> str | None:
-    parts = dotted(listed.name).split(".")
-    agreeing = []
-    for name, kind, start in zip(facts.names, facts.kinds.tolist(), facts.starts.tolist(), strict=True):
-        *outer, last = name.split(".")
-        if KINDS[kind] != "class" and last == parts[-1]:
-            agreeing.append((-len(set(outer) & set(parts[:-1])), len(outer), abs(start - listed.start), name))
-    return min(agreeing)[3] if agreeing else None

@@ -166,9 +166,7 @@ class Localizer:
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
-
-        Raises as ``localize`` does, when an answer is asked for.
-        """
+        Raises as ``localize`` does, when an answer is asked for."""
         started, version = time.perf_counter(), None
         for report in reports:
             asked = _report_of(report)
@@ -215,9 +213,7 @@ class Localizer:
 
     def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
         """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
-
-        Raises as ``localize`` does.
-        """
+        Raises as ``localize`` does."""
         place = self._repository
         if place is None:
             if self.version_ is None:
@@ -234,10 +230,8 @@ class Localizer:
             return self._versions[commit]
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
-        """Every file of a version ranked for a report: a function of both, and of no clock.
-
-        Without a ``version`` it is the one that was opened last, or that a checkpoint carries along.
-        """
+        """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
+        the one that was opened last, or that a checkpoint carries along."""
         version, stage = version or self.version_ or self.version(), self.stage_one
         with self._lock:
             return Localization.of(report, version, stage, self.reranker_, self.temperature)
@@ -286,10 +280,8 @@ class Localizer:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles.
-
-        Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
-        """
+        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles. Raises
+        CheckpointError when it is missing, incomplete, damaged or made by a newer version."""
         path = stored.checkpoint_folder(folder)
         from tosloc.config import Config
 

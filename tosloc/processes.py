@@ -94,12 +94,6 @@ class Worker:
         self._executor: ProcessPoolExecutor | None = None
         self._told: Connection
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def call(
         self,
         function: Callable[..., Any],

@@ -44,9 +44,7 @@ def train(
     keep_features: bool = False,
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
-
-    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
-    """
+    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository."""
     folder = Path(out).expanduser()
     names, reranker = feature_names(config), configured_reranker(config)
     with (
@@ -140,19 +138,15 @@ def feature_names(config: Config) -> tuple[str, ...]:
 
 
 def configured_reranker(config: Config) -> Reranker | None:
-    """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once.
-
-    Raises MissingExtra without its packages, CheckpointError without its encoders.
-    """
+    """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once. Raises
+    MissingExtra without its packages, CheckpointError without its encoders."""
     settings = config.stage_two
     return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
 def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
-    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all).
-
-    Raises ToslocError when no report has a fixed file.
-    """
+    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all). Raises
+    ToslocError when no report has a fixed file."""
     settings = config.stage_one
     useful = [case for case in train if case.fixed]
     if not useful:
@@ -174,10 +168,8 @@ def _finish(
     newest: str | None,
     progress: Progress,
 ) -> None:
-    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint.
-
-    ``newest`` is the version that the checkpoint carries. What a reranker adds stands beside what it began with.
-    """
+    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint. ``newest`` is the
+    version that the checkpoint carries. What a reranker adds stands beside what it began with."""
     candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if localizer.reranker_ is not None:

@@ -84,9 +84,7 @@ class Candidates:
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
     """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
-
-    Equal scores keep stage one's order. A report without fixed files counts 0.
-    """
+    Equal scores keep stage one's order. A report without fixed files counts 0."""
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
@@ -136,10 +134,8 @@ class TrainingSet(Protocol):
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """The first ``depth`` files of each report of a part (train, validation, test).
-
-        With ``for_training`` every other fixed file follows them; ``by_linear_score``: before stage one's ranker.
-        """
+        """The first ``depth`` files of each report of a part (train, validation, test). With ``for_training`` every
+        other fixed file follows them; ``by_linear_score``: before stage one's ranker."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +148,8 @@ class Reranked:
 
 
 class Reranker(ABC):
-    """Scores the first files of a ranking anew; every other file keeps its place.
-
-    A new reranker is one folder, and one line in ``RERANKERS``.
-    """
+    """Scores the first files of a ranking anew; every other file keeps its place. A new reranker is one folder, and one
+    line in ``RERANKERS``."""
 
     name: ClassVar[str]
     """In ``[stage_two] reranker``; also of its folder in a checkpoint."""

@@ -167,9 +167,7 @@ class RerankingModel(nn.Module):
 
 
 def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Mean over a report's fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``.
-
-    The wrong files are the report's own candidates (docs/method.md, section 3); another fixed file is no negative.
-    """
+    """Mean over a report's fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``. The wrong files are the
+    report's own candidates (docs/method.md, section 3); another fixed file is no negative."""
     right, wrong = scores_C[fixed_C], scores_C[~fixed_C].logsumexp(0)
     return (torch.logaddexp(right, wrong) - right).mean()
