@@ -20,10 +20,11 @@ from tests import toy
 from tests.lab.baselines.techniques import SMALL
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.config import Config
-from tosloc.experiment import ExperimentContext, LabelledCandidates
+from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
+from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import tasks_of

@@ -104,8 +104,8 @@ def _look(repositories: dict[str, str]) -> set[str]:
         if commit:
             with Repository(path) as repository:
                 repository.resolve(commit)
-    found = [one for one in metadata.distributions() if _SETTLED.fullmatch(str(one.name).lower())]
-    packages = {f"{one.name} {one.version}" for one in found}
+    found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
+    packages = {f"{package.name} {package.version}" for package in found}
     return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
 
 

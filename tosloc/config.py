@@ -188,11 +188,8 @@ class Config(Section):
 
 
 def load_config(path: str | Path) -> Config:
-    """Config of a TOML file and of those it extends; what a file leaves out keeps its default.
-
-    ``path``, and what a file extends, may be the name of a configuration that TosLoc ships, such as "tomcat". Raises
-    ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
-    """
+    """Config of a TOML file, or of one that TosLoc ships by its name, and of those it extends; what a file leaves out
+    keeps its default. Raises ConfigError for what cannot be read, an unknown key or an impossible value."""
     file = find_config(path)
     return Config.of(_values(file, ()), str(file))
 

@@ -10,11 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import metadata
-from itertools import tee
 from pathlib import Path
 from typing import Any, Final, Self
-
-import numpy as np
 
 import tosloc
 from tosloc.calibration import TEMPERATURE
@@ -34,84 +31,18 @@ from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished
-from tosloc.localization import final_scores, texts_of
+from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, attributes_of, load_dataset
 from tosloc.reports.splits import Splits, chronological, settled
-from tosloc.rerank.base import Candidates, Reranker, RerankingContext, facts_in_store
+from tosloc.rerank.base import RerankingContext, facts_in_store
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledCandidates:
-    """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
-
-    repo: Repository
-    suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
-    stage: StageOne
-    tables: Callable[[str], Iterable[FeatureTable]]
-    """Part (train, validation, test) -> its feature tables, read anew at each call."""
-
-    def candidates(
-        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
-    ) -> Iterator[Candidates]:
-        """The first files of each report of a part; in training every fixed file too."""
-        scores_of = self.stage.linear if by_linear_score else self.stage.scores
-        for table in self.tables(part):
-            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
-
-    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        case, names = self.cases[table.report], self.repo.path_names.names
-        order = np.argsort(-scores, kind="stable")
-        rows, rest = order[:depth], order[depth:]
-        missed = np.flatnonzero(table.fixed[rest])
-        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
-        if for_training:
-            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
-        snapshot = self.repo.snapshot(case.version, self.suffixes)
-        by_path = np.argsort(snapshot.path_ids)
-        path_ids = table.path_ids[rows]
-        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
-        return Candidates(
-            case.report,
-            case.version,
-            tuple(names[number] for number in path_ids.tolist()),
-            tuple(map(snapshot.blob, files.tolist())),
-            path_ids,
-            scores[rows],
-            table.fixed[rows],
-            missed_ranks,
-            len(case.fixed),
-            int(case.fixed_at),
-        )
-
-    def rankings(
-        self,
-        part: str,
-        reranker: Reranker | None = None,
-        context: RerankingContext | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[Ranking]:
-        """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
-        paths = self.repo.path_names.names
-        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
-        if reranker is None or context is None or not reranker.weight:
-            for table, scores in scored:
-                yield table.ranking(scores, paths)
-            return
-        mine, theirs = tee(scored)
-        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
-        answers = reranker.rerank(first, context, progress)
-        for (table, scores), reranked in zip(mine, answers, strict=True):
-            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)
 
 
 @dataclass(eq=False)
@@ -155,7 +86,9 @@ class ExperimentContext:
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
         history = indexed.history(list(tips), progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
-        return cls(indexed, dataset, splits, history, history_index, reports, config, started)
+        experiment = cls(indexed, dataset, splits, history, history_index, reports, config, started)
+        experiment.took("facts and history")
+        return experiment
 
     def __enter__(self) -> Self:
         return self
@@ -267,11 +200,8 @@ def rank_reports(
     config: Config | None = None,
     functions: bool = False,
 ) -> None:
-    """Rank labelled reports with a finished checkpoint (None: the shipped weights), without training.
-
-    ``split`` is validation, test or all of the chronological split; each report is asked of its before-fix version with
-    what was known when it was opened. With ``functions`` those of the first files are ranked too, by us and by BM25.
-    """
+    """Rank the reports of a split (validation, test or all) with a finished checkpoint (None: the shipped weights),
+    without training. With ``functions`` those of the first files are ranked too, by us and by BM25."""
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
@@ -280,7 +210,6 @@ def rank_reports(
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
-        experiment.took("facts and history")
         cases, dataset = experiment.part(split), experiment.dataset
         if not cases:
             number = counted(len(dataset.cases), "report")
@@ -324,8 +253,8 @@ def index(
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty.
 
-    Inside it is the place of what a command keeps while it works. One that is a command's ``own``, see ``check_own``,
-    has that place, which stays where an error or a kill leaves something in either: the same command goes on there.
+    One that is a command's ``own``, see ``check_own``, has a folder for what it keeps while it works: this is what the
+    block gets. It stays where an error or a kill leaves something in either: the same command goes on there.
     """
     made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:

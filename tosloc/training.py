@@ -57,7 +57,6 @@ def train(
                 f"{reports_path}: {counted(len(experiment.dataset.cases), 'report')} with a fix in the repository, of"
                 f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
-        experiment.took("facts and history")
         extraction = experiment.extraction(work, names)
         blocks = {}
         for part in PARTS:
@@ -118,7 +117,6 @@ def train_reranker(
             for before, after in ((history_index.commits, now.commits), (history_index.reports, now.reports)):
                 if before.ids != after.ids or before.commit_ids != after.commit_ids:
                     raise ToslocError(f"{run} was trained on other reports or another history; train it again")
-            experiment.took("facts and history")
             _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, progress)
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
         work.rmdir()

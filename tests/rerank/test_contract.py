@@ -14,7 +14,7 @@ from tests import rankers
 from tests.rankers import HEAD, World
 from tests.rerank.made import report
 from tosloc.errors import ToslocError
-from tosloc.experiment import LabelledCandidates
+from tosloc.localization import LabelledCandidates
 from tosloc.records import Float16Array
 from tosloc.rerank import RERANKERS, reranker_class
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
