@@ -31,8 +31,7 @@ from tosloc.rank.extract import tasks_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Ranking
-from tosloc.rerank import RERANKERS, reranker_class
-from tosloc.rerank.base import Reranker
+from tosloc.rerank.base import RERANKERS, Reranker, reranker_class
 
 Answer = Callable[[BugReport], Ranking]
 """A ranker on a version that is open."""

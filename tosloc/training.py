@@ -23,8 +23,7 @@ from tosloc.rank.extract import SAMPLED, tasks_of
 from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.rerank import reranker_class
-from tosloc.rerank.base import Reranker
+from tosloc.rerank.base import Reranker, reranker_class
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""

@@ -118,8 +118,7 @@ def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
     """Encoding blobs, against the encoder alone."""
     import torch
 
-    from tosloc.rerank.encoder.encoders import alike
-    from tosloc.rerank.encoder.vectors import ChunkReader
+    from tosloc.rerank.encoder.encoders import ChunkReader, alike
 
     settings, texts, encoder = reranker.settings, texts_of(bench.repo), reranker.model.code
     blobs = [blob for blob, _ in bench.sample[:ENCODED]]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.rerank.made import candidates, report
-from tosloc.rerank import RERANKERS, reranker_class
-from tosloc.rerank.base import values_of
+from tosloc.rerank.base import RERANKERS, reranker_class, values_of
 
 
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:

@@ -16,8 +16,7 @@ from tests.rerank.made import report
 from tosloc.errors import ToslocError
 from tosloc.localization import LabelledCandidates
 from tosloc.records import Float16Array
-from tosloc.rerank import RERANKERS, reranker_class
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
+from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class
 
 LATER = 4_000_000_000
 """When a report was opened that nobody learned from."""

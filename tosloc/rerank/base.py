@@ -1,4 +1,4 @@
-"""The contract of rerankers, and the one record of a report's candidates.
+"""Stage two: the contract of rerankers, which score the first files anew, and the one record of a report's candidates.
 
 Shapes: C candidates of a report.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from tosloc.errors import require
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -33,11 +35,9 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew.
-
-    What is known of the fix is for training and measuring alone; without it no file is fixed. All but the version, the
-    full id of the searched one, have shape (C,).
-    """
+    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew. What is known
+    of the fix is for training and measuring alone; without it no file is fixed. All but the version, the full id of the
+    searched one, have shape (C,)."""
 
     report: BugReport
     version: str
@@ -204,3 +204,19 @@ class Reranker(ABC):
     def can_score(self, context: RerankingContext) -> bool:
         """Whether the context, with what was carried along, holds what it needs."""
         return True
+
+
+RERANKERS: Final = {
+    "terms": ("tosloc.rerank.terms.reranker", "TermReranker"),
+    "encoder": ("tosloc.rerank.encoder.reranker", "EncoderReranker"),
+}
+"""Name in ``[stage_two] reranker`` -> module and class; loaded when first asked for, since encoders bring torch."""
+
+
+def reranker_class(name: str) -> type[Reranker]:
+    """The class of a reranker, by its name in the configuration."""
+    if name == "encoder":
+        require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
+    module, kind = RERANKERS[name]
+    found: type[Reranker] = getattr(import_module(module), kind)
+    return found

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from tosloc.errors import StoreError, ToslocError
-from tosloc.rerank.encoder.encoders import Encoder
-from tosloc.rerank.encoder.vectors import ChunkReader
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder
 
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
 

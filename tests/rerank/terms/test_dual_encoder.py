@@ -13,8 +13,7 @@ from tests.rerank.made import candidates
 from tosloc.errors import ToslocError
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms import training
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import VectorCache
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
 from tosloc.rerank.terms.training import Lessons, even_mass_loss, fit_dual_encoder, principal
 
 torch.set_num_threads(1)

@@ -13,9 +13,8 @@ import pytest
 from tests.rerank.made import candidates, report
 from tosloc.errors import CheckpointError
 from tosloc.rerank.base import Candidates, RerankingContext
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
 from tosloc.rerank.terms.reranker import TermReranker
-from tosloc.rerank.terms.sparse_vectors import Vocabulary
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vocabulary
 
 
 @pytest.fixture

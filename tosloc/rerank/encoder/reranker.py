@@ -18,10 +18,9 @@ from tosloc.errors import CheckpointError
 from tosloc.io import key_of, read_plain, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
-from tosloc.rerank.encoder.encoders import Encoder, processes, report_text
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
-from tosloc.rerank.encoder.vectors import ChunkReader
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"

@@ -16,8 +16,7 @@ from tosloc.errors import CheckpointError, ToslocError, require
 from tosloc.io import parse_json, read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import SparseVectors, Vocabulary, report_counts
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
 
 _TRAINING_DEPTH: Final = 150
 """Training draws wrong files from so many first ones."""

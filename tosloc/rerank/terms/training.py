@@ -19,8 +19,7 @@ from torch.nn import functional
 from tosloc.errors import ToslocError
 from tosloc.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import VectorCache
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
 
 WIDTH: Final = 64
 """Numbers of a term's vector."""
