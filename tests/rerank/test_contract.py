@@ -127,13 +127,6 @@ def test_a_report_that_is_left_to_stage_one_is_not_read(world: World, asked: lis
         assert not reranker.may_score(LATER)
 
 
-def test_without_weight_nothing_is_said_and_nothing_read(world: World, asked: list[Candidates]) -> None:
-    for name in RERANKERS:
-        reranker = reranker_class(name).load(world.learned / name)
-        reranker.weight = 0.0
-        assert list(reranker.rerank(asked, RerankingContext())) == [None] * len(asked)
-
-
 @pytest.mark.parametrize("number", [0, 1, HEAD - 1])
 def test_however_few_candidates_there_are(
     reranker: Reranker, asked: list[Candidates], context: RerankingContext, number: int

@@ -107,19 +107,6 @@ def test_a_score_does_not_depend_on_what_else_is_scored():
         assert encoder.scores(REPORTS[[0]], files(row))[0] == together[row]
 
 
-def test_what_is_drawn(monkeypatch):
-    monkeypatch.setattr(training, "_POSITIVES", 2)
-    monkeypatch.setattr(training, "_NEGATIVES", 5)
-    one = candidates("a " * 40, "1000000000" * 4)
-    rng = np.random.default_rng(0)
-    found = [training._draw(one, rng) for _ in range(300)]
-    assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
-    wrong = np.concatenate([places[2:] for places in found])
-    assert not one.fixed[wrong].any()
-    assert len(found[0]) == 7
-    assert (wrong < 20).mean() > 0.65
-
-
 def test_lists_of_one_kind_teach_nothing():
     for kind in (True, False):
         same = [replace(one, fixed=np.full(4, kind)) for one in lists()]
