@@ -202,11 +202,8 @@ def shipped_configs() -> Path:
 
 
 def find_config(name: str | Path, folder: Path | None = None, other_than: Path | None = None) -> Path:
-    """The file that a path (from ``folder``, by default the current one) or a name means.
-
-    A file at that path comes first, with or without ``.toml`` written; then a shipped configuration of that name. The
-    path itself where there is neither. ``other_than`` is the file that extends it, which may have the same name.
-    """
+    """The file that a path (from ``folder``, by default the current one) means, with or without ``.toml``, else the
+    shipped one of that name; without either the path. ``other_than`` extends it, and may have the same name."""
     path = Path(name) if folder is None else folder / name
     for place in (path.parent, shipped_configs()) if path.name == str(name) else (path.parent,):
         for candidate in (place / path.name, place / f"{path.name}.toml"):

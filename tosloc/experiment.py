@@ -251,11 +251,9 @@ def index(
 
 @contextmanager
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
-    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty.
-
-    One that is a command's ``own``, see ``check_own``, has a folder for what it keeps while it works: this is what the
-    block gets. It stays where an error or a kill leaves something in either: the same command goes on there.
-    """
+    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
+    ``own``, see ``check_own``, has in it a folder for its work, which the block gets, and which stays with what is left
+    there."""
     made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)

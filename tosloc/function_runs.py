@@ -46,11 +46,8 @@ def write_function_runs(
     cases: Sequence[Case],
     progress: Progress = silent,
 ) -> None:
-    """Write the function level of the run of files in ``folder``: ours into ``functions``, BM25's beside it.
-
-    Functions of test files are left out of both, and of the truth. Ours are those of the first ``FUNCTION_DEPTH`` files
-    of the run. A report none of whose changed functions the version has is not judged.
-    """
+    """Write rankings of functions beside the run of files in ``folder``: ours, of its first ``FUNCTION_DEPTH`` files,
+    and BM25's. Test files are left out, and reports none of whose changed functions the version has."""
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
     bm25: list[Ranking] = []

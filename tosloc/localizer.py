@@ -188,10 +188,8 @@ class Localizer:
         progress: Progress = silent,
     ) -> Answer:
         """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
-
         ``path`` is relative to the root of the repository; the place of a test file is that among all files. Raises as
-        ``localize`` does, and ToslocError for a path that is no source file of the version.
-        """
+        ``localize`` does, and ToslocError for a path that is no source file of the version."""
         started = time.perf_counter()
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths

@@ -67,11 +67,8 @@ def start(
 
 @contextmanager
 def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterator[Any]]:
-    """Results of calls that ``joblib.delayed`` made, as ``joblib.Parallel(jobs, **options)`` gives them.
-
-    ``options`` has a ``return_as`` that is a generator. Calls that are unfinished at the end of the block are given up,
-    and their processes killed. Raises BrokenProcessPool when a process dies.
-    """
+    """Results of calls that ``joblib.delayed`` made, from the generator of ``joblib.Parallel(jobs, **options)``. At the
+    end of the block unfinished ones are killed. Raises BrokenProcessPool when a process dies."""
     if (other := executor()) is not None:
         with closing(other(calls, options["return_as"] == "generator")) as found:
             yield found
@@ -101,11 +98,8 @@ class Worker:
         progress: Progress | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """What the function answers there. Raises what it raises, and BrokenProcessPool when the process dies.
-
-        Where there is a ``progress`` the function gets one after its arguments, which tells it. Once ``stopped`` says
-        so the process is killed, whatever it does: raises Interrupted.
-        """
+        """What the function answers there, given a ``progress`` of its own where there is one. Raises what it raises,
+        BrokenProcessPool when the process dies, and Interrupted once ``stopped`` says so: the process is killed."""
         from concurrent.futures import ProcessPoolExecutor, wait
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import Pipe, get_context

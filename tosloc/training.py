@@ -98,11 +98,8 @@ def train_reranker(
     store_path: Path | None = None,
     progress: Progress = silent,
 ) -> Localizer:
-    """Learn the configured reranker on top of a training folder that keeps its feature tables.
-
-    ``out`` gets what ``train`` with this configuration leaves; stage one is the run's. Raises ToslocError when the run
-    keeps no tables, or was trained on other reports or another history.
-    """
+    """Learn the configured reranker on top of a training folder that keeps its feature tables; ``out`` gets what
+    ``train`` leaves. Raises ToslocError where there are none, or they are of other reports or another history."""
     folder = Path(out).expanduser()
     stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
