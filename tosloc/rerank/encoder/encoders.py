@@ -253,12 +253,6 @@ class ChunkReader:
             )
         self.encoder, self.most, self.length, self.texts = encoder, most, length, texts
 
-    @property
-    def maker(self) -> str:
-        """What vectors are kept under; changes with the encoder's weights, the cut and the precision."""
-        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
-        return f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
-
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
         """Blob -> its pieces; none of a blob that is blank or cannot be read."""
         read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
@@ -271,6 +265,8 @@ class ChunkReader:
         Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
         where that cannot be."""
         wanted, found = set(blobs), dict[str, Float16Array]()
+        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
+        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
         try:
             with _opened(path):
                 pass
@@ -282,7 +278,7 @@ class ChunkReader:
         query = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?"
         with _opened(path) as connection:
             for blob in wanted:
-                for width, data in connection.execute(query, (self.maker, blob)):
+                for width, data in connection.execute(query, (maker, blob)):
                     found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
         missing = sorted(wanted - found.keys())
         progress("encoding files", 0, len(missing))
@@ -291,7 +287,7 @@ class ChunkReader:
             vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
             ends = np.cumsum([len(pieces) for pieces in chunks.values()])
             made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-            rows = [(self.maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
+            rows = [(maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
             with _opened(path) as connection:
                 connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
             found |= made
