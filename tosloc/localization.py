@@ -170,7 +170,7 @@ class Localization:
     def answer(self, number: int, chosen: Chosen, *, functions: int = 0, only: int | None = None) -> Answer:
         """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions. With a file
         in ``only`` that file alone is in it, at its place among the chosen ones."""
-        version, place = self.version, self.version.repository
+        version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
         if only is None:
             first = leaders(named, number)
@@ -178,48 +178,34 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        hits = tuple(self._hits(files, rank, named, functions))
-        suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-        notes = [*self.notes, *chosen.notes]
-        if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
-            listed = ", ".join(sorted(suffixes))
-            notes.append(
-                f"there is no grammar for {listed} files: they are searched by their words, and have no functions"
-            )
-        return Answer(
-            None if place is None else str(place.repo.path),
-            version.snapshot.commit,
-            datetime.fromtimestamp(version.snapshot.committed_at, UTC),
-            self.stage_one.context.query.report,
-            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
-            hits,
-            tuple(notes),
-        )
-
-    def _hits(self, files: Sequence[int], rank: int, named: FloatArray, most: int) -> list[Hit]:
-        """Hits of some files, the first of them at ``rank``; ``named`` are the scores of those that may be named."""
-        version, context = self.version, self.stage_one.context
-        first = leaders(named, LISTED)  # the shares of all others are 0
-        share_of = dict(zip(first.tolist(), shares(named[first], self.temperature).tolist(), strict=True))
-        facts = version.functions_of(files) if most else {}
+        listed = leaders(named, LISTED)  # the shares of all others are 0
+        share_of = dict(zip(listed.tolist(), shares(named[listed], self.temperature).tolist(), strict=True))
+        facts = version.functions_of(files) if functions else {}
         why = self.stage_one.explainer.why(files, version.sources, self._lifted(files), facts)
-        functions: Sequence[tuple[Function, ...]] = [()] * len(files)
+        scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
             from tosloc.rank.functions import score_functions  # for answers that name functions
 
             of_files = [facts[file] for file in files]
-            functions = score_functions(context.query, context.version, files, self.scores, of_files, most=most)
-        return [
-            Hit(
-                number,
-                version.snapshot.path(file),
-                round(float(self.scores[file]), 6),
-                round(share_of.get(file, 0.0), 6),
-                found,
-                said,
-            )
-            for number, file, found, said in zip(count(rank), files, functions, why, strict=False)
-        ]
+            scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
+        hits = []
+        for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
+            score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
+            hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
+        suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
+        notes = [*self.notes, *chosen.notes]
+        if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
+            said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
+            notes.append(f"{said_of}: they are searched by their words, and have no functions")
+        return Answer(
+            None if place is None else str(place.repo.path),
+            version.snapshot.commit,
+            datetime.fromtimestamp(version.snapshot.committed_at, UTC),
+            context.query.report,
+            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
+            tuple(hits),
+            tuple(notes),
+        )
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""
