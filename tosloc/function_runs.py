@@ -6,7 +6,7 @@ A function is called ``path::Class.method`` here; overloads of a name are one fu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
-from tosloc.records import Case, FloatArray, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 from tosloc.reports.test_paths import which_are_tests
@@ -63,7 +63,8 @@ def write_function_runs(
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
         ours.append(_our_ranking(case, run.ranking(report.id), version, facts))
-        bm25.append(_ranking(report.id, names, function_bm25(report, list(facts.values()))))
+        scores = function_bm25(report, list(facts.values())).tolist()
+        bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     said = {
         "reports": len(cases),
         "reports without a changed function": len(cases) - len(judgements),
@@ -85,19 +86,19 @@ def _our_ranking(case: Case, files: Ranking, version: VersionIndex, facts: Mappi
     head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
     scores = np.array([of_path[path] for path in paths])
     scored = score_functions(Query(case.report), version, head, scores, [facts[row] for row in head])
-    functions = [
+    found = [
         (f"{paths[row]}::{function.name}", function.score)
         for row, some in zip(head, scored, strict=True)
         for function in sorted(some, key=lambda function: function.start)
     ]
-    return _ranking(case.report.id, [name for name, _ in functions], np.array([score for _, score in functions]))
+    return _ranking(case.report.id, found)
 
 
-def _ranking(report: str, names: Sequence[str], scores: FloatArray) -> Ranking:
-    """The first functions; overloads once; equal scores in the order given."""
+def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
+    """The first of functions with their scores; overloads once; equal scores in the order given."""
     best: dict[str, float] = {}
-    for place in np.argsort(-scores, kind="stable").tolist():
-        best.setdefault(names[place], float(scores[place]))
+    for name, score in sorted(functions, key=lambda function: -function[1]):
+        best.setdefault(name, score)
     first = list(best)[:MOST_RANKED]
     return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
 
