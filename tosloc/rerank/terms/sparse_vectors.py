@@ -66,11 +66,7 @@ class Vocabulary:
 
     @classmethod
     def learned(
-        cls,
-        context: RerankingContext,
-        files: Mapping[str, str],
-        reports: Sequence[Mapping[str, float]],
-        until: float,
+        cls, context: RerankingContext, files: Mapping[str, str], reports: Sequence[Mapping[str, float]], until: float
     ) -> Self:
         """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
         assert context.facts is not None
