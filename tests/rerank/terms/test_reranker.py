@@ -91,7 +91,7 @@ def test_a_damaged_record_is_one_sentence(reranker, tmp_path, changes):
 
 
 @pytest.mark.parametrize(
-    ("name", "length", "filled"),
+    ("name", "kept", "more"),
     [("vectors.safetensors", 50, b""), ("vectors.safetensors", 0, b"x" * 999), ("terms.json", 0, b"[]")],
 )
 def test_damaged_files_are_one_sentence(reranker, tmp_path, name, kept, more):
