@@ -19,20 +19,19 @@ import torch
 from tests import toy
 from tests.lab.baselines.techniques import SMALL
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
+from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import tasks_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Ranking
-from tosloc.rerank import RERANKERS, reranker_class
-from tosloc.rerank.base import Reranker
+from tosloc.rerank.base import RERANKERS, Reranker, reranker_class
 
 Answer = Callable[[BugReport], Ranking]
 """A ranker on a version that is open."""

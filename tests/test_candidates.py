@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.candidates import LabelledCandidates, candidates_of_answer, final_scores
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext
 from tosloc.index.query import Query
+from tosloc.localization import LabelledCandidates, candidates_of_answer, final_scores
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import tasks_of
 from tosloc.rank.feature_tables import FeatureTable

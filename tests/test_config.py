@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from tosloc.config import Config, load_config, read_toml
+from tosloc.config import Config, load_config
 from tosloc.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -64,11 +63,6 @@ def test_settings_survive_json() -> None:
     assert Config.of(json.loads(json.dumps(paper.as_dict())), "config.json") == paper
 
 
-def test_settings_cannot_be_changed() -> None:
-    with pytest.raises(ValidationError):
-        Config().run.jobs = 3
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -77,19 +71,15 @@ def test_settings_cannot_be_changed() -> None:
             "[stage_one.evolution]: unknown key 'generatoins', did you mean 'generations'?",
         ),
         ("[stage_on]\nl2 = 1", ": unknown key 'stage_on', did you mean 'stage_one'?"),
-        ("[stage_one]\nzone = ''", "[stage_one]: unknown key 'zone', did you mean 'zone' in [data]?"),
         ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed"),
         ("[run]\nseed = 'x'", "[run]: seed should be a valid integer, not 'x'"),
-        ("[run]\nseed = 1.5", "[run]: seed should be a valid integer, not 1.5"),
         ("[run]\nseed = -1", "[run]: seed should be greater than or equal to 0, not -1"),
         ("[run]\njobs = 0", "[run]: jobs: a number of processes, or -1 for every core"),
-        ("[data]\ntrain = '1'", "[data]: train should be a valid number, not '1'"),
         ("[data]\ntrain = nan", "[data]: train should be a finite number, not nan"),
         ("[stage_one]\nmethod = 'deep'", "[stage_one]: method should be 'linear' or 'paper', not 'deep'"),
         ("[stage_one]\nfeatures = 'text'", "[stage_one]: features should be a valid list, not 'text'"),
-        ("[stage_one]\nfeatures = [3]", "[stage_one]: features should be a valid string, not 3"),
+        ("[stage_one]\nfeatures = [3]", "[stage_one]: features should be a text in quotes, not 3"),
         ("[stage_one]\nfeatures = ['a', 'a']", "[stage_one]: features: a feature stands in the list twice"),
-        ("[stage_one]\nranker = 1", "[stage_one]: ranker should be a valid boolean, not 1"),
         ("run = 3", ": run is a section, [run]"),
         (
             "[data]\nzone = 'Mars/Olympus'",
@@ -97,14 +87,6 @@ def test_settings_cannot_be_changed() -> None:
         ),
         ("[data]\nsuffixes = ['java']", "[data]: suffixes: a suffix starts with a dot, such as '.java', not 'java'"),
         ("[data]\ntrain = 0.95", "[data]: train 0.95 and validation 0.1 leave nothing for test"),
-        (
-            "[stage_two.training]\nlearns = 'matcher'",
-            "[stage_two.training]: learns should be 'head', 'report' or 'both', not 'matcher'",
-        ),
-        (
-            "[stage_two]\nreranker = 'magic'",
-            "[stage_two]: reranker should be 'encoder' or 'terms', not 'magic'",
-        ),
         ("extends = 3", ": extends is the name of another TOML file in quotes, not 3"),
         ("seed =", ": not valid TOML: Invalid value (at end of document)"),
     ],
@@ -154,23 +136,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(tmp_path / "c.toml")
     with pytest.raises(ConfigError, match="cannot read the configuration: No such file"):
         load_config(tmp_path / "d.toml")
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"\xff", "not valid TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
-        (b"seed =", "not valid TOML: Invalid value (at end of document)"),
-        (None, "cannot read the settings: No such file or directory"),
-    ],
-)
-def test_what_is_read_is_said_where_it_cannot_be(tmp_path: Path, content: bytes | None, sentence: str) -> None:
-    path = tmp_path / "my.toml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
-        read_toml(path, "settings")
-    assert str(caught.value) == f"{path}: {sentence}"
 
 
 def test_a_shipped_configuration_is_known_by_its_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

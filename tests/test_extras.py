@@ -12,7 +12,7 @@ from tests import toy
 from tosloc.cli import main
 from tosloc.errors import MissingExtra
 from tosloc.localizer import Localizer
-from tosloc.rerank import reranker_class
+from tosloc.rerank.base import reranker_class
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:

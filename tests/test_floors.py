@@ -16,7 +16,7 @@ FLOORS: list[set[str]] = [
     {"reports", "cluster"},
     {"index", "evaluate"},
     {"rank", "rerank", "plots"},
-    {"candidates", "checkpoint", "localization", "localizer", "function_runs"},
+    {"checkpoint", "localization", "localizer", "function_runs"},
     {"experiment", "training"},
     {"mine", "web", "mcp", "lab"},
     {"cli"},
@@ -25,7 +25,7 @@ FLOORS: list[set[str]] = [
 FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 FLOOR |= {"__main__": len(FLOORS), "scripts": len(FLOORS)}  # entries from outside
 ROOMS = {room for room in FLOOR if (ROOT / "tosloc" / room).is_dir()}
-MODELS = {"index", "rank", "rerank", "candidates", "checkpoint", "localization", "localizer"}
+MODELS = {"index", "rank", "rerank", "checkpoint", "localization", "localizer"}
 FORBIDDEN = {
     *product(MODELS, {"evaluate"}),
     *product(FLOOR.keys() - {"cli", "lab", "__main__", "scripts"}, {"lab"}),

@@ -168,16 +168,6 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, tmp_path, capsys):
     assert run("evaluate", out, "--split", "all") == 0
 
 
-@pytest.mark.slow
-def test_a_second_run_writes_the_same(project, tmp_path):
-    for name in ("one", "two"):
-        assert run("rank", *project, "--out", tmp_path / name, "--functions") == 0
-    for level in (FUNCTION_LEVEL, BM25_LEVEL):
-        for file in ("run.jsonl.gz", "qrels.jsonl"):
-            first, second = ((tmp_path / name / "all" / level / file).read_bytes() for name in ("one", "two"))
-            assert first == second
-
-
 def test_what_is_missing_is_one_sentence(project, tmp_path, capsys):
     out = tmp_path / "run"
     assert run("rank", *project, "--out", out) == 0

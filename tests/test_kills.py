@@ -60,7 +60,7 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes end when they next do something")
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_bytes_after_kills(seed: int, project: toy.Toy, whole: tuple[Path, float], tmp_path: Path) -> None:
     instants = random.Random(seed)

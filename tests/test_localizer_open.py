@@ -61,11 +61,11 @@ def content(answer: Answer) -> dict[str, Any]:
     return answer.as_dict() | {"seconds": 0}
 
 
-def anew(grown: GitRepository, tmp_path: Path, report: str | BugReport = TEXT, **options: Any) -> dict[str, Any]:
+def anew(grown: GitRepository, tmp_path: Path, report: str = TEXT) -> dict[str, Any]:
     """The answer of a localizer that has seen nothing before."""
     made = len(list(tmp_path.glob("anew-*.sqlite")))
-    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite", **options) as localizer:
-        return content(localizer.localize(report, commit=localizer.commit))
+    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite") as localizer:
+        return content(localizer.localize(report))
 
 
 def test_the_example(grown: GitRepository) -> None:
@@ -112,7 +112,7 @@ def test_options(opened: Localizer) -> None:
 def test_home_is_the_users(grown: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(grown.path.parent))
     with Localizer.open("~/repo") as localizer:
-        assert localizer.commit == grown.made[-1]
+        assert localizer.version().snapshot.commit == grown.made[-1]
 
 
 def test_what_is_no_repository_is_said(grown: GitRepository, tmp_path: Path) -> None:
@@ -152,16 +152,9 @@ def test_a_branch_is_changed(grown: GitRepository, opened: Localizer, tmp_path: 
     assert opened.localize(TEXT).commit == grown.made[-1]
 
 
-def test_a_commit_is_amended(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
-    opened.localize(TEXT)
-    amended = grown.commit({"src/Other.java": source("other")}, "Amended", parents=[grown.made[-2]])
-    answer = opened.localize(TEXT)
-    assert answer.commit == amended
-    assert content(answer) == anew(grown, tmp_path)
-
-
-def test_the_history_is_rewritten(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
-    grown.commit({path_of(word): source(word) for word in WORDS}, "All anew: fix #1", parents=())
+@pytest.mark.parametrize("amended", [True, False])
+def test_the_history_is_rewritten(grown: GitRepository, opened: Localizer, tmp_path: Path, amended: bool) -> None:
+    grown.commit({path_of("parser"): source("other")}, "Anew: fix #1", parents=[grown.made[-2]] if amended else ())
     answer = opened.localize(TEXT)
     assert answer.commit == grown.made[-1]
     assert content(answer) == anew(grown, tmp_path)
@@ -256,17 +249,6 @@ def test_many_reports_are_asked_of_one_version(grown: GitRepository, opened: Loc
     grown.commit({path_of("parser"): source("parser", "moved();")}, "Move on")
     assert {answer.commit for answer in answers} == {first.commit}
     assert opened.localize(TEXT).commit != first.commit
-
-
-def test_what_answers_share_is_read_once(
-    grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [first] = opened.localize_many([TEXT])
-    monkeypatch.setattr("tosloc.index.function_facts.FactStore", None)  # functions are remembered
-    [again] = opened.localize_many([TEXT])
-    assert content(again) == content(first)
-    assert any(hit.functions for hit in first.hits)
-    assert any(reason.commit for hit in first.hits for reason in hit.why)
 
 
 def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:

@@ -131,14 +131,6 @@ def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
     assert [hit.path for hit in carried.top(3)] == list(answer.ranking.paths[:3])
 
 
-def test_asked_again_and_again(experiment):
-    """From the third report on, joined texts are kept: the answer stays the same to the last bit."""
-    case = experiment.dataset.cases[-1]
-    localizer = localizer_of(experiment).open_version(experiment.indexed, case.version)
-    answers = [localizer.localization(case.report).ranking for _ in range(4)]
-    assert all(answer == answers[0] for answer in answers)
-
-
 def test_a_report_without_a_date_is_asked_when_the_version_was_new(experiment):
     case = experiment.dataset.cases[-1]
     version = localizer_of(experiment).open_version(experiment.indexed, case.version).version_

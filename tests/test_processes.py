@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 
 import joblib
@@ -17,7 +18,7 @@ from tosloc import processes
 from tosloc.errors import Interrupted
 
 PROGRAM = """
-import os, subprocess, sys, time
+import os, re, sys, time
 from joblib import delayed
 from tosloc import processes
 
@@ -27,8 +28,16 @@ def with_git(number):
         print(child.pid, os.getpid(), flush=True)
         time.sleep(600)
 
+def seized():
+    processes._LONGEST = 1
+    time.sleep(1.5)  # until the next look
+    print(os.getpid(), flush=True)
+    re.match("(a+)+$", "a" * 60 + "b")
+
 if __name__ == "__main__":
-    if sys.argv[1] == "worker":
+    if sys.argv[1] == "seized":
+        processes.Worker().call(seized)
+    elif sys.argv[1] == "worker":
         processes.Worker().call(with_git, 1)
     else:
         with processes.parallel(map(delayed(with_git), range(3)), 2, return_as="generator") as results:
@@ -36,7 +45,7 @@ if __name__ == "__main__":
 """
 
 
-def gone(process: int, seconds: float = 5.0) -> bool:
+def gone(process: int, seconds: float = 15.0) -> bool:
     """Whether a process ends within some seconds; one that waits to be asked for its exit code has ended."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -51,8 +60,8 @@ def gone(process: int, seconds: float = 5.0) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes end when they next do something")
-@pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2)])
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2), ("seized", 1)])
 def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     with subprocess.Popen(
@@ -79,7 +88,7 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
     told: list[tuple[str, int, int]] = []
-    with processes.Worker() as worker:
+    with closing(processes.Worker()) as worker:
         for how in ("seized", "asleep"):
             with pytest.raises(Interrupted):
                 worker.call(stuck.hold, how, stopped=begun.exists)

@@ -80,12 +80,12 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None =
         others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)  # beside the first file's 1
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
-        prior = ((log_temperature - math.log(UNFITTED)) / _SPREAD) ** 2 / 2
-        return float(prior - (likelihood * weights).sum())
+        penalty = ((log_temperature - math.log(UNFITTED)) / _SPREAD) ** 2 / 2
+        return float(penalty - (likelihood * weights).sum())
 
     # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), _STEPS)
-    best = int(np.argmin([loss(one) for one in tried.tolist()]))
+    best = int(np.argmin(list(map(loss, tried.tolist()))))
     around = float(tried[max(best - 1, 0)]), float(tried[min(best + 1, _STEPS - 1)])
     found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-5})
     return float(f"{math.exp(float(found.x)):.4g}")

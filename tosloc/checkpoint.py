@@ -38,7 +38,7 @@ from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker, Trees
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import TIMES, Snapshot
-from tosloc.rerank import RERANKERS, reranker_class
+from tosloc.rerank.base import RERANKERS, reranker_class
 
 if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice

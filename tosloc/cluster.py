@@ -37,12 +37,10 @@ _SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.
 
 @contextmanager
 def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterator[None]:
-    """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named.
-
-    Each worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision
-    that is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or
-    worker, MissingExtra without Dask, and RepositoryError for a revision that is not here.
-    """
+    """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named. Each
+    worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision that
+    is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or worker,
+    MissingExtra without Dask, and RepositoryError for a revision that is not here."""
     if not address:
         yield
         return
@@ -104,8 +102,8 @@ def _look(repositories: dict[str, str]) -> set[str]:
         if commit:
             with Repository(path) as repository:
                 repository.resolve(commit)
-    found = [one for one in metadata.distributions() if _SETTLED.fullmatch(str(one.name).lower())]
-    packages = {f"{one.name} {one.version}" for one in found}
+    found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
+    packages = {f"{package.name} {package.version}" for package in found}
     return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
 
 

@@ -6,12 +6,11 @@ import difflib
 import os
 import tomllib
 import zoneinfo
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from tosloc.errors import ConfigError
 from tosloc.io import read_plain
@@ -28,6 +27,37 @@ class Section(BaseModel):
     """Base of every section: immutable, nothing unknown, no conversion of types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], where: str) -> Self:
+        """The section of nested plain values. Raises ConfigError naming ``where``, the section in it, the key and the
+        nearest key."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            # what is not known first: it may be what is missing, misspelt
+            wrong = min(error.errors(), key=lambda wrong: wrong["type"] != "extra_forbidden")
+        section: type[Section] = cls
+        inside, key, place = "", "", where
+        for key in map(str, wrong["loc"]):
+            kind = section.model_fields[key].annotation if key in section.model_fields else None
+            if not (isinstance(kind, type) and issubclass(kind, Section)):
+                break
+            section, inside, key = kind, f"{inside}.{key}".lstrip("."), ""
+            place = f"{where} [{inside}]"
+        if wrong["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key[:100], section.model_fields, n=1)  # comparing takes long for long ones
+            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(section.model_fields)}"
+            raise ConfigError(f"{place}: unknown key {_shown(key)}{hint}")
+        if wrong["type"] == "value_error":
+            raise ConfigError(f"{place}: {f'{key}: ' if key else ''}{wrong['ctx']['error']}")
+        if wrong["type"] == "missing":
+            raise ConfigError(f"{place}: {key} lacks")
+        if not key:
+            raise ConfigError(f"{where}: {inside} is a section, [{inside}]")
+        wanted = wrong["msg"].removeprefix("Input should be ").replace("tuple", "list")
+        wanted = wanted.replace("a valid string", "a text in quotes")
+        raise ConfigError(f"{place}: {key} should be {wanted}, not {_shown(wrong['input'])}")
 
 
 class DataSettings(Section):
@@ -156,30 +186,12 @@ class Config(Section):
         """Settings as plain values, ready for JSON; ``Config.of`` reads them back."""
         return self.model_dump(mode="json")
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Config from nested plain values.
-
-        Raises ConfigError naming ``where``, the section, the key and the nearest key.
-        """
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise ConfigError(_sentence(error.errors()[0], where)) from None
-
 
 def load_config(path: str | Path) -> Config:
-    """Config of a TOML file and of those it extends; what a file leaves out keeps its default.
-
-    ``path``, and what a file extends, may be the name of a configuration that TosLoc ships, such as "tomcat". Raises
-    ConfigError when a file cannot be read, or holds an unknown key or an impossible value.
-    """
-    merged: dict[str, Any] = {}
-    config = Config()
-    for file, values in reversed(list(_chain(find_config(path)))):
-        merged = _merge(merged, values)
-        config = Config.of(merged, str(file))
-    return config
+    """Config of a TOML file, or of one that TosLoc ships by its name, and of those it extends; what a file leaves out
+    keeps its default. Raises ConfigError for what cannot be read, an unknown key or an impossible value."""
+    file = find_config(path)
+    return Config.of(_values(file, ()), str(file))
 
 
 def shipped_configs() -> Path:
@@ -190,11 +202,8 @@ def shipped_configs() -> Path:
 
 
 def find_config(name: str | Path, folder: Path | None = None, other_than: Path | None = None) -> Path:
-    """The file that a path (from ``folder``, by default the current one) or a name means.
-
-    A file at that path comes first, with or without ``.toml`` written; then a shipped configuration of that name. The
-    path itself where there is neither. ``other_than`` is the file that extends it, which may have the same name.
-    """
+    """The file that a path (from ``folder``, by default the current one) means, with or without ``.toml``, else the
+    shipped one of that name; without either the path. ``other_than`` extends it, and may have the same name."""
     path = Path(name) if folder is None else folder / name
     for place in (path.parent, shipped_configs()) if path.name == str(name) else (path.parent,):
         for candidate in (place / path.name, place / f"{path.name}.toml"):
@@ -203,34 +212,31 @@ def find_config(name: str | Path, folder: Path | None = None, other_than: Path |
     return path
 
 
-def _chain(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The file, the one it extends, and so on."""
-    seen: set[str] = set()
-    current: Path | None = path
-    while current is not None:
-        try:
-            values = read_toml(current, "configuration")
-        except ConfigError as error:
-            if os.path.isfile(current):
-                raise
-            names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
-            raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
-        place = os.path.realpath(current)
-        if place in seen:
-            raise ConfigError(f"{path}: the files extend each other in a circle through {current}")
-        seen.add(place)
-        extends = values.pop("extends", None)
-        if extends is not None and not isinstance(extends, str):
-            raise ConfigError(f"{current}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
-        yield current, values
-        current = None if extends is None else find_config(extends, current.parent, other_than=current)
+def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
+    """Values of a file, over those of the one that it extends, which are checked: an error names the file of them."""
+    try:
+        values = read_toml(path, "configuration")
+    except ConfigError as error:
+        if os.path.isfile(path):
+            raise
+        names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
+        raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
+    if any(os.path.samefile(path, other) for other in extended_by):
+        raise ConfigError(f"{extended_by[0]}: the files extend each other in a circle through {path}")
+    extends = values.pop("extends", None)
+    if extends is None:
+        return values
+    if not isinstance(extends, str):
+        raise ConfigError(f"{path}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
+    base = find_config(extends, path.parent, other_than=path)
+    below = _values(base, (*extended_by, path))
+    Config.of(below, str(base))
+    return _merge(below, values)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error.
-
-    Raises ConfigError when it cannot be read or is not TOML.
-    """
+    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error. Raises
+    ConfigError when it cannot be read or is not TOML."""
     try:
         return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
     except OSError as error:
@@ -245,38 +251,6 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         old = merged.get(key)
         merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return merged
-
-
-def _sentence(detail: ErrorDetails, where: str) -> str:
-    """One sentence for the first thing that pydantic found wrong."""
-    sections = _sections(Config)
-    names, key = [part for part in detail["loc"] if isinstance(part, str)], ""
-    if ".".join(names) not in sections:
-        *names, key = names
-    section = ".".join(names)
-    place = f"{where} [{section}]" if section else where
-    if detail["type"] == "extra_forbidden":
-        for other, keys in sorted(sections.items(), key=lambda item: item[0] != section):
-            if near := difflib.get_close_matches(key[:100], keys, n=1):  # comparing takes long for long ones
-                return f"{place}: unknown key {_shown(key)}, did you mean {near[0]!r}" + (
-                    "?" if other == section else f" in [{other}]?"
-                )
-        return f"{place}: unknown key {_shown(key)}; known are {', '.join(sections[section])}"
-    if detail["type"] == "value_error":
-        return f"{place}: {f'{key}: ' if key else ''}{detail['ctx']['error']}"
-    if not key:
-        return f"{where}: {section} is a section, [{section}]"
-    wanted = detail["msg"].removeprefix("Input should be ").replace("tuple", "list")
-    return f"{place}: {key} should be {wanted}, not {_shown(detail['input'])}"
-
-
-def _sections(model: type[BaseModel], name: str = "") -> dict[str, list[str]]:
-    """Each section's name -> its keys, sections in it among them."""
-    found = {name: list(model.model_fields)}
-    for key, field in model.model_fields.items():
-        if isinstance(field.default, Section):
-            found |= _sections(type(field.default), f"{name}.{key}".lstrip("."))
-    return found
 
 
 def _shown(value: object) -> str:

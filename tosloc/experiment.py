@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any, Final, Self
 
 import tosloc
 from tosloc.calibration import TEMPERATURE
-from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
@@ -32,8 +30,8 @@ from tosloc.index.build import BuildReport
 from tosloc.index.build_history import build_history
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import parse_json, read_plain, remove_unfinished, write_text
-from tosloc.localization import texts_of
+from tosloc.io import parse_json, read_plain, remove_unfinished
+from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import WORK, FeatureTable
@@ -44,23 +42,6 @@ from tosloc.rerank.base import RerankingContext, facts_in_store
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
-
-
-class Stopwatch:
-    """Seconds since the last look, by what was done in them."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-        self._last = time.monotonic()
-
-    def took(self, what: str) -> None:
-        """Note the seconds since the last call under ``what``."""
-        last, self._last = self._last, time.monotonic()
-        self._seconds[what] = round(self._last - last, 1)
-
-    def write(self, folder: Path) -> None:
-        """Write seconds.json; it stands apart, so that everything else of a run is the same byte for byte."""
-        write_text(folder / "seconds.json", json.dumps(self._seconds, indent=1) + "\n")
 
 
 @dataclass(eq=False)
@@ -75,6 +56,10 @@ class ExperimentContext:
     reports: Path
     """The file of the reports."""
     config: Config
+    started: float
+    """When its set-up began, by ``time.monotonic``."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What was done -> how long it took."""
 
     @classmethod
     def set_up(
@@ -87,11 +72,9 @@ class ExperimentContext:
         *,
         facts: bool = True,
     ) -> ExperimentContext:
-        """Read the reports, make the facts of all of their versions, read the history that leads to them.
-
-        Without ``facts`` none are made, for techniques that read the files in ways of their own.
-        """
-        config = settled(config, reports)
+        """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
+        ``facts`` none are made, for techniques that read the files in ways of their own."""
+        started, config = time.monotonic(), settled(config, reports)
         indexed = Localizer(config).indexed(repo, store_path)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
         dataset = dataset.oldest(config.data.oldest)
@@ -102,13 +85,19 @@ class ExperimentContext:
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
         history = indexed.history(list(tips), progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
-        return cls(indexed, dataset, splits, history, history_index, reports, config)
+        experiment = cls(indexed, dataset, splits, history, history_index, reports, config, started)
+        experiment.took("facts and history")
+        return experiment
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.indexed.close()
+
+    def took(self, what: str) -> None:
+        """Note the seconds since the last note."""
+        self.seconds[what] = round(time.monotonic() - self.started - sum(self.seconds.values()), 1)
 
     def part(self, name: str) -> Sequence[Case]:
         """The cases of train, validation, test or all."""
@@ -161,10 +150,8 @@ class ExperimentContext:
         }
 
     def taught(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
-        """How many of these cases taught a checkpoint, by its provenance.
-
-        It is known where the checkpoint learned from the same file of reports, byte for byte; else 0.
-        """
+        """How many of these cases taught a checkpoint, by its provenance. It is known where the checkpoint learned from
+        the same file of reports, byte for byte; else 0."""
         try:
             same = provenance["reports"]["sha256"] == fingerprint(self.reports)
             oldest = self.dataset.cases[: provenance["splits"]["train"]] if same else ()
@@ -212,16 +199,13 @@ def rank_reports(
     config: Config | None = None,
     functions: bool = False,
 ) -> None:
-    """Rank labelled reports with a finished checkpoint (None: the shipped weights), without training.
-
-    ``split`` is validation, test or all of the chronological split; each report is asked of its before-fix version with
-    what was known when it was opened. With ``functions`` those of the first files are ranked too, by us and by BM25.
-    """
+    """Rank the reports of a split (validation, test or all) with a finished checkpoint (None: the shipped weights),
+    without training. With ``functions`` those of the first files are ranked too, by us and by BM25."""
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
-    config, watch = config or localizer.config, Stopwatch()
+    config = config or localizer.config
     with (
-        own_folder(folder) as work,
+        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
@@ -234,7 +218,6 @@ def rank_reports(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
                 " or 'methods'"
             )
-        watch.took("facts and history")
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
@@ -244,11 +227,11 @@ def rank_reports(
         if taught := experiment.taught(localizer.provenance_, cases):
             header[TAUGHT] = taught
         experiment.write_part(folder / split, header, rankings, cases)
-        watch.took("features, rankings")
+        experiment.took("features, rankings")
         if functions:
             write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)
-            watch.took("functions")
-        watch.write(folder)
+            experiment.took("functions")
+        write_record(folder / "seconds.json", experiment.seconds)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
     shutil.rmtree(work)
 
@@ -266,38 +249,27 @@ def index(
 
 
 @contextmanager
-def results_folder(folder: Path) -> Iterator[None]:
-    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty."""
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
+    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
+    ``own``, see ``check_own``, has in it a folder for its work, which the block gets, and which stays with what is left
+    there."""
+    made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
-        yield
+        if own:
+            check_own(folder)
+            work.mkdir(exist_ok=True)
+        yield work
     except BaseException:
         with suppress(OSError):  # not empty: what is there serves the next run
+            if own and [*folder.iterdir()] == [work]:
+                work.rmdir()
             for place in made:
                 place.rmdir()
         raise
-
-
-@contextmanager
-def own_folder(folder: Path) -> Iterator[Path]:
-    """A folder for one command's results alone, see ``check_own``; in it one for what it keeps while it works.
-
-    The latter stays where an error or a kill leaves something in either: the same command goes on there.
-    """
-    with results_folder(folder):
-        check_own(folder)
-        work = folder / WORK
-        work.mkdir(exist_ok=True)
-        try:
-            yield work
-        except BaseException:
-            if [*folder.iterdir()] == [work] and not any(work.iterdir()):
-                work.rmdir()
-            raise
 
 
 def check_own(folder: Path) -> None:

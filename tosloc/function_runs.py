@@ -6,7 +6,7 @@ A function is called ``path::Class.method`` here; overloads of a name are one fu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
-from tosloc.records import Case, FloatArray, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 from tosloc.reports.test_paths import which_are_tests
@@ -38,15 +38,6 @@ _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
 
 
-def full_name(path: str, name: str) -> str:
-    """What a function is called in runs.
-
-    >>> full_name("a/b.py", "C.m")
-    'a/b.py::C.m'
-    """
-    return f"{path}::{name}"
-
-
 def write_function_runs(
     folder: Path,
     header: Mapping[str, Any],
@@ -55,11 +46,8 @@ def write_function_runs(
     cases: Sequence[Case],
     progress: Progress = silent,
 ) -> None:
-    """Write the function level of the run of files in ``folder``: ours into ``functions``, BM25's beside it.
-
-    Functions of test files are left out of both, and of the truth. Ours are those of the first ``FUNCTION_DEPTH`` files
-    of the run. A report none of whose changed functions the version has is not judged.
-    """
+    """Write rankings of functions beside the run of files in ``folder``: ours, of its first ``FUNCTION_DEPTH`` files,
+    and BM25's. Test files are left out, and reports none of whose changed functions the version has."""
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
@@ -71,11 +59,12 @@ def write_function_runs(
         listed, fixed = changed_functions(dataset.labelled[report.id].functions, by_path)
         if not fixed:
             continue
-        names = [full_name(path, name) for path, found in by_path.items() for name in found.names]
+        names = [f"{path}::{name}" for path, found in by_path.items() for name in found.names]
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
         ours.append(_our_ranking(case, run.ranking(report.id), version, facts))
-        bm25.append(_ranking(report.id, names, function_bm25(report, list(facts.values()))))
+        scores = function_bm25(report, list(facts.values())).tolist()
+        bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     said = {
         "reports": len(cases),
         "reports without a changed function": len(cases) - len(judgements),
@@ -97,19 +86,19 @@ def _our_ranking(case: Case, files: Ranking, version: VersionIndex, facts: Mappi
     head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
     scores = np.array([of_path[path] for path in paths])
     scored = score_functions(Query(case.report), version, head, scores, [facts[row] for row in head])
-    functions = [
-        (full_name(paths[row], function.name), function.score)
+    found = [
+        (f"{paths[row]}::{function.name}", function.score)
         for row, some in zip(head, scored, strict=True)
         for function in sorted(some, key=lambda function: function.start)
     ]
-    return _ranking(case.report.id, [name for name, _ in functions], np.array([score for _, score in functions]))
+    return _ranking(case.report.id, found)
 
 
-def _ranking(report: str, names: Sequence[str], scores: FloatArray) -> Ranking:
-    """The first functions; overloads once; equal scores in the order given."""
+def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
+    """The first of functions with their scores; overloads once; equal scores in the order given."""
     best: dict[str, float] = {}
-    for place in np.argsort(-scores, kind="stable").tolist():
-        best.setdefault(names[place], float(scores[place]))
+    for name, score in sorted(functions, key=lambda function: -function[1]):
+        best.setdefault(name, score)
     first = list(best)[:MOST_RANKED]
     return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
 
@@ -152,22 +141,18 @@ def changed_functions(
             continue
         known = facts[changed.path]
         if changed.start:
-            name = _by_method(changed, known)
+            *around, last = dotted(changed.name).split(".")
+            agreeing = []
+            for function, kind, start in zip(known.names, known.kinds.tolist(), known.starts.tolist(), strict=True):
+                *outer, own = function.split(".")
+                if KINDS[kind] != "class" and own == last:
+                    agreeing.append((-len({*outer} & {*around}), len(outer), abs(start - changed.start), function))
+            name = min(agreeing)[3] if agreeing else None
         else:
             marked = _MARK.fullmatch(changed.name)
             tried = (changed.name, *(marked.groups()[:1] if marked else ()))
             name = next((wanted for wanted in tried if wanted in known.names), None)
-        names.add(full_name(changed.path, name or changed.name))
+        names.add(f"{changed.path}::{name or changed.name}")
         if name is not None:
-            found.add(full_name(changed.path, name))
+            found.add(f"{changed.path}::{name}")
     return tuple(sorted(names)), tuple(sorted(found))
-
-
-def _by_method(listed: ChangedFunction, facts: FunctionFacts) -> str | None:
-    parts = dotted(listed.name).split(".")
-    agreeing = []
-    for name, kind, start in zip(facts.names, facts.kinds.tolist(), facts.starts.tolist(), strict=True):
-        *outer, last = name.split(".")
-        if KINDS[kind] != "class" and last == parts[-1]:
-            agreeing.append((-len(set(outer) & set(parts[:-1])), len(outer), abs(start - listed.start), name))
-    return min(agreeing)[3] if agreeing else None

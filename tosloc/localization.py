@@ -1,19 +1,21 @@
-"""One version ready to be asked, and the answer to a report: all files ranked, the first with reasons."""
+"""One version ready to be asked, and the answer to a report: all files ranked, the first with reasons.
+
+Where the stages meet: stage one's first files become candidates, and a reranker's scores their new order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count
+from itertools import count, tee
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, shares
-from tosloc.candidates import candidates_of_answer, final_scores
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
@@ -26,11 +28,13 @@ from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
-from tosloc.records import BugReport, FloatArray, Function, Hit, Ranking, Reason, Snapshot
+from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reports.test_paths import Chosen, PathFilter
-from tosloc.rerank.base import Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
@@ -63,9 +67,7 @@ class OpenVersion:
         reranker: Reranker | None,
     ) -> Self:
         """A version with the fixed reports that training knew, and the paths that their numbers mean, if there are any.
-
-        The ``reranker`` is one that may be asked of it.
-        """
+        The ``reranker`` is one that may be asked of it."""
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
@@ -75,10 +77,8 @@ class OpenVersion:
 
     @property
     def newest(self) -> datetime:
-        """Right after the version's own commit: when a report without a date is taken to be opened.
-
-        Not after the newest commit of its history, where one wrong clock would make all the others old.
-        """
+        """Right after the version's own commit: when a report without a date is taken to be opened. Not after the
+        newest commit of its history, where one wrong clock would make all the others old."""
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
     def choose(self, wanted: PathFilter) -> Chosen:
@@ -168,11 +168,9 @@ class Localization:
         return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
 
     def answer(self, number: int, chosen: Chosen, *, functions: int = 0, only: int | None = None) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions.
-
-        With a file in ``only`` that file alone is in it, at its place among the chosen ones.
-        """
-        version, place = self.version, self.version.repository
+        """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions. With a file
+        in ``only`` that file alone is in it, at its place among the chosen ones."""
+        version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
         if only is None:
             first = leaders(named, number)
@@ -180,48 +178,34 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        hits = tuple(self._hits(files, rank, named, functions))
-        suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-        notes = [*self.notes, *chosen.notes]
-        if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
-            listed = ", ".join(sorted(suffixes))
-            notes.append(
-                f"there is no grammar for {listed} files: they are searched by their words, and have no functions"
-            )
-        return Answer(
-            None if place is None else str(place.repo.path),
-            version.snapshot.commit,
-            datetime.fromtimestamp(version.snapshot.committed_at, UTC),
-            self.stage_one.context.query.report,
-            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
-            hits,
-            tuple(notes),
-        )
-
-    def _hits(self, files: Sequence[int], rank: int, named: FloatArray, most: int) -> list[Hit]:
-        """Hits of some files, the first of them at ``rank``; ``named`` are the scores of those that may be named."""
-        version, context = self.version, self.stage_one.context
-        first = leaders(named, LISTED)  # the shares of all others are 0
-        share_of = dict(zip(first.tolist(), shares(named[first], self.temperature).tolist(), strict=True))
-        facts = version.functions_of(files) if most else {}
+        listed = leaders(named, LISTED)  # the shares of all others are 0
+        share_of = dict(zip(listed.tolist(), shares(named[listed], self.temperature).tolist(), strict=True))
+        facts = version.functions_of(files) if functions else {}
         why = self.stage_one.why(files, version.sources, self._lifted(files), facts)
-        functions: Sequence[tuple[Function, ...]] = [()] * len(files)
+        scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
             from tosloc.rank.functions import score_functions  # for answers that name functions
 
             of_files = [facts[file] for file in files]
-            functions = score_functions(context.query, context.version, files, self.scores, of_files, most=most)
-        return [
-            Hit(
-                number,
-                version.snapshot.path(file),
-                round(float(self.scores[file]), 6),
-                round(share_of.get(file, 0.0), 6),
-                found,
-                said,
-            )
-            for number, file, found, said in zip(count(rank), files, functions, why, strict=False)
-        ]
+            scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
+        hits = []
+        for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
+            score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
+            hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
+        suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
+        notes = [*self.notes, *chosen.notes]
+        if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
+            said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
+            notes.append(f"{said_of}: they are searched by their words, and have no functions")
+        return Answer(
+            None if place is None else str(place.repo.path),
+            version.snapshot.commit,
+            datetime.fromtimestamp(version.snapshot.committed_at, UTC),
+            context.query.report,
+            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
+            tuple(hits),
+            tuple(notes),
+        )
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""
@@ -236,3 +220,90 @@ class Localization:
                 words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
                 found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
         return found
+
+
+def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
+    """The first ``depth`` files of stage one's answer to a new report."""
+    rows, version = answer.order[:depth], answer.context.version
+    snapshot, chosen = version.text.snapshot, rows.tolist()
+    return Candidates(
+        answer.context.query.report,
+        snapshot.commit,
+        tuple(map(snapshot.path, chosen)),
+        tuple(map(snapshot.blob, chosen)),
+        version.paths.path_ids[rows],
+        answer.scores[rows],
+        np.zeros(len(rows), dtype=np.bool_),
+    )
+
+
+def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
+    """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
+    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
+    return raised(scores, order, reranked.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCandidates:
+    """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
+
+    repo: Repository
+    suffixes: frozenset[str]
+    cases: Mapping[str, Case]
+    """Report id -> its case."""
+    stage: StageOne
+    tables: Callable[[str], Iterable[FeatureTable]]
+    """Part (train, validation, test) -> its feature tables, read anew at each call."""
+
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """The first files of each report of a part; in training every fixed file too."""
+        scores_of = self.stage.linear if by_linear_score else self.stage.scores
+        for table in self.tables(part):
+            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
+
+    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
+        case, names = self.cases[table.report], self.repo.path_names.names
+        order = np.argsort(-scores, kind="stable")
+        rows, rest = order[:depth], order[depth:]
+        missed = np.flatnonzero(table.fixed[rest])
+        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
+        if for_training:
+            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
+        snapshot = self.repo.snapshot(case.version, self.suffixes)
+        by_path = np.argsort(snapshot.path_ids)
+        path_ids = table.path_ids[rows]
+        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        return Candidates(
+            case.report,
+            case.version,
+            tuple(names[number] for number in path_ids.tolist()),
+            tuple(map(snapshot.blob, files.tolist())),
+            path_ids,
+            scores[rows],
+            table.fixed[rows],
+            missed_ranks,
+            len(case.fixed),
+            int(case.fixed_at),
+        )
+
+    def rankings(
+        self,
+        part: str,
+        reranker: Reranker | None = None,
+        context: RerankingContext | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[Ranking]:
+        """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
+        paths = self.repo.path_names.names
+        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
+        if reranker is None or context is None or not reranker.weight:
+            for table, scores in scored:
+                yield table.ranking(scores, paths)
+            return
+        mine, theirs = tee(scored)
+        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
+        answers = reranker.rerank(first, context, progress)
+        for (table, scores), reranked in zip(mine, answers, strict=True):
+            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)

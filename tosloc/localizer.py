@@ -150,8 +150,8 @@ class Localizer:
         many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        wanted = PathFilter(tuple(include), tuple(exclude), tests)
-        return next(self._answers([report], commit, wanted, top, functions, progress))
+        options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
+        return next(self.localize_many([report], **options, top=top, functions=functions, progress=progress))
 
     def localize_many(
         self,
@@ -166,27 +166,13 @@ class Localizer:
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
-
-        Raises as ``localize`` does, when an answer is asked for.
-        """
-        wanted = PathFilter(tuple(include), tuple(exclude), tests)
-        return self._answers(reports, commit, wanted, top, functions, progress)
-
-    def _answers(
-        self,
-        reports: Iterable[BugReport | str],
-        commit: str,
-        wanted: PathFilter,
-        top: int,
-        functions: int,
-        progress: Progress,
-    ) -> Iterator[Answer]:
+        Raises as ``localize`` does, when an answer is asked for."""
         started, version = time.perf_counter(), None
         for report in reports:
             asked = _report_of(report)
             if version is None:
                 version = self.version(commit, progress)
-                chosen = version.choose(wanted)
+                chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
             with self._lock:
                 answer = self.localization(asked, version).answer(top, chosen, functions=functions)
             yield replace(answer, seconds=time.perf_counter() - started)
@@ -202,10 +188,8 @@ class Localizer:
         progress: Progress = silent,
     ) -> Answer:
         """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
-
         ``path`` is relative to the root of the repository; the place of a test file is that among all files. Raises as
-        ``localize`` does, and ToslocError for a path that is no source file of the version.
-        """
+        ``localize`` does, and ToslocError for a path that is no source file of the version."""
         started = time.perf_counter()
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
@@ -227,9 +211,7 @@ class Localizer:
 
     def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
         """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
-
-        Raises as ``localize`` does.
-        """
+        Raises as ``localize`` does."""
         place = self._repository
         if place is None:
             if self.version_ is None:
@@ -241,15 +223,13 @@ class Localizer:
             commit = place.repo.resolve(commit)
             if commit not in self._versions:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
-                    made = self._ready(place, commit, progress)
+                    made = OpenVersion.of(place, place.prepared(commit, progress), self.reports_, self.reranker_)
                 self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
             return self._versions[commit]
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
-        """Every file of a version ranked for a report: a function of both, and of no clock.
-
-        Without a ``version`` it is the one that was opened last, or that a checkpoint carries along.
-        """
+        """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
+        the one that was opened last, or that a checkpoint carries along."""
         version, stage = version or self.version_ or self.version(), self.stage_one
         with self._lock:
             return Localization.of(report, version, stage, self.reranker_, self.temperature)
@@ -265,22 +245,13 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = self._ready(indexed, revision, progress)
+        self.version_ = OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
         return self
-
-    @property
-    def commit(self) -> str:
-        """Full id of the version that was opened last, or that a checkpoint carries. Raises ToslocError without one."""
-        return (self.version_ or self.version()).snapshot.commit
 
     @property
     def repository(self) -> Repository | None:
         """What ``open`` opened; None without."""
         return None if self._repository is None else self._repository.repo
-
-    def _ready(self, indexed: IndexedRepository, revision: str, progress: Progress) -> OpenVersion:
-        """A version with what these weights have beside it."""
-        return OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
 
     # Keeping
 
@@ -307,10 +278,8 @@ class Localizer:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles.
-
-        Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
-        """
+        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles. Raises
+        CheckpointError when it is missing, incomplete, damaged or made by a newer version."""
         path = stored.checkpoint_folder(folder)
         from tosloc.config import Config
 

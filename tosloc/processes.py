@@ -31,7 +31,7 @@ _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=N
 _LOOK: Final = 0.1
 """Seconds between two looks at whether a call is still wanted."""
 _LONGEST: Final = 600
-"""Seconds for which a worker may hold its interpreter, as in a parser: no source takes a tenth of that."""
+"""Processor seconds for which a worker may hold its interpreter, as in a parser: no source takes a tenth of that."""
 _SILENT: Final = "ignore:resource_tracker"
 _telling: Connection | None = None
 """Where a ``Worker``'s process tells how far it is."""
@@ -67,11 +67,8 @@ def start(
 
 @contextmanager
 def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterator[Any]]:
-    """Results of calls that ``joblib.delayed`` made, as ``joblib.Parallel(jobs, **options)`` gives them.
-
-    ``options`` has a ``return_as`` that is a generator. Calls that are unfinished at the end of the block are given up,
-    and their processes killed. Raises BrokenProcessPool when a process dies.
-    """
+    """Results of calls that ``joblib.delayed`` made, from the generator of ``joblib.Parallel(jobs, **options)``. At the
+    end of the block unfinished ones are killed. Raises BrokenProcessPool when a process dies."""
     if (other := executor()) is not None:
         with closing(other(calls, options["return_as"] == "generator")) as found:
             yield found
@@ -94,12 +91,6 @@ class Worker:
         self._executor: ProcessPoolExecutor | None = None
         self._told: Connection
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def call(
         self,
         function: Callable[..., Any],
@@ -107,11 +98,8 @@ class Worker:
         progress: Progress | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """What the function answers there. Raises what it raises, and BrokenProcessPool when the process dies.
-
-        Where there is a ``progress`` the function gets one after its arguments, which tells it. Once ``stopped`` says
-        so the process is killed, whatever it does: raises Interrupted.
-        """
+        """What the function answers there, given a ``progress`` of its own where there is one. Raises what it raises,
+        BrokenProcessPool when the process dies, and Interrupted once ``stopped`` says so: the process is killed."""
         from concurrent.futures import ProcessPoolExecutor, wait
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import Pipe, get_context
@@ -166,8 +154,8 @@ def _begin(parent: int, telling: Connection | None = None) -> None:
 
 def _end_after(parent: int) -> None:
     while os.getppid() == parent:
-        if sys.platform != "win32":
-            signal.alarm(_LONGEST)  # whose signal ends a process that holds the interpreter, and cannot look any more
+        if sys.platform != "win32":  # its signal ends a process that holds the interpreter, and cannot look any more
+            signal.setitimer(signal.ITIMER_PROF, _LONGEST)
         time.sleep(1)
     os._exit(1)
 

@@ -31,10 +31,8 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BugReport:
-    """All that is known of a bug when it is reported; nothing of its fix.
-
-    Raises ValueError when ``opened`` carries no time zone.
-    """
+    """All that is known of a bug when it is reported; nothing of its fix. Raises ValueError when ``opened`` carries no
+    time zone."""
 
     id: str
     summary: str
@@ -69,10 +67,6 @@ class Case:
     """Source files that the data lists as fixed, sorted."""
     fixed: tuple[str, ...]
     """Those of ``listed`` that exist in ``version``: the ground truth."""
-
-    def __post_init__(self) -> None:
-        if not set(self.fixed) <= set(self.listed):
-            raise ValueError(f"report {self.report.id}: fixed files that are not listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +110,6 @@ class Snapshot:
     """(F,) number of each file's path in ``path_names``, in path order (git's: by bytes)."""
     blob_ids: IntArray
     """(F,) number of each file's blob in ``blob_names``."""
-
-    def __post_init__(self) -> None:
-        if self.path_ids.shape != self.blob_ids.shape or self.path_ids.ndim != 1:
-            raise ValueError(f"version {self.commit}: paths and blobs differ in number")
 
     def path(self, file: int) -> str:
         """The path of one file; ``paths`` makes those of all."""

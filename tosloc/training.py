@@ -14,7 +14,7 @@ from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperatur
 from tosloc.checkpoint import shipped, write_record
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, Stopwatch, own_folder
+from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
 from tosloc.index.build_history import report_documents
 from tosloc.localizer import Localizer
@@ -23,8 +23,7 @@ from tosloc.rank.extract import SAMPLED, tasks_of
 from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.rerank import reranker_class
-from tosloc.rerank.base import Reranker
+from tosloc.rerank.base import Reranker, reranker_class
 
 STAGE_ONE: Final = "stage_one"
 """Folder of the runs of stage one alone, where there is a reranker."""
@@ -44,14 +43,11 @@ def train(
     keep_features: bool = False,
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
-
-    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
-    """
+    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository."""
     folder = Path(out).expanduser()
-    watch = Stopwatch()
     names, reranker = feature_names(config), configured_reranker(config)
     with (
-        own_folder(folder) as work,
+        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
     ):
@@ -60,7 +56,6 @@ def train(
                 f"{reports_path}: {counted(len(experiment.dataset.cases), 'report')} with a fix in the repository, of"
                 f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
             )
-        watch.took("facts and history")
         extraction = experiment.extraction(work, names)
         blocks = {}
         for part in PARTS:
@@ -73,7 +68,7 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
-        watch.took("features")
+        experiment.took("features")
         default = shipped()[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
@@ -81,12 +76,12 @@ def train(
         localizer.stage_one_, localizer.choice_ = fit_stage_one(
             config.stage_one, names, lists, partial(tables, "validation"), default, config.run.seed, progress
         )
-        watch.took("fit and choice")
+        experiment.took("fit and choice")
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
         newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if carry else None
-        _finish(experiment, localizer, tables, folder, newest, watch, progress)
+        _finish(experiment, localizer, tables, folder, newest, progress)
     if keep_features:
         write_listing(work, names, blocks)
     else:
@@ -103,18 +98,14 @@ def train_reranker(
     store_path: Path | None = None,
     progress: Progress = silent,
 ) -> Localizer:
-    """Learn the configured reranker on top of a training folder that keeps its feature tables.
-
-    ``out`` gets what ``train`` with this configuration leaves; stage one is the run's. Raises ToslocError when the run
-    keeps no tables, or was trained on other reports or another history.
-    """
+    """Learn the configured reranker on top of a training folder that keeps its feature tables; ``out`` gets what
+    ``train`` leaves. Raises ToslocError where there are none, or they are of other reports or another history."""
     folder = Path(out).expanduser()
     stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
-    watch = Stopwatch()
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
     localizer.config, localizer.reranker_ = config, configured_reranker(config)
     history_index, names = stored.history()
-    with own_folder(folder) as work, Repository(repo_path) as repo:
+    with results_folder(folder, own=True) as work, Repository(repo_path) as repo:
         for name in names:  # the tables' numbers of paths
             repo.path_names.id(name)
         with ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment:
@@ -122,8 +113,7 @@ def train_reranker(
             for before, after in ((history_index.commits, now.commits), (history_index.reports, now.reports)):
                 if before.ids != after.ids or before.commit_ids != after.commit_ids:
                     raise ToslocError(f"{run} was trained on other reports or another history; train it again")
-            watch.took("facts and history")
-            _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, watch, progress)
+            _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, progress)
     with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
         work.rmdir()
     return localizer
@@ -142,19 +132,15 @@ def feature_names(config: Config) -> tuple[str, ...]:
 
 
 def configured_reranker(config: Config) -> Reranker | None:
-    """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once.
-
-    Raises MissingExtra without its packages, CheckpointError without its encoders.
-    """
+    """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once. Raises
+    MissingExtra without its packages, CheckpointError without its encoders."""
     settings = config.stage_two
     return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
 def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
-    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all).
-
-    Raises ToslocError when no report has a fixed file.
-    """
+    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all). Raises
+    ToslocError when no report has a fixed file."""
     settings = config.stage_one
     useful = [case for case in train if case.fixed]
     if not useful:
@@ -174,19 +160,16 @@ def _finish(
     tables: Callable[[str], Iterable[FeatureTable]],
     folder: Path,
     newest: str | None,
-    watch: Stopwatch,
     progress: Progress,
 ) -> None:
-    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint.
-
-    ``newest`` is the version that the checkpoint carries. What a reranker adds stands beside what it began with.
-    """
+    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint. ``newest`` is the
+    version that the checkpoint carries. What a reranker adds stands beside what it began with."""
     candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if localizer.reranker_ is not None:
         seed = experiment.config.run.seed
         localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
-        watch.took("stage two")
+        experiment.took("stage two")
     whole = localizer.reranker_
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
@@ -207,11 +190,11 @@ def _finish(
         experiment.write_part(folder / part, header, judging(rankings, cases), cases)
         if part == "validation" and judged:
             localizer.temperature_ = fit_temperature(judged)
-    watch.took("rankings")
+    experiment.took("rankings")
     if newest is not None:
         localizer.open_version(experiment.indexed, newest, progress)
     localizer.save(folder / "checkpoint")
-    watch.took("checkpoint")
+    experiment.took("checkpoint")
     shutil.rmtree(work, ignore_errors=True)
-    watch.write(folder)
+    write_record(folder / "seconds.json", experiment.seconds)
     write_record(folder / "provenance.json", localizer.provenance_)

@@ -118,8 +118,7 @@ def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
     """Encoding blobs, against the encoder alone."""
     import torch
 
-    from tosloc.rerank.encoder.encoders import alike
-    from tosloc.rerank.encoder.vectors import ChunkReader, VectorStore
+    from tosloc.rerank.encoder.encoders import ChunkReader, alike
 
     settings, texts, encoder = reranker.settings, texts_of(bench.repo), reranker.model.code
     blobs = [blob for blob, _ in bench.sample[:ENCODED]]
@@ -127,7 +126,7 @@ def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
 
     def ours() -> None:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder:
-            reader.vectors(blobs, VectorStore(Path(folder) / "v.sqlite"))
+            reader.vectors(blobs, Path(folder) / "v.sqlite")
 
     chunks = [piece for pieces in reader.chunks(blobs).values() for piece in pieces]
     batches = [[chunks[place] for place in batch] for batch in alike(chunks)]

@@ -199,7 +199,7 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
 
 def test_what_an_error_leaves_is_gone_on_with(tmp_path):
     def fails(folder, *parts):
-        with experiment.own_folder(folder):
+        with experiment.results_folder(folder, own=True):
             for part in parts:
                 (folder / part).mkdir()
             raise RuntimeError
@@ -209,7 +209,7 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path):
     assert not (tmp_path / "nothing").exists()
     with pytest.raises(RuntimeError):
         fails(tmp_path / "results", "validation")
-    with experiment.own_folder(tmp_path / "results") as work:
+    with experiment.results_folder(tmp_path / "results", own=True) as work:
         assert (work.name, work.is_dir()) == (".tosloc-work", True)
 
 

@@ -39,7 +39,7 @@ RUNS = ("validation/run.jsonl.gz", "test/run.jsonl.gz", "stage_one/test/run.json
 def small() -> Iterator[None]:
     """Few candidates, so that there are files beyond, and as many steps as a small project needs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reranker, "CANDIDATES", HEAD)
+        patch.setattr(reranker.TermReranker, "depth", HEAD)
         patch.setattr(terms_training, "_REPORTS", 4)
         yield
 

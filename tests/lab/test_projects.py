@@ -114,7 +114,7 @@ ENTRY = '[one]\nrepo = "one.git"\nreports = "one.jsonl"\n'
         ('[one]\nrepo = "one.git"\n', "[one]: reports lacks"),
         (f"{ENTRY}zon = 'UTC'\n", "[one]: unknown key 'zon', did you mean 'zone'?"),
         (f"{ENTRY}zone = 'Nowhere'\n", "no time zone is called 'Nowhere'"),
-        (f"{ENTRY}part = 'most'\n", "part should be 'train', 'validation', 'test' or 'all', not most"),
+        (f"{ENTRY}part = 'most'\n", "part should be 'train', 'validation', 'test' or 'all', not 'most'"),
         (f"{ENTRY}config = 'none'\n", "none: cannot read the configuration"),
         (f"{ENTRY}config = 3\n", "config should be a text in quotes, not 3"),
         (f"{ENTRY}at_most = -1\n", "at_most should be greater than or equal to 0, not -1"),

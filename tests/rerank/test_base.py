@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.rerank.made import candidates, report
-from tosloc.rerank import RERANKERS, reranker_class
 from tosloc.rerank.base import values_of
 
 
@@ -36,8 +35,3 @@ def test_some_candidates_keep_all_that_belongs_to_them() -> None:
     some = whole.take(np.array([3, 0]))
     assert (some.blobs, some.fixed.tolist(), some.scores.tolist()) == (("d", "a"), [True, False], [-3, 0])
     assert (some.report, some.opened, some.fixed_at, some.relevant) == (whole.report, 99, 5, 2)
-
-
-def test_each_reranker_is_found_by_its_name() -> None:
-    assert {name: reranker_class(name).name for name in RERANKERS} == {name: name for name in RERANKERS}
-    assert len({reranker_class(name).says for name in RERANKERS}) == len(RERANKERS)

@@ -13,11 +13,10 @@ import pytest
 from tests import rankers
 from tests.rankers import HEAD, World
 from tests.rerank.made import report
-from tosloc.candidates import LabelledCandidates
 from tosloc.errors import ToslocError
+from tosloc.localization import LabelledCandidates
 from tosloc.records import Float16Array
-from tosloc.rerank import RERANKERS, reranker_class
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext
+from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class
 
 LATER = 4_000_000_000
 """When a report was opened that nobody learned from."""
@@ -126,13 +125,6 @@ def test_a_report_that_is_left_to_stage_one_is_not_read(world: World, asked: lis
         assert reranker.may_score(LATER)
         reranker.weight = 0.0
         assert not reranker.may_score(LATER)
-
-
-def test_without_weight_nothing_is_said_and_nothing_read(world: World, asked: list[Candidates]) -> None:
-    for name in RERANKERS:
-        reranker = reranker_class(name).load(world.learned / name)
-        reranker.weight = 0.0
-        assert list(reranker.rerank(asked, RerankingContext())) == [None] * len(asked)
 
 
 @pytest.mark.parametrize("number", [0, 1, HEAD - 1])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tosloc.cli.options import OutOption, ProgressOption, Split
 from tosloc.errors import ReportError, RunError, counted
-
-if TYPE_CHECKING:
-    from tosloc.evaluate.judgements import Judgement
 
 METHOD = "learning to rank, published ranks"
 SUFFIXES = frozenset({".java"})
@@ -94,7 +90,15 @@ def export_run(
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluate import RUN_FILE, evaluate, write_run
+    from tosloc.evaluate import (
+        FILE_LISTS_FILE,
+        JUDGEMENTS_FILE,
+        RUN_FILE,
+        evaluate,
+        write_file_lists,
+        write_judgements,
+        write_run,
+    )
     from tosloc.evaluate.run_paths import read_any_judgements
     from tosloc.evaluate.trec import read_trec_run
 
@@ -106,9 +110,10 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     _forget_truth(out)
     write_run(out / RUN_FILE, header, run.rankings())
     if truth is not None:
-        lists = truth.file_lists
-        versions = None if lists is None else [(version, sorted(lists.files(version))) for version in lists.versions]
-        _write_truth(out, truth.judgements.values(), versions)
+        if (lists := truth.file_lists) is not None:
+            files = ((version, sorted(lists.files(version))) for version in lists.versions)
+            write_file_lists(out / FILE_LISTS_FILE, files)
+        write_judgements(out / JUDGEMENTS_FILE, truth.judgements.values())
     print_notes(
         [f"{len(run.orders)} rankings are in {out}" + ("; to judge them, name --qrels" if truth is None else "")]
     )
@@ -118,10 +123,11 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
-    from tosloc.evaluate import RUN_FILE, Judgement
+    from tosloc.evaluate import RUN_FILE
     from tosloc.evaluate.runs import write_known_ranks
+    from tosloc.experiment import write_truth
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import attributes_of, load_dataset, parts_of, published_ranks
+    from tosloc.reports.labelled import load_dataset, parts_of, published_ranks
 
     with Repository(repo) as repository, shown(progress) as callback:
         dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)
@@ -144,8 +150,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
         folder, cases = out / split, [case for case in part if case.report.id in published]
         _forget_truth(folder)
         write_known_ranks(folder / RUN_FILE, header, published.items())
-        judgements = [Judgement.of(c, dataset.files[c.report.id], attributes_of(c.report, c.fixed)) for c in cases]
-        _write_truth(folder, judgements, ((c.version, repository.snapshot(c.version, SUFFIXES).paths) for c in cases))
+        write_truth(folder, cases, dataset, lambda version: repository.snapshot(version, SUFFIXES))
     print_notes(
         [
             f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"
@@ -161,17 +166,6 @@ def _forget_truth(folder: Path) -> None:
 
     for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
         (folder / name).unlink(missing_ok=True)
-
-
-def _write_truth(
-    folder: Path, judgements: Iterable[Judgement], versions: Iterable[tuple[str, Sequence[str]]] | None
-) -> None:
-    """Write the files of versions, if they are known, and then the judgements."""
-    from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE, write_file_lists, write_judgements
-
-    if versions is not None:
-        write_file_lists(folder / FILE_LISTS_FILE, versions)
-    write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
 def _fingerprint(file: Path) -> dict[str, str]:

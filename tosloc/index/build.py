@@ -186,7 +186,7 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
                     result = _analyse_batch(path, batch, lizard)
                 yield result
     except (BrokenLoky, BrokenProcessPool):
-        with Worker() as worker:
+        with closing(Worker()) as worker:
             for batch in left.values():
                 yield _carefully(worker, path, batch, lizard)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
 from tosloc.errors import ConfigError, RepositoryError
@@ -179,32 +178,8 @@ def read_entries(path: Path) -> dict[str, ProjectEntry | FolderEntry]:
         where = f"{path} [{name}]"
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: no name of a folder, which its results are to have")
-        if "repos" in values:
-            entries[name] = checked_section(FolderEntry, values, where)
-        else:
-            entries[name] = checked_section(ProjectEntry, values, where)
+        entries[name] = (FolderEntry if "repos" in values else ProjectEntry).of(values, where)
     return entries
-
-
-_AnySection = TypeVar("_AnySection", bound=Section)
-
-
-def checked_section(model: type[_AnySection], values: Any, where: str) -> _AnySection:
-    """The section of these values. Raises ConfigError that says ``where``, and which key is wrong."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        # what is not known first: it may be what is missing, misspelt
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        key = ".".join(map(str, first["loc"]))[:100]
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key, model.model_fields, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(model.model_fields)}"
-            raise ConfigError(f"{where}: unknown key {key!r}{hint}") from None
-        if first["type"] == "missing":
-            raise ConfigError(f"{where}: {key} lacks") from None
-        wanted = first["msg"].removeprefix("Input should be ").replace("a valid string", "a text in quotes")
-        raise ConfigError(f"{where}: {key} should be {wanted}, not {str(first['input'])[:100]}") from None
 
 
 def _of_file(path: Path) -> ProjectList:

@@ -1,4 +1,4 @@
-"""The contract of rerankers, and the one record of a report's candidates.
+"""Stage two: the contract of rerankers, which score the first files anew, and the one record of a report's candidates.
 
 Shapes: C candidates of a report.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from tosloc.errors import require
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -33,11 +35,9 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew.
-
-    What is known of the fix is for training and measuring alone; without it no file is fixed. All but the version, the
-    full id of the searched one, have shape (C,).
-    """
+    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew. What is known
+    of the fix is for training and measuring alone; without it no file is fixed. All but the version, the full id of the
+    searched one, have shape (C,)."""
 
     report: BugReport
     version: str
@@ -84,9 +84,7 @@ class Candidates:
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
     """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
-
-    Equal scores keep stage one's order. A report without fixed files counts 0.
-    """
+    Equal scores keep stage one's order. A report without fixed files counts 0."""
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
@@ -136,10 +134,8 @@ class TrainingSet(Protocol):
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """The first ``depth`` files of each report of a part (train, validation, test).
-
-        With ``for_training`` every other fixed file follows them; ``by_linear_score``: before stage one's ranker.
-        """
+        """The first ``depth`` files of each report of a part (train, validation, test). With ``for_training`` every
+        other fixed file follows them; ``by_linear_score``: before stage one's ranker."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +148,15 @@ class Reranked:
 
 
 class Reranker(ABC):
-    """Scores the first files of a ranking anew; every other file keeps its place.
-
-    A new reranker is one folder, and one line in ``RERANKERS``.
-    """
+    """Scores the first files of a ranking anew; every other file keeps its place. A new reranker is one folder, and one
+    line in ``RERANKERS``."""
 
     name: ClassVar[str]
     """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
     says: ClassVar[str]
     """What a reason says that it did."""
+    depth: int
+    """How many of the first files it scores."""
     weight: float = 0.0
     """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
     trained_until: int = 0
@@ -173,20 +169,9 @@ class Reranker(ABC):
     def configured(cls, config: Config) -> Self:
         """Untrained, as a configuration describes it. Raises ToslocError when what it names is not there."""
 
-    @property
-    @abstractmethod
-    def depth(self) -> int:
-        """How many of the first files it scores."""
-
     @abstractmethod
     def fit(
-        self,
-        training_set: TrainingSet,
-        context: RerankingContext,
-        folder: Path,
-        *,
-        seed: int,
-        progress: Progress = silent,
+        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
@@ -219,3 +204,19 @@ class Reranker(ABC):
     def can_score(self, context: RerankingContext) -> bool:
         """Whether the context, with what was carried along, holds what it needs."""
         return True
+
+
+RERANKERS: Final = {
+    "terms": ("tosloc.rerank.terms.reranker", "TermReranker"),
+    "encoder": ("tosloc.rerank.encoder.reranker", "EncoderReranker"),
+}
+"""Name in ``[stage_two] reranker`` -> module and class; loaded when first asked for, since encoders bring torch."""
+
+
+def reranker_class(name: str) -> type[Reranker]:
+    """The class of a reranker, by its name in the configuration."""
+    if name == "encoder":
+        require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
+    module, kind = RERANKERS[name]
+    found: type[Reranker] = getattr(import_module(module), kind)
+    return found

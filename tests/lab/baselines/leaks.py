@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tests.lab.baselines.by_hand import Bug, Commit, context, scores
 from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
-from tosloc.lab.baselines.settings import Settings, validated
+from tosloc.lab.baselines.settings import Settings
 
 S = TypeVar("S", bound=Settings)
 Maker = Callable[[BaselineContext], Baseline]
@@ -86,4 +86,4 @@ def every_key(model: type[S], file: Path) -> S:
     shown = [line.removeprefix("# ") if re.match(r"# \w+ = ", line) else line for line in lines]
     values = tomllib.loads("\n".join(shown))
     assert set(values) == set(model.model_fields)
-    return validated(model, values, str(file))
+    return model.of(values, str(file))

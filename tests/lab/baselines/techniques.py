@@ -15,7 +15,6 @@ from tests.lab.baselines.by_hand import case, context
 from tosloc.lab.baseline_runs import SYSTEMS
 from tosloc.lab.baseline_runs import technique as kind_of
 from tosloc.lab.baselines.context import Baseline, BaselineContext
-from tosloc.lab.baselines.settings import validated
 
 KINDS: Final = {name: kind_of(name) for name in SYSTEMS}
 CONFIGS: Final = Path(__file__).parents[3] / "configs" / "baselines"
@@ -62,7 +61,7 @@ def project() -> BaselineContext:
 def build(name: str, made: BaselineContext, seed: int = 7, **values: object) -> Baseline:
     """A technique by its name with some settings, not fitted."""
     kind = KINDS[name]
-    return kind(validated(kind.Settings, {**SMALL.get(name, {}), **values}, "test"), made, seed)
+    return kind(kind.Settings.of({**SMALL.get(name, {}), **values}, "test"), made, seed)
 
 
 def parts(made: BaselineContext) -> tuple[list[Any], list[Any]]:

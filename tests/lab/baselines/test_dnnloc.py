@@ -20,7 +20,6 @@ from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
 from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
 from tosloc.lab.baselines.parsed_source import parse_source
-from tosloc.lab.baselines.settings import validated
 from tosloc.lab.baselines.training import Training, evenly_spaced
 from tosloc.lab.baselines.vsm import count, plain_length_score
 
@@ -33,12 +32,12 @@ FILES = {
 
 
 def settings(**values: object) -> DnnlocSettings:
-    return validated(DnnlocSettings, {**SMALL["dnnloc"], **values}, "test")
+    return DnnlocSettings.of({**SMALL["dnnloc"], **values}, "test")
 
 
 def test_there_is_no_upstream_profile() -> None:
     with pytest.raises(ConfigError, match="no public code"):
-        validated(DnnlocSettings, {"profile": "upstream"}, "test")
+        DnnlocSettings.of({"profile": "upstream"}, "test")
     with pytest.raises(ConfigError, match="no public code"):
         DnnlocSettings().with_profile("upstream")
 

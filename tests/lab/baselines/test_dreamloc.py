@@ -35,11 +35,10 @@ from tosloc.lab.baselines.dreamloc.words import (
     word_and_parts,
 )
 from tosloc.lab.baselines.parsed_source import parse_source
-from tosloc.lab.baselines.settings import validated
 
 
 def settings(**values: object) -> DreamLocSettings:
-    return validated(DreamLocSettings, {**SMALL["dreamloc"], **values}, "test")
+    return DreamLocSettings.of({**SMALL["dreamloc"], **values}, "test")
 
 
 # Words

@@ -126,19 +126,6 @@ def a_pickle(folder: Path, owned: Path) -> None:
     torch.save({"weight": Touching(owned)}, folder / "pytorch_model.bin")
 
 
-def half_a_pickle(folder: Path, owned: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"abc")
-
-
-def damaged_weights(folder: Path, owned: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"abc")
-
-
-def a_list_for_settings(folder: Path, owned: Path) -> None:
-    (folder / "config.json").write_text("[1]")
-
-
 def a_model_for_a_tokenizer(folder: Path, owned: Path) -> None:
     changed(folder / "tokenizer_config.json", tokenizer_class="BertModel")
 
@@ -147,7 +134,7 @@ def a_model_for_a_tokenizer(folder: Path, owned: Path) -> None:
     "hostile",
     [
         *(code_of_a_type_that_is_known, code_of_an_unknown_type, code_of_a_tokenizer, code_of_the_hub),
-        *(a_pickle, half_a_pickle, damaged_weights, a_list_for_settings, a_model_for_a_tokenizer),
+        *(a_pickle, a_model_for_a_tokenizer),
     ],
 )
 def test_no_file_of_an_encoder_is_run(

@@ -66,15 +66,6 @@ def test_it_learns(make: Any) -> None:
     assert trainer.model.code.fingerprint_now() == frozen
 
 
-def test_a_curve_has_the_loss_of_every_step(make: Any) -> None:
-    lists = world()[1]
-    state = make(epochs=2, pairs=60).fit(lists[:45], lists[45:])
-    sizes = [10, 10, 10, 10, 5]  # reports of six candidates
-    for entry in state.curve:
-        assert np.average(entry["losses"], weights=sizes) == pytest.approx(entry["loss"])
-    assert state.curve[1]["losses"] != state.curve[0]["losses"]
-
-
 def test_validation_keeps_stage_ones_order_of_a_report_opened_before_what_was_learned(make: Any) -> None:
     early = [
         replace(one, candidates=replace(one.candidates, report=report("r", 99 if number % 2 else 100)))

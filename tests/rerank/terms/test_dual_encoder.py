@@ -9,11 +9,12 @@ import pytest
 import torch
 from scipy import sparse
 
+from tests.rerank.made import candidates
 from tosloc.errors import ToslocError
+from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms import training
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import VectorCache
-from tosloc.rerank.terms.training import LabelledList, Lessons, even_mass_loss, fit_dual_encoder, principal
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
+from tosloc.rerank.terms.training import Lessons, even_mass_loss, fit_dual_encoder, principal
 
 torch.set_num_threads(1)
 V, D = 8, 4
@@ -39,18 +40,19 @@ REPORTS = vectors((0,), (1,), (2,), (0, 1))
 FILES = {"content": vectors((3,), (4,), (5,), (6,)), "history": vectors((7,), (), (3, 4), (0,))}
 
 
-def lists() -> list[LabelledList]:
-    """Report r is fixed in file r, which shares no term with it; all have the first file's history."""
-    rows = np.arange(4)
-    numbers = {"content": rows, "history": np.zeros(4, dtype=np.int64)}
-    return [LabelledList(numbers, rows == r % 3, np.linspace(1, 0, 4)) for r in range(4)]
+def lists() -> list[Candidates]:
+    """Report r is fixed in file r."""
+    scores = np.linspace(1, 0, 4).tolist()
+    return [candidates("a b c d", "0" * (r % 3) + "1", scores=scores) for r in range(4)]
 
 
-def lessons(some: list[LabelledList] | None = None) -> Lessons:
+def lessons(some: list[Candidates] | None = None) -> Lessons:
+    """A fixed file shares no term with its report; all have the first file's history."""
     texts = {side: VectorCache(V) for side in FILE_SIDES}
     for side, cache in texts.items():
         cache.numbers(list(range(4)), lambda new, side=side: FILES[side][new])
-    return Lessons(REPORTS, lists() if some is None else some, texts)
+    numbers = {"content": np.arange(4), "history": np.zeros(4, dtype=np.int64)}
+    return Lessons(REPORTS, lists() if some is None else some, [numbers] * 4, texts)
 
 
 def files(*rows: int, history: int | None = None) -> dict[str, sparse.csr_array]:
@@ -103,19 +105,6 @@ def test_a_score_does_not_depend_on_what_else_is_scored():
     together = encoder.scores(REPORTS[[0]], FILES)
     for row in range(4):
         assert encoder.scores(REPORTS[[0]], files(row))[0] == together[row]
-
-
-def test_what_is_drawn(monkeypatch):
-    monkeypatch.setattr(training, "_POSITIVES", 2)
-    monkeypatch.setattr(training, "_NEGATIVES", 5)
-    one = LabelledList({}, np.arange(40) % 10 == 0, np.linspace(1, 0, 40))
-    rng = np.random.default_rng(0)
-    found = [training._draw(one, rng) for _ in range(300)]
-    assert {tuple(places[:2].tolist()) for places in found} == {(0, 10)}
-    wrong = np.concatenate([places[2:] for places in found])
-    assert not one.fixed[wrong].any()
-    assert len(found[0]) == 7
-    assert (wrong < 20).mean() > 0.65
 
 
 def test_lists_of_one_kind_teach_nothing():

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +10,8 @@ import pytest
 from tests.rerank.made import candidates, report
 from tosloc.errors import CheckpointError
 from tosloc.rerank.base import Candidates, RerankingContext
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
 from tosloc.rerank.terms.reranker import TermReranker
-from tosloc.rerank.terms.sparse_vectors import Vocabulary
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vocabulary
 
 
 @pytest.fixture
@@ -70,12 +66,6 @@ def test_a_gain_in_one_measure_alone_is_not_taken():
     assert chosen(one, 0, 90, 0, 0, 80, 70, 60) == 0
 
 
-def test_nothing_to_choose_by_is_a_no():
-    made = Fixed()
-    made._choose([], RerankingContext())
-    assert made.weight == 0
-
-
 def test_what_is_kept_comes_back(reranker, tmp_path):
     reranker.save(tmp_path)
     reranker.save(tmp_path)
@@ -87,37 +77,25 @@ def test_what_is_kept_comes_back(reranker, tmp_path):
     assert (back.weight, back.trained_until, back.validation_) == (0.3, 1234, {"stage one": (0.5, 0.25)})
 
 
-def changed(folder: Path, changes: Mapping[str, Any]) -> None:
-    path = folder / "terms.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"terms": ["a"]}, {"terms": ["a", "a"]}, {"gains": {}}, {"weight": None}, {"validation": {"x": 1}}, {"terms": 5}],
 )
 def test_a_damaged_record_is_one_sentence(reranker, tmp_path, changes):
     reranker.save(tmp_path)
-    changed(tmp_path, changes)
+    record = tmp_path / "terms.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | changes))
     with pytest.raises(CheckpointError, match="incomplete or damaged") as caught:
         TermReranker.load(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_files_are_one_sentence(reranker, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "kept", "more"),
+    [("vectors.safetensors", 50, b""), ("vectors.safetensors", 0, b"x" * 999), ("terms.json", 0, b"[]")],
+)
+def test_damaged_files_are_one_sentence(reranker, tmp_path, name, kept, more):
     reranker.save(tmp_path)
-    vectors, record = tmp_path / "vectors.safetensors", tmp_path / "terms.json"
-    whole = vectors.read_bytes()
-    for path, content in (
-        (vectors, b""),
-        (vectors, whole[: len(whole) // 2]),
-        (vectors, b"x" * len(whole)),
-        (record, b"[]"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(CheckpointError, match="incomplete or damaged"):
-            TermReranker.load(tmp_path)
-        reranker.save(tmp_path)
-    vectors.unlink()
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:kept] + more)
     with pytest.raises(CheckpointError, match="incomplete or damaged"):
         TermReranker.load(tmp_path)

@@ -19,7 +19,6 @@ from tosloc.rerank.terms import sparse_vectors
 from tosloc.rerank.terms.sparse_vectors import (
     FIX_WEIGHT,
     SparseVectors,
-    VectorCache,
     Vocabulary,
     heaviest,
     path_words,
@@ -93,19 +92,6 @@ def test_the_heaviest_terms_stay():
     assert found.indices.tolist() == [2, 1, 0, 1]  # heaviest first, of equals the first ones
 
 
-def test_each_vector_is_made_once():
-    cache, asked = VectorCache(3), []
-
-    def make(new):
-        asked.append(new.tolist())
-        return sparse.csr_array(np.eye(3)[new])
-
-    assert cache.numbers(["x", "y", "x"], make).tolist() == [0, 1, 0]
-    assert cache.numbers(["y", "z"], make).tolist() == [1, 2]
-    assert [len(some) for some in asked] == [2, 1]
-    assert cache.take(np.array([1, 1])).shape == (2, 3)
-
-
 def test_vectors_of_reports_by_hand(context):
     vectors = SparseVectors(Vocabulary(("x", "y"), np.array([1.0, 3.0]), np.ones(2), *np.ones((2, 2))), context)
     found = vectors.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
@@ -167,11 +153,3 @@ def test_only_what_was_known_and_contained_is_heard(context):
     contained = np.array([c != 0 for c in range(8)])
     without = SparseVectors(vectors.vocabulary, replace(context, contained=lambda version: contained))
     assert history(without, asked(2 * YEARS))[0].keys() == {"cooki", "socket"}
-
-
-def test_a_history_that_says_the_same_is_made_once(context):
-    vectors = made(context, "cooki", "planet", "socket")
-    first = vectors.numbers(asked(2 * YEARS))["history"]
-    assert vectors.numbers(asked(9 * YEARS))["history"].tolist() == first.tolist()
-    earlier = vectors.numbers(asked(YEARS - 1))["history"]
-    assert (earlier == first).tolist() == [False, True, True]

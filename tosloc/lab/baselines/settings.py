@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
 from tosloc.config import Section, read_toml
 from tosloc.errors import ConfigError
@@ -48,20 +47,4 @@ class Settings(Section):
 
 def load_settings(model: type[S], path: Path | None) -> S:
     """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
-    if path is None:
-        return model()
-    return validated(model, read_toml(path, "settings"), str(path))
-
-
-def validated(model: type[S], values: dict[str, Any], where: str) -> S:
-    """Settings from values. Raises ConfigError that says ``where`` they stand and which key is wrong."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        key = str(detail["loc"][0]) if detail["loc"] else ""
-        if detail["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key, model.model_fields, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(model.model_fields)}"
-            raise ConfigError(f"{where}: unknown key {key!r}{hint}") from None
-        raise ConfigError(f"{where}: {key}: {detail['msg']}, not {detail['input']!r}") from None
+    return model() if path is None else model.of(read_toml(path, "settings"), str(path))

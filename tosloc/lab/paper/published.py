@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import Field, Strict
 
 from tosloc.config import Section, Words, read_toml, shipped_configs
-from tosloc.lab.projects import checked_section
 
 Key: TypeAlias = tuple[str, ...]
 FOLDER: Final = shipped_configs() / "published"
@@ -55,7 +54,7 @@ class Published(Section):
 def read_published(table: str) -> Published:
     """The numbers of a table. Raises ConfigError that names the file and the key."""
     path = FOLDER / f"{table}.toml"
-    found = checked_section(Published, read_toml(path, "published numbers"), str(path))
+    found = Published.of(read_toml(path, "published numbers"), str(path))
     config = str(FOLDER / found.second.config) if found.second.config else ""
     return found.model_copy(update={"second": found.second.model_copy(update={"config": config})})
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -19,13 +20,14 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from tosloc.errors import CheckpointError, ToslocError
-from tosloc.records import BugReport, Float16Array
+from tosloc.errors import CheckpointError, StoreError, ToslocError
+from tosloc.records import BugReport, Float16Array, Progress, silent
 from tosloc.reports.traces import without_frames
+from tosloc.rerank.base import TextSource
 
 logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # they would stand between our own
 
-# S pieces, L tokens of the longest, d width of the encoder
+# S pieces, L tokens of the longest, n chunks of a file, d width of the encoder
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
 """A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
@@ -42,6 +44,14 @@ _LICENCE: Final = re.compile(
     re.I,
 )
 
+TEXT_VERSION: Final = "text2"
+"""Changes when what is read of a text does, so that old vectors are not taken for new ones."""
+FILES: Final = 256
+"""Files encoded together; what a crash can lose."""
+_BUSY_SECONDS: Final = 120.0
+_TABLE: Final = """CREATE TABLE IF NOT EXISTS chunk_vectors
+(maker TEXT NOT NULL, blob TEXT NOT NULL, width INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (maker, blob))"""
+
 
 class Encoder(nn.Module):
     """Tokens to vectors. Its name and fingerprint say which weights these are."""
@@ -55,10 +65,8 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
-        """The encoder of a folder, or of a name on the hub: fetched earlier, or now where TOSLOC_HUB=1 allows it.
-
-        None of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
-        """
+        """The encoder of a folder, or of a name on the hub: fetched earlier, or now where TOSLOC_HUB=1 allows it. None
+        of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it."""
         local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
@@ -153,10 +161,8 @@ class Encoder(nn.Module):
 
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
-        """(S, d) the same without learning, pieces of like length together so that little is padding.
-
-        In bfloat16 on a GPU that has it. Raises ToslocError when the GPU has too little memory.
-        """
+        """(S, d) the same without learning, pieces of like length together so that little is padding. In bfloat16 on a
+        GPU that has it. Raises ToslocError when the GPU has too little memory."""
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
         fast = torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16)
@@ -220,3 +226,70 @@ def without_licence(code: str) -> str:
 def report_text(report: BugReport) -> str:
     """Summary and description without stack frames, which stage one reads."""
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The table of chunk vectors for one transaction. Raises StoreError where it cannot be read or written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection, connection:
+            connection.execute(_TABLE)
+            yield connection
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to have them"
+            " made again"
+        ) from error
+
+
+class ChunkReader:
+    """Chunks of blobs for one encoder: at most ``most`` pieces of ``length`` tokens of each."""
+
+    def __init__(self, encoder: Encoder, most: int, length: int, texts: TextSource) -> None:
+        if length > encoder.longest:
+            raise ToslocError(
+                f"[stage_two] chunk_tokens: {encoder.name} reads at most {encoder.longest} tokens, not {length}"
+            )
+        self.encoder, self.most, self.length, self.texts = encoder, most, length, texts
+
+    def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
+        """Blob -> its pieces; none of a blob that is blank or cannot be read."""
+        read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
+        whole = [blob for blob in blobs if read[blob].strip()]
+        made = self.encoder.pieces([read[blob] for blob in whole], self.length, self.most) if whole else []
+        return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
+
+    def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
+        """Blob -> (n, d) chunk vectors, in half precision; those that the SQLite file lacks are made now, and kept.
+        Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
+        where that cannot be."""
+        wanted, found = set(blobs), dict[str, Float16Array]()
+        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
+        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
+        try:
+            with _opened(path):
+                pass
+        except StoreError as error:
+            code = getattr(error.__cause__, "sqlite_errorcode", None)
+            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+            path.unlink()
+        query = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?"
+        with _opened(path) as connection:
+            for blob in wanted:
+                for width, data in connection.execute(query, (maker, blob)):
+                    found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
+        missing = sorted(wanted - found.keys())
+        progress("encoding files", 0, len(missing))
+        for start in range(0, len(missing), FILES):
+            chunks = self.chunks(missing[start : start + FILES])
+            vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
+            ends = np.cumsum([len(pieces) for pieces in chunks.values()])
+            made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
+            rows = [(maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
+            with _opened(path) as connection:
+                connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
+            found |= made
+            progress("encoding files", start + len(chunks), len(missing))
+        return found

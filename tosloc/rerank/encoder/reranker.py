@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 import safetensors.numpy
@@ -18,10 +18,9 @@ from tosloc.errors import CheckpointError
 from tosloc.io import key_of, read_plain, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
-from tosloc.rerank.encoder.encoders import Encoder, processes, report_text
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
-from tosloc.rerank.encoder.vectors import ChunkReader, VectorStore
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
@@ -42,7 +41,7 @@ class EncoderReranker(Reranker):
 
     def __init__(self, model: RerankingModel) -> None:
         self.model, self.settings = model.to(processes().device), model.settings
-        self.weight = 1.0
+        self.depth, self.weight = self.settings.candidates, 1.0
         self.loss: Loss = contrastive
         self.state_: EarlyStopping | None = None
         """How the training went; None where nothing was to be learned."""
@@ -59,26 +58,13 @@ class EncoderReranker(Reranker):
             report = Encoder.load(named, settings.token_pooling)
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
-    @property
-    def depth(self) -> int:
-        """How many of the first files it reads."""
-        return self.settings.candidates
-
     # Learning
 
     def fit(
-        self,
-        training_set: TrainingSet,
-        context: RerankingContext,
-        folder: Path,
-        *,
-        seed: int,
-        progress: Progress = silent,
+        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
-
-        Without epochs nothing is learned, and the encoders' own closeness is the score.
-        """
+        Without epochs nothing is learned, and the encoders' own closeness is the score."""
         validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
         if self.settings.training.epochs:
             train = []
@@ -133,7 +119,7 @@ class EncoderReranker(Reranker):
         if context.texts is None:
             return self._carried or {}
         assert context.vectors is not None
-        return self._reader(context).vectors(blobs, VectorStore(context.vectors), progress)
+        return self._reader(context).vectors(blobs, context.vectors, progress)
 
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
@@ -168,10 +154,8 @@ class EncoderReranker(Reranker):
     # On disk: safetensors and JSON, no pickle
 
     def save(self, folder: Path) -> None:
-        """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest.
-
-        An interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
-        """
+        """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest. An
+        interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things."""
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
@@ -197,16 +181,22 @@ class EncoderReranker(Reranker):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote.
-
-        Raises CheckpointError when it is incomplete or damaged, of another version, or an encoder is gone or another.
-        """
+        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged, of another version, or an
+        encoder is gone or another."""
         try:
             record = json.loads(read_plain(folder / RECORD))
             if record["schema"] != SCHEMA:
                 raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
             settings = StageTwoSettings.model_validate(record["settings"])
-            encoders = {name: _encoder(folder, name, record, settings) for name in record["encoders"]}
+            encoders = {}
+            for name, known in record["encoders"].items():
+                own = folder / {"code": "code", "report": "report"}[name]
+                place = str(own if known["place"] is None else known["place"])
+                encoders[name] = Encoder.load(place, settings.token_pooling)
+                if encoders[name].fingerprint != known["fingerprint"]:
+                    raise CheckpointError(
+                        f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
+                    )
             made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
             made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
             if record["validation"] is not None:
@@ -229,22 +219,9 @@ class EncoderReranker(Reranker):
         return made
 
 
-def _encoder(folder: Path, name: str, record: Mapping[str, Any], settings: StageTwoSettings) -> Encoder:
-    """The encoder of code or of reports, from the checkpoint or from where it is named. Raises CheckpointError."""
-    known, own = record["encoders"][name], folder / {"code": "code", "report": "report"}[name]
-    encoder = Encoder.load(str(own if known["place"] is None else known["place"]), settings.token_pooling)
-    if encoder.fingerprint != known["fingerprint"]:
-        raise CheckpointError(
-            f"{encoder.name}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
-        )
-    return encoder
-
-
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
-    """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean.
-
-    An infinite weight is the encoders' order alone.
-    """
+    """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean. An
+    infinite weight is the encoders' order alone."""
     if not len(scores):
         return scores
     together: FloatArray = encoder_scores - encoder_scores.max()

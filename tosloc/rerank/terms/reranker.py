@@ -16,11 +16,8 @@ from tosloc.errors import CheckpointError, ToslocError, require
 from tosloc.io import parse_json, read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import SparseVectors, Vocabulary, report_counts
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
 
-CANDIDATES: Final = 100
-"""First files that are scored anew."""
 _TRAINING_DEPTH: Final = 150
 """Training draws wrong files from so many first ones."""
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -38,6 +35,7 @@ class TermReranker(Reranker):
 
     name: ClassVar = "terms"
     says: ClassVar = "read again by its words"
+    depth = 100
 
     def __init__(self) -> None:
         self._model: tuple[Vocabulary, DualEncoder] | None = None
@@ -49,25 +47,12 @@ class TermReranker(Reranker):
         require("learning term vectors", "encoder", "torch")
         return cls()
 
-    @property
-    def depth(self) -> int:
-        """How many of the first files it scores."""
-        return CANDIDATES
-
     def fit(
-        self,
-        training_set: TrainingSet,
-        context: RerankingContext,
-        folder: Path,
-        *,
-        seed: int,
-        progress: Progress = silent,
+        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
-        """Learn on train what stage one's linear score leaves over; validation takes it or leaves it.
-
-        The score before the learned ranker, which knows the training reports too well. Raises ToslocError.
-        """
-        from tosloc.rerank.terms.training import LabelledList, Lessons, fit_dual_encoder, start_vectors  # torch
+        """Learn on train what stage one's linear score leaves over; validation takes it or leaves it. The score before
+        the learned ranker, which knows the training reports too well. Raises ToslocError."""
+        from tosloc.rerank.terms.training import Lessons, fit_dual_encoder, start_vectors  # torch
 
         of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)
         train = [listed for listed in of_train if listed.fixed.any()]
@@ -80,12 +65,11 @@ class TermReranker(Reranker):
         vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
         progress("terms of files and reports", 1, 2)
-        lists = [LabelledList(vectors.numbers(listed), listed.fixed, listed.scores) for listed in train]
-        lessons = Lessons(vectors.of_reports(counts), lists, vectors.of_side)
+        lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.numbers, train)), vectors.of_side)
         start = start_vectors(lessons, vectors.of_contents(list(newest.items())), seed)
         progress("terms of files and reports", 2, 2)
         self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
-        self._choose(training_set.candidates("validation", CANDIDATES), context)
+        self._choose(training_set.candidates("validation", self.depth), context)
         return self
 
     def _choose(self, validation: Iterable[Candidates], context: RerankingContext) -> None:

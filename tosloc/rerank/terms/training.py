@@ -5,7 +5,7 @@ Letters in shapes: R reports, B reports of a step, N candidates of all of them, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tosloc.errors import ToslocError
-from tosloc.records import BoolArray, Float32Array, FloatArray, LongArray, Progress, silent
-from tosloc.rerank.terms.dual_encoder import FILE_SIDES, SIDES, DualEncoder
-from tosloc.rerank.terms.sparse_vectors import VectorCache
+from tosloc.records import Float32Array, LongArray, Progress, silent
+from tosloc.rerank.base import Candidates
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
 
 WIDTH: Final = 64
 """Numbers of a term's vector."""
@@ -40,30 +40,23 @@ _OVERSAMPLED, _ROUNDS = 20, 5
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledList:
-    """A training report's candidates: side of files -> (C,) numbers of vectors, fixed (C,), stage one's scores (C,)."""
-
-    numbers: dict[str, LongArray]
-    fixed: BoolArray
-    scores: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a dual encoder learns from: reports (R, V), a list for each, side of files -> their sparse vectors."""
+    """What a dual encoder learns from: reports (R, V), and of each the candidates."""
 
     reports: sparse.csr_array
-    lists: Sequence[LabelledList]
-    texts: dict[str, VectorCache]
+    candidates: Sequence[Candidates]
+    numbers: Sequence[Mapping[str, LongArray]]
+    """Of each report: side of files -> (C,) numbers of the candidates' sparse vectors."""
+    texts: Mapping[str, VectorCache]
+    """Side of files -> these vectors."""
 
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
-    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best.
-
-    ``files`` are numbers of contents.
-    """
+    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best. ``files``
+    are numbers of contents."""
     contents = lessons.texts["content"]
-    fixed = [listed.numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed in lessons.lists]
+    lists = zip(lessons.candidates, lessons.numbers, strict=True)
+    fixed = [numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed, numbers in lists]
     starts = np.cumsum([0, *map(len, fixed)])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
@@ -86,11 +79,11 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
 
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
-    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are.
-
-    Raises ToslocError when no list holds both fixed and wrong files.
-    """
-    useful = np.array([n for n, listed in enumerate(lessons.lists) if listed.fixed.any() and not listed.fixed.all()])
+    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are. Raises
+    ToslocError when no list holds both fixed and wrong files."""
+    useful = np.array(
+        [n for n, listed in enumerate(lessons.candidates) if listed.fixed.any() and not listed.fixed.all()]
+    )
     if not len(useful):
         raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
@@ -106,7 +99,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
                 some = order[begin : begin + _REPORTS]
-                loss = _loss(model, lessons, some, [_draw(lessons.lists[n], rng) for n in some], generator)
+                loss = _loss(model, lessons, some, [_draw(lessons.candidates[n], rng) for n in some], generator)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -137,7 +130,7 @@ class _Model(nn.Module):
         return functional.normalize(summed, dim=-1)
 
 
-def _draw(listed: LabelledList, rng: np.random.Generator) -> LongArray:
+def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
     """Positions of a list's first fixed files and of some wrong ones, the likelier the higher they stand."""
     right, wrong = np.flatnonzero(listed.fixed)[:_POSITIVES], np.flatnonzero(~listed.fixed)
     odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
@@ -149,14 +142,14 @@ def _loss(
     model: _Model, lessons: Lessons, some: LongArray, drawn: Sequence[LongArray], generator: torch.Generator
 ) -> Tensor:
     """The loss of some reports by their drawn candidates."""
-    pairs = [(lessons.lists[number], chosen) for number, chosen in zip(some.tolist(), drawn, strict=True)]
+    pairs = [(lessons.candidates[number], chosen) for number, chosen in zip(some, drawn, strict=True)]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     score_N = torch.from_numpy(np.concatenate([listed.scores[chosen] for listed, chosen in pairs])).float()
     fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = model.encode("report", lessons.reports[some], generator)
     for side in FILE_SIDES:
-        numbers = np.concatenate([listed.numbers[side][chosen] for listed, chosen in pairs])
+        numbers = np.concatenate([lessons.numbers[n][side][chosen] for n, chosen in zip(some, drawn, strict=True)])
         file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
