@@ -163,7 +163,7 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, tmp_path, capsys):
     assert len((tmp_path / "each").read_text().splitlines()) == 4
     assert "Acc@5" in capsys.readouterr().out
     assert run("evaluate", out, out / "all", "--split", "all", "--level", "function", "--markdown") == 0
-    assert "| all runs: BM25 over functions | 4 |" in capsys.readouterr().out
+    assert "| all: BM25 over functions | 2 |" in capsys.readouterr().out
     # the level of files is as it was
     assert run("evaluate", out, "--split", "all") == 0
 
