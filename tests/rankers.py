@@ -23,7 +23,7 @@ from tosloc.candidates import LabelledCandidates
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
 from tosloc.localizer import Localizer
 from tosloc.rank import features

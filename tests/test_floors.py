@@ -42,7 +42,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {
         "documents": {"postings"},
         "paths": {"postings"},
         "corpus": {"postings"},
-        "history_index": {"postings", "documents", "paths"},
+        "history_index": {"postings", "query", "documents", "paths"},
         "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25", "rvsm"},
     },
 }

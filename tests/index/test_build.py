@@ -17,7 +17,7 @@ from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build, read_facts
-from tosloc.index.fact_table import FactTable
+from tosloc.index.corpus import FactTable
 from tosloc.index.store import FactStore
 
 SCRIPT = """
@@ -52,9 +52,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 
 
 def assert_same(one: FactTable, two: FactTable) -> None:
-    left, right = one.to_arrays(), two.to_arrays()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+    for name in vars(one):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])

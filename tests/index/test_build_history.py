@@ -9,7 +9,7 @@ import pytest
 
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import (
+from tosloc.index.history_index import (
     HISTORY_VERSION,
     build_history,
     commit_payloads,
@@ -101,11 +101,6 @@ def test_what_this_version_of_history_documents_is(repository):
     assert words(made.commits, 0) == {"import": 1, "initi": 1}
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
     assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)
-    strings = [
-        f"{name}.{part}" for name in ("ids", "commit_ids", "vocabulary", "classes") for part in ("bytes", "ends")
-    ]
-    plain = ["times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes", "class_sizes"]
-    assert sorted(made.commits.to_arrays()) == sorted([*strings, *plain])
 
 
 def test_reports_without_a_known_fix_are_no_documents(repository):

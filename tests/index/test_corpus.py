@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
-from tosloc.index.fact_table import FactTable
+from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, FactTable, VersionView
 from tosloc.records import Snapshot
 
 BLOBS = {
@@ -82,6 +81,6 @@ def test_document_frequency_from_version_to_version_equals_a_recount(make_table)
 
 
 def test_no_blobs_at_all():
-    view = VersionView(Corpus(FactTable.empty()), version(p="lost"))
+    view = VersionView(Corpus(FactTable.from_rows([], [])), version(p="lost"))
     assert view.rows.tolist() == [-1]
     assert view.to_files(np.zeros(0)).tolist() == [0.0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tosloc.index.documents import Document, Documents, DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, HistoryIndex, Membership
+from tosloc.index.history_index import AggregatedDocuments, Membership, in_files
 from tosloc.index.postings import known_terms
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
@@ -62,11 +62,6 @@ def dense_of(groups: Membership) -> np.ndarray:
     return sparse.csr_array((groups.shares, groups.members, groups.starts), shape=shape).toarray()
 
 
-def incidence_of(made: Documents, paths: int) -> Membership:
-    """How much of each document belongs to each file."""
-    return HistoryIndex(made, made).incidence(made, paths)
-
-
 def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
     """Its order of adding is ours."""
     rng = np.random.default_rng(5)
@@ -77,7 +72,7 @@ def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
         Document(str(n), n, n, str(n), Counter(text), paths)
         for n, (text, paths) in enumerate(zip(texts, files, strict=True))
     )
-    view, groups = DocumentsView(made, rng.random(300) < 0.8), incidence_of(made, 50)
+    view, groups = DocumentsView(made, rng.random(300) < 0.8), in_files(made, 50)
     table = sparse.csr_array((1.0 / np.sqrt(made.sizes[made.pair_document]), made.files, made.file_starts), (300, 50))
     squares = sparse.csr_array(((1.0 + np.log(made.counts)) ** 2, made.terms, made.starts), (300, len(made.vocabulary)))
     assert view.norms.tolist() == np.sqrt(np.maximum(squares @ view.idf**2, 1e-12)).tolist()
@@ -92,7 +87,7 @@ def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
 
 def test_incidence_shares_a_document_among_its_files():
     made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
-    assert dense_of(incidence_of(made, 5)).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+    assert dense_of(in_files(made, 5)).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
 
 
 def test_statistics_of_the_known_only():
@@ -212,7 +207,7 @@ def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
     present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
     view = DocumentsView(made, known)
     terms, weights = known_terms(made.term_ids, QUERY)
-    groups = incidence_of(made, number)
+    groups = in_files(made, number)
     idf = {made.vocabulary[t]: view.idf[t] for t in terms}
     named = dict(zip(idf, weights.tolist(), strict=True))
     dense = dense_of(groups)
@@ -232,7 +227,7 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
     view = DocumentsView(made, bools(True, True))
     present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, incidence_of(made, 4)).bm25(np.array([0]), (np.array([1.0]),), present)[0]
+    got = AggregatedDocuments(view, in_files(made, 4)).bm25(np.array([0]), (np.array([1.0]),), present)[0]
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])
@@ -243,6 +238,6 @@ def test_without_any_document():
     view = DocumentsView(none, np.zeros(0, dtype=bool))
     assert view.similarities({"a": 1.0}).tolist() == []
     terms, weights = view.known_terms({"a": 1.0})
-    aggregated = AggregatedDocuments(view, incidence_of(none, 3))
+    aggregated = AggregatedDocuments(view, in_files(none, 3))
     assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
-    assert dense_of(incidence_of(none, 3)).shape == (0, 3)
+    assert dense_of(in_files(none, 3)).shape == (0, 3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tosloc.index.documents import DAY, Document, Documents
-from tosloc.index.history_index import HistoryIndex
+from tosloc.index.history_index import HistoryIndex, in_names
 from tosloc.index.paths import PathTable
 
 NOW = 1000 * DAY
@@ -136,7 +136,7 @@ def test_names_that_commits_touched():
     # one commit touched both parsers: the term counts once
     history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
     table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
-    touched, terms = history.name_incidence(table), list(table.term_ids)
+    touched, terms = in_names(history.commits, table), list(table.term_ids)
     held = [{terms[t] for t in touched.members[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
     assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
     assert touched.shares.tolist() == [1.0] * 6

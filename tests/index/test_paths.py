@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 
 PATHS = (
     "java/org/apache/Tomcat.java",

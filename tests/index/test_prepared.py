@@ -11,9 +11,8 @@ from tests.conftest import HOUR, GitRepository
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
-from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository
+from tosloc.index.repository import IndexedRepository, PreparedVersion
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport

@@ -21,7 +21,7 @@ from tosloc.code.languages import analyser_of, language_of
 from tosloc.code.terms import Facts
 from tosloc.errors import StoreWarning, ToslocError
 from tosloc.git.repository import Repository, decode
-from tosloc.index.fact_table import FactTable, pack_facts
+from tosloc.index.corpus import FactTable, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent

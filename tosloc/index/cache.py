@@ -20,7 +20,7 @@ from typing import Final
 from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
 from tosloc.errors import ConfigError
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import COMMITS, HISTORY_VERSION
+from tosloc.index.history_index import COMMITS, HISTORY_VERSION
 from tosloc.io import remove, remove_unfinished, write_text
 
 STORE: Final = "facts.sqlite"

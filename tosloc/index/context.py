@@ -12,8 +12,8 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, HistoryAsOf
-from tosloc.index.path_view import PathView
+from tosloc.index.history_index import HistoryAsOf
+from tosloc.index.paths import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.index.rvsm import RevisedVectors, StructuredText
@@ -125,25 +125,20 @@ class QueryContext:
     @cached_property
     def commits_bm25(self) -> tuple[FloatArray, FloatArray]:
         """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
-        view = self.history.commits
+        view, paths = self.history.commits, self.version.paths
         terms, weights = view.known_terms(self.query.weights)
         known, of_summary = view.documents.term_ids, self.query.summary_weights
         by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
         asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = self._by_file(view).bm25(terms, asked, self.version.paths.present)
+        whole, summary = self.history.index.joined(view, paths.table).bm25(terms, asked, paths.present)
         return whole, summary
 
     @cached_property
     def reports_bm25(self) -> FloatArray:
         """(N,) BM25 of each file's fixed reports as one text."""
-        view = self.history.reports
+        view, paths = self.history.reports, self.version.paths
         terms, weights = view.known_terms(self.query.weights)
-        return self._by_file(view).bm25(terms, (weights,), self.version.paths.present)[0]
-
-    def _by_file(self, view: DocumentsView) -> AggregatedDocuments:
-        """The known documents as one text a file."""
-        index = self.history.index
-        return index.aggregated(view, index.incidence(view.documents, self.all_paths))
+        return self.history.index.joined(view, paths.table).bm25(terms, (weights,), paths.present)[0]
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:

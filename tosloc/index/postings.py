@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays
 from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -82,15 +81,6 @@ class Postings:
     def select(self, terms: LongArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        return {"starts": self.starts, "rows": self.rows, "values": self.values}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Postings:
-        """Lists from ``to_arrays``."""
-        return cls(arrays["starts"], arrays["rows"], arrays["values"])  # type: ignore[arg-type]
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:

@@ -15,7 +15,7 @@ import numpy as np
 from tosloc.index.corpus import COMMENT, FIELD, METHOD, TYPE, Corpus, VersionView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import Postings, known_terms, row_sums, summed
-from tosloc.records import FloatArray
+from tosloc.records import FloatArray, LongArray
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -81,25 +81,23 @@ class StructuredText:
     """The paper's text of a file (file name, type, method and field names, comments) for the versions of one corpus."""
 
     def __init__(self, corpus: Corpus, table: PathTable) -> None:
-        facts = corpus.table
-        self.numbers = {term: number for number, term in enumerate(facts.vocabulary)}
-        """Term -> number: those of the corpus, then those that only paths hold."""
-        columns = np.array([self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], np.int64)
-        counts = facts.counts[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
         from scipy import sparse  # here: the default features need none of it
 
-        # copies: dropping zeros works in place, and these arrays are others' too
-        self.blobs = sparse.csr_array(
-            (counts, facts.terms.copy(), facts.starts.copy()), shape=(len(corpus), len(self.numbers))
-        )
+        self.numbers = dict(corpus.term_ids)
+        """Term -> number: those of the corpus, then those that only paths hold."""
+        columns = np.array([self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], np.int64)
+
+        def by_row(lists: Postings, counts: FloatArray, numbers: LongArray, rows: int) -> sparse.csr_array:
+            """(rows, V) counts from inverted lists of terms with these numbers."""
+            terms = np.repeat(numbers, np.diff(lists.starts))[counts > 0]
+            places = lists.rows[counts > 0], terms
+            return sparse.csr_array((counts[counts > 0], places), shape=(rows, len(self.numbers)))
+
+        of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+        self.blobs = by_row(corpus.postings, of_blobs, np.arange(len(corpus.term_ids)), len(corpus))
         """(B, V) counts of the terms of each blob's names and comments."""
-        self.blobs.eliminate_zeros()
-        self.names = sparse.csr_array(
-            (table.counts[:, 1].copy(), columns[table.terms], table.starts.copy()),
-            shape=(len(table), len(self.numbers)),
-        )
+        self.names = by_row(table.postings, table.postings.values[:, 1], columns, len(table))
         """(N, V) counts of the terms of file names."""
-        self.names.eliminate_zeros()
 
     def version(self, view: VersionView) -> RevisedVectors:
         """Vectors and length scores of one version."""

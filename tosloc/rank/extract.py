@@ -26,8 +26,7 @@ from tosloc.index.build import read_facts
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, blobs_of
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.rvsm import StructuredText
 from tosloc.index.store import FactStore
