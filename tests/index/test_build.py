@@ -222,15 +222,11 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(
 
 
 def test_batches_are_even() -> None:
-    tasks = [(str(i), ".java", "java") for i in range(200)]
-    sizes = [1000] * 100 + [400_000] * 100
-    batches = module._batches(tasks, sizes)
-    assert [task for batch in batches for task in batch] == tasks
-    assert max(len(batch) for batch in batches) == module.BATCH_BLOBS
-    weights = dict(zip((task[0] for task in tasks), sizes, strict=True))
-    assert all(sum(weights[task[0]] for task in batch) <= module.BATCH_BYTES for batch in batches)
-    assert module._batches([], []) == []
-    assert module._batches(tasks[:1], [9_999_999]) == [(tasks[0],)]
+    sizes = {str(i): 1_000 if i < 100 else 400_000 for i in range(200)}
+    batches = module._batches(dict.fromkeys(sizes, ".java"), sizes)
+    assert [blob for batch in batches for blob in batch] == list(sizes)
+    assert max(map(len, batches)) == module.BATCH_BLOBS
+    assert all(sum(map(sizes.__getitem__, batch)) <= module.BATCH_BYTES for batch in batches)
 
 
 def test_a_file_that_is_too_large_is_known_by_its_path_alone(
