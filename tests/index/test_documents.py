@@ -212,9 +212,9 @@ def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
     named = dict(zip(idf, weights.tolist(), strict=True))
     dense = dense_of(groups)
     members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
-    aggregated = AggregatedDocuments(view, groups)
+    aggregated = AggregatedDocuments(view, groups, present)
     both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
-    got, doubled = aggregated.bm25(terms, both, present)
+    got, doubled = aggregated.bm25(terms, both)
     assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
     assert doubled == pytest.approx(2 * got)
 
@@ -227,7 +227,7 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
     view = DocumentsView(made, bools(True, True))
     present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, in_files(made, 4)).bm25(np.array([0]), (np.array([1.0]),), present)[0]
+    got = AggregatedDocuments(view, in_files(made, 4), present).bm25(np.array([0]), (np.array([1.0]),))[0]
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])
@@ -238,6 +238,6 @@ def test_without_any_document():
     view = DocumentsView(none, np.zeros(0, dtype=bool))
     assert view.similarities({"a": 1.0}).tolist() == []
     terms, weights = view.known_terms({"a": 1.0})
-    aggregated = AggregatedDocuments(view, in_files(none, 3))
-    assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
+    aggregated = AggregatedDocuments(view, in_files(none, 3), np.ones(3, dtype=bool))
+    assert aggregated.bm25(terms, (weights,))[0].tolist() == [0.0, 0.0, 0.0]
     assert dense_of(in_files(none, 3)).shape == (0, 3)

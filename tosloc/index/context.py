@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,7 @@ class QueryContext:
     query: Query
     version: VersionIndex
     history: HistoryAsOf
+    _rows_of_frames: dict[tuple[str, bool], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -125,20 +126,20 @@ class QueryContext:
     @cached_property
     def commits_bm25(self) -> tuple[FloatArray, FloatArray]:
         """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
-        view, paths = self.history.commits, self.version.paths
+        view = self.history.commits
         terms, weights = view.known_terms(self.query.weights)
         known, of_summary = view.documents.term_ids, self.query.summary_weights
         by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
         asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = self.history.index.joined(view, paths.table).bm25(terms, asked, paths.present)
+        whole, summary = self.history.index.joined(view, self.version.paths).bm25(terms, asked)
         return whole, summary
 
     @cached_property
     def reports_bm25(self) -> FloatArray:
         """(N,) BM25 of each file's fixed reports as one text."""
-        view, paths = self.history.reports, self.version.paths
+        view = self.history.reports
         terms, weights = view.known_terms(self.query.weights)
-        return self.history.index.joined(view, paths.table).bm25(terms, (weights,), paths.present)[0]
+        return self.history.index.joined(view, self.version.paths).bm25(terms, (weights,))[0]
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
@@ -181,10 +182,6 @@ class QueryContext:
         if key not in self._rows_of_frames:
             self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
         return self._rows_of_frames[key]
-
-    @cached_property
-    def _rows_of_frames(self) -> dict[tuple[str, bool], tuple[int, ...]]:
-        return {}
 
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:

@@ -21,7 +21,7 @@ from tosloc.git.fixes import references, says_fix
 from tosloc.git.history import History
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.documents import DAY, Document, Documents, DocumentsView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import K1, B, ranges, row_sums, stable_order, starts_of, summed
 from tosloc.index.query import frame_name
 from tosloc.index.store import pack, unpack
@@ -86,27 +86,20 @@ def in_names(documents: Documents, table: PathTable) -> Membership:
 class AggregatedDocuments:
     """Known documents as one long text for each of G groups: of a file, or of all files whose names share a term.
 
-    ``groups`` says how much of a document belongs to each group.
+    ``groups`` says how much of a document belongs to each group; the average length is taken over those groups that are
+    ``present`` (G,) in the searched version.
     """
 
-    def __init__(self, view: DocumentsView, groups: Membership) -> None:
-        self.view, self.groups = view, groups
-        documents = view.documents
-        of_documents = row_sums(documents.counts, documents.starts) * view.known
-        self.lengths = groups.totals(np.arange(len(documents), dtype=np.int32), of_documents)
-        """(G,) terms of each text."""
-        self._present: BoolArray | None = None
+    def __init__(self, view: DocumentsView, groups: Membership, present: BoolArray) -> None:
+        self.view, self.groups, self.present = view, groups, present
+        terms = row_sums(view.documents.counts, view.documents.starts) * view.known
+        lengths = groups.totals(np.arange(len(terms), dtype=np.int32), terms)
+        filled = present & (lengths > 0)
+        self._norm = length_norm(lengths, float(lengths[filled].mean()) if filled.any() else 1.0, K1, B)
+        self._known: dict[int, tuple[LongArray, FloatArray]] = {}
 
-    def bm25(self, terms: LongArray, weights: Sequence[FloatArray], present: BoolArray) -> list[FloatArray]:
-        """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF.
-
-        The average length is taken over the groups that are ``present`` (G,) in the searched version.
-        """
-        if self._present is not present:
-            filled = present & (self.lengths > 0)
-            average = float(self.lengths[filled].mean()) if filled.any() else 1.0
-            self._present, self._norm = present, length_norm(self.lengths, average, K1, B)
-            self._known: dict[int, tuple[LongArray, FloatArray]] = {}
+    def bm25(self, terms: LongArray, weights: Sequence[FloatArray]) -> list[FloatArray]:
+        """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF."""
         found = [self._saturated(term) for term in terms.tolist()]
         if not found:
             return [np.zeros(self.groups.groups) for _ in weights]
@@ -137,7 +130,6 @@ class HistoryIndex:
 
     def __init__(self, commits: Documents, reports: Documents) -> None:
         self.commits, self.reports = commits, reports
-        self._groups: dict[tuple[int, int, bool], Membership] = {}
         self._joined: dict[tuple[int, int, bool], AggregatedDocuments] = {}
         self._last: HistoryAsOf | None = None
 
@@ -152,15 +144,14 @@ class HistoryIndex:
         paths = tuple(unpack_words(arrays["paths"]))
         return cls(*(Documents.from_arrays(under(name, arrays), len(paths)) for name in ("commits", "reports"))), paths
 
-    def joined(self, view: DocumentsView, table: PathTable, *, by_name: bool = False) -> AggregatedDocuments:
+    def joined(self, view: DocumentsView, paths: PathView, *, by_name: bool = False) -> AggregatedDocuments:
         """The known documents as one text a file, or one a term of file names."""
-        key = id(view.documents), id(table), by_name
-        if key not in self._groups:
-            documents = view.documents
-            self._groups[key] = in_names(documents, table) if by_name else in_files(documents, len(table))
+        documents, table, present = view.documents, paths.table, paths.name_terms if by_name else paths.present
+        key = id(documents), id(table), by_name
         last = self._joined.get(key)
-        if last is None or last.view is not view:
-            last = self._joined[key] = AggregatedDocuments(view, self._groups[key])
+        if last is None or last.view is not view or last.present is not present:
+            made = last.groups if last else in_names(documents, table) if by_name else in_files(documents, len(table))
+            last = self._joined[key] = AggregatedDocuments(view, made, present)
         return last
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import takewhile
+from functools import cache, cached_property
+from itertools import chain, takewhile
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -65,28 +65,21 @@ class PathTable:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        folders = [path.rpartition("/")[0] for path in paths]
-        self.directory: IntArray = _numbered(folders)
+        self.directory: IntArray = _numbered(path.rpartition("/")[0] for path in paths)
         """(N,) number of each path's folder."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        said: list[int] = []  # terms of each path's folder, then of its name
-        sizes = []
-        of_folder: dict[str, list[int]] = {}
-        for folder, path in zip(folders, paths, strict=True):
-            if folder not in of_folder:
-                of_folder[folder] = [numbers[term] for term in text.terms(folder)]
-            in_name = [numbers[term] for term in text.terms(stem_of(path))]
-            said += of_folder[folder] + in_name
-            sizes += [len(of_folder[folder]), len(in_name)]
+        terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
+        # of each path the folder, then the name
+        said = [terms_of(part) for path in paths for part in (path.rpartition("/")[0], stem_of(path))]
         self.term_ids: Mapping[str, int] = dict(numbers)
+        part = np.repeat(np.arange(len(said), dtype=np.int64), list(map(len, said)))
         # a term of a path once, with how many times it stands in the folder and in the name
-        row = np.repeat(np.arange(len(paths), dtype=np.int64).repeat(2), sizes)
-        in_a_name = np.repeat(np.tile([False, True], len(paths)), sizes)
-        keys, places = np.unique(row * max(len(numbers), 1) + np.array(said, dtype=np.int64), return_inverse=True)
-        row, term = np.divmod(keys, max(len(numbers), 1))
-        starts = starts_of(np.bincount(row, minlength=len(paths)))
-        counts = np.stack([summed(places, in_a_name == which, len(keys)) for which in (False, True)], axis=1)
-        self.postings = Postings.invert(starts, term, len(numbers), counts)
+        terms = np.fromiter(chain.from_iterable(said), dtype=np.int64)
+        keys, places = np.unique(terms * max(len(paths), 1) + part // 2, return_inverse=True)
+        counts = np.stack([summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1)
+        term, row = np.divmod(keys, max(len(paths), 1))
+        starts = starts_of(np.bincount(term, minlength=len(numbers)))
+        self.postings = Postings(starts, row.astype(np.int32), counts)
         """Paths of each term, with (P, 2) how many times it stands in the folder and in the file name."""
 
     def __len__(self) -> int:
@@ -154,9 +147,8 @@ class PathTable:
 
     def _in_folders(self, pattern: re.Pattern[str]) -> BoolArray:
         """(N,) whether the folder of a path, with a slash at the end, holds the pattern."""
-        folders = [path.rpartition("/")[0] for path in self.paths]
-        found = {folder: pattern.search(f"{folder}/") is not None for folder in set(folders)}
-        return np.array([found[folder] for folder in folders], dtype=np.bool_)
+        holds = cache(lambda folder: pattern.search(f"{folder}/") is not None)
+        return np.array([holds(path.rpartition("/")[0]) for path in self.paths], dtype=np.bool_)
 
     @cached_property
     def name_group(self) -> IntArray:
@@ -217,14 +209,8 @@ class PathView:
         folders = PurePosixPath(spelled.replace("\\", "/")).parts
         if not folders:
             return []
-        best: list[int] = []
-        longest = 0
-        for row in self.rows_of_stem(PurePosixPath(folders[-1]).stem):
-            common = _common(PurePosixPath(self.table.paths[row]).parts, folders)
-            if common >= max(longest, 1):
-                best = [*best, row] if common == longest else [row]
-                longest = common
-        return best
+        rows = self.rows_of_stem(PurePosixPath(folders[-1]).stem)
+        return _best({row: _common(PurePosixPath(self.table.paths[row]).parts, folders) for row in rows})
 
     def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
         """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
@@ -241,16 +227,9 @@ class PathView:
         written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
         if not written:
             return []
-        best: list[int] = []
-        most = 0.0
-        for row in self.rows_of_stem(stem_of(written[-1])):
-            own = self.table.paths[row].split("/")
-            agreed = _agreed(written, own, qualified, bool(installed))
-            if agreed > most:
-                best, most = [row], agreed
-            elif agreed and agreed == most:
-                best.append(row)
-        return best
+        rows = self.rows_of_stem(stem_of(written[-1]))
+        owns = {row: self.table.paths[row].split("/") for row in rows}
+        return _best({row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()})
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
@@ -291,12 +270,9 @@ class PathView:
 
     def name_coverage(self, words: frozenset[str]) -> FloatArray:
         """(F,) share of the IDF of a file name's terms that the words contain."""
-        table = self.table
-        terms = np.array(sorted(table.term_ids[word] for word in words if word in table.term_ids), dtype=np.int64)
-        chosen = table.postings.select(terms)
-        values = chosen.spread(self.name_idf[terms]) * (chosen.take(table.postings.values)[:, 1] > 0)
-        covered = summed(chosen.take(table.postings.rows), values, len(table))
-        share: FloatArray = (covered / np.maximum(self.name_weight, 1e-9))[self.path_ids]
+        held = np.zeros(len(self.table.term_ids))
+        held[known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))[0]] = 1.0
+        share: FloatArray = (self.name_sum(held) / np.maximum(self.name_weight, 1e-9))[self.path_ids]
         return share
 
     @cached_property
@@ -314,6 +290,12 @@ class PathView:
         folder = self.table.directory[self.path_ids]
         value: FloatArray = (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
         return value
+
+
+def _best(agreed: Mapping[int, float]) -> list[int]:
+    """The rows that agree most, if any does."""
+    most = max(agreed.values(), default=0)
+    return [row for row, value in agreed.items() if value == most > 0]
 
 
 def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, installed: bool) -> float:

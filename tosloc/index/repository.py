@@ -281,7 +281,8 @@ class IndexedRepository:
         # a clone that was cut off has another history once it is made whole
         key = key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / f"{key}-{commit}.safetensors"
-        if (kept := self._kept(path)) is not None:
+        with suppress(CheckpointError):  # of a file that is missing or damaged
+            kept = PreparedVersion.from_arrays(read_mapped(path))
             note_use(self.repo, self.store_path)
             with suppress(OSError):
                 os.utime(path)
@@ -293,7 +294,13 @@ class IndexedRepository:
         names = self.repo.path_names.names
         made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
         if not missing and not self.repo.missing:
-            self._keep(path, made)
+            with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_mapped(path, made.to_arrays())
+                by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
+                for old in by_use[KEPT_VERSIONS:]:
+                    old.unlink(missing_ok=True)
+            keep_to_size(self.repo, self.store_path)
         return made
 
     def _commit_documents(self, order: Sequence[str], progress: Progress) -> HistoryIndex:
@@ -308,20 +315,3 @@ class IndexedRepository:
                 return history_of_commits(order, self.store.read(order, analyser), self.repo.path_names)
             self.store.remove_analysers([analyser])  # damaged: all are made again
         raise StoreError(f"{self.store_path}: the facts store is damaged; delete it: what it holds is made again")
-
-    def _kept(self, path: Path) -> PreparedVersion | None:
-        """The version that a file keeps; None where there is no such file, or a damaged one."""
-        try:
-            return PreparedVersion.from_arrays(read_mapped(path))
-        except CheckpointError:
-            return None
-
-    def _keep(self, path: Path, version: PreparedVersion) -> None:
-        """Write a version beside the facts; of all that are kept the last used stay."""
-        with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_mapped(path, version.to_arrays())
-            by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
-            for old in by_use[KEPT_VERSIONS:]:
-                old.unlink(missing_ok=True)
-        keep_to_size(self.repo, self.store_path)

@@ -75,8 +75,7 @@ def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
     index, view, paths = context.history.index, context.history.commits, context.version.paths
     terms, weights = view.known_terms(context.query.summary_weights)
-    by_name_term = index.joined(view, paths.table, by_name=True)
-    of_terms = by_name_term.bm25(terms, (weights,), paths.name_terms)[0]
+    of_terms = index.joined(view, paths, by_name=True).bm25(terms, (weights,))[0]
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 
