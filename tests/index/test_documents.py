@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tosloc.index.documents import Document, Documents, DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, Membership, in_files
+from tosloc.index.history_index import AggregatedDocuments, in_files
 from tosloc.index.postings import known_terms
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
@@ -56,38 +56,15 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
-def dense_of(groups: Membership) -> np.ndarray:
-    """(D, G) how much of each document belongs to each group."""
-    shape = (len(groups.starts) - 1, groups.groups)
-    return sparse.csr_array((groups.shares, groups.members, groups.starts), shape=shape).toarray()
-
-
-def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
-    """Its order of adding is ours."""
-    rng = np.random.default_rng(5)
-    words = [f"w{number}" for number in range(40)]
-    texts = [rng.choice(words, rng.integers(1, 60)).tolist() for _ in range(300)]
-    files = [tuple(set(rng.integers(0, 50, rng.integers(1, 30)).tolist())) for _ in texts]
-    made = Documents.collect(
-        Document(str(n), n, n, str(n), Counter(text), paths)
-        for n, (text, paths) in enumerate(zip(texts, files, strict=True))
-    )
-    view, groups = DocumentsView(made, rng.random(300) < 0.8), in_files(made, 50)
-    table = sparse.csr_array((1.0 / np.sqrt(made.sizes[made.pair_document]), made.files, made.file_starts), (300, 50))
-    squares = sparse.csr_array(((1.0 + np.log(made.counts)) ** 2, made.terms, made.starts), (300, len(made.vocabulary)))
-    assert view.norms.tolist() == np.sqrt(np.maximum(squares @ view.idf**2, 1e-12)).tolist()
-    lengths = np.array([len(text) for text in texts]) * view.known
-    assert groups.totals(np.arange(300), lengths.astype(float)).tolist() == (table.T @ lengths).tolist()
-    for term in range(len(made.vocabulary)):
-        rows = made.postings.rows[made.postings.starts[term] : made.postings.starts[term + 1]]
-        counts = made.postings.values[made.postings.starts[term] : made.postings.starts[term + 1]].astype(float)
-        alone = sparse.csr_array((counts, (np.zeros(len(rows), dtype=int), rows)), (1, 300))
-        assert groups.totals(rows, counts).tolist() == (alone @ table).toarray()[0].tolist()
+def dense_of(made: Documents, files: int) -> np.ndarray:
+    """(D, N) how much of each document belongs to each file."""
+    groups = in_files(made)
+    return sparse.csr_array((groups.values, groups.rows, groups.starts), shape=(len(made), files)).toarray()
 
 
 def test_incidence_shares_a_document_among_its_files():
     made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
-    assert dense_of(in_files(made, 5)).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+    assert dense_of(made, 5).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
 
 
 def test_statistics_of_the_known_only():
@@ -207,12 +184,11 @@ def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
     present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
     view = DocumentsView(made, known)
     terms, weights = known_terms(made.term_ids, QUERY)
-    groups = in_files(made, number)
     idf = {made.vocabulary[t]: view.idf[t] for t in terms}
     named = dict(zip(idf, weights.tolist(), strict=True))
-    dense = dense_of(groups)
+    dense = dense_of(made, number)
     members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
-    aggregated = AggregatedDocuments(view, groups, present)
+    aggregated = AggregatedDocuments(view, in_files(made), present)
     both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
     got, doubled = aggregated.bm25(terms, both)
     assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
@@ -227,7 +203,7 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
     view = DocumentsView(made, bools(True, True))
     present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, in_files(made, 4), present).bm25(np.array([0]), (np.array([1.0]),))[0]
+    got = AggregatedDocuments(view, in_files(made), present).bm25(np.array([0]), (np.array([1.0]),))[0]
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])
@@ -238,6 +214,5 @@ def test_without_any_document():
     view = DocumentsView(none, np.zeros(0, dtype=bool))
     assert view.similarities({"a": 1.0}).tolist() == []
     terms, weights = view.known_terms({"a": 1.0})
-    aggregated = AggregatedDocuments(view, in_files(none, 3), np.ones(3, dtype=bool))
+    aggregated = AggregatedDocuments(view, in_files(none), np.ones(3, dtype=bool))
     assert aggregated.bm25(terms, (weights,))[0].tolist() == [0.0, 0.0, 0.0]
-    assert dense_of(in_files(none, 3)).shape == (0, 3)

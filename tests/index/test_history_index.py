@@ -137,6 +137,6 @@ def test_names_that_commits_touched():
     history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
     table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
     touched, terms = in_names(history.commits, table), list(table.term_ids)
-    held = [{terms[t] for t in touched.members[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
+    held = [{terms[t] for t in touched.rows[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
     assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
-    assert touched.shares.tolist() == [1.0] * 6
+    assert touched.values.tolist() == [1.0] * 6

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from tosloc.git.history import History
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.documents import DAY, Document, Documents, DocumentsView
 from tosloc.index.paths import PathTable, PathView
-from tosloc.index.postings import K1, B, ranges, row_sums, stable_order, starts_of, summed
+from tosloc.index.postings import K1, B, Postings, ranges, row_sums, stable_order, starts_of, summed
 from tosloc.index.query import frame_name
 from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Names
@@ -44,33 +44,13 @@ _REMEMBERED = 2_000
 """Terms of which it is remembered who holds them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Membership:
-    """How much of each of D documents belongs to each of G groups, document by document."""
-
-    groups: int
-    """G"""
-    starts: LongArray
-    """(D+1,) the groups of document d are ``members[starts[d]:starts[d + 1]]``."""
-    members: IntArray
-    """(E,) numbers of groups."""
-    shares: FloatArray
-    """(E,)"""
-
-    def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
-        """(G,) sum of the values of some documents, each times its share."""
-        chosen = ranges(self.starts[documents], self.starts[documents + 1])
-        return summed(chosen.take(self.members), chosen.spread(values) * chosen.take(self.shares), self.groups)
+def in_files(documents: Documents) -> Postings:
+    """Of each document the files that it touched, with 1/sqrt(k)."""
+    return Postings(documents.file_starts, documents.files, 1.0 / np.sqrt(documents.sizes[documents.pair_document]))
 
 
-def in_files(documents: Documents, paths: int) -> Membership:
-    """1/sqrt(k) of a document to each of the N files that it touched."""
-    shares = 1.0 / np.sqrt(documents.sizes[documents.pair_document])
-    return Membership(paths, documents.file_starts, documents.files, shares)
-
-
-def in_names(documents: Documents, table: PathTable) -> Membership:
-    """1 of a document to each of the terms that a name of its files holds."""
+def in_names(documents: Documents, table: PathTable) -> Postings:
+    """Of each document the terms that a name of its files holds, with 1."""
     rows, name_terms = table.name_terms
     terms, starts = max(len(table.term_ids), 1), starts_of(np.bincount(rows, minlength=len(table)))
     chosen = ranges(starts[documents.files], starts[documents.files + 1])
@@ -80,32 +60,38 @@ def in_names(documents: Documents, table: PathTable) -> Membership:
     keys = keys[stable_order(keys, len(documents) * terms)]
     held, members = np.divmod(keys[np.diff(keys, prepend=-1) > 0], terms)
     starts = starts_of(np.bincount(held, minlength=len(documents)))
-    return Membership(len(table.term_ids), starts, members.astype(np.int32), np.ones(len(members)))
+    return Postings(starts, members.astype(np.int32), np.ones(len(members)))
 
 
 class AggregatedDocuments:
     """Known documents as one long text for each of G groups: of a file, or of all files whose names share a term.
 
-    ``groups`` says how much of a document belongs to each group; the average length is taken over those groups that are
-    ``present`` (G,) in the searched version.
+    ``groups`` are those of each document, with how much of it belongs to each; the average length is taken over those
+    that are ``present`` (G,) in the searched version.
     """
 
-    def __init__(self, view: DocumentsView, groups: Membership, present: BoolArray) -> None:
+    def __init__(self, view: DocumentsView, groups: Postings, present: BoolArray) -> None:
         self.view, self.groups, self.present = view, groups, present
         terms = row_sums(view.documents.counts, view.documents.starts) * view.known
-        lengths = groups.totals(np.arange(len(terms), dtype=np.int32), terms)
+        lengths = self.totals(np.arange(len(terms), dtype=np.int32), terms)
         filled = present & (lengths > 0)
         self._norm = length_norm(lengths, float(lengths[filled].mean()) if filled.any() else 1.0, K1, B)
         self._known: dict[int, tuple[LongArray, FloatArray]] = {}
+
+    def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
+        """(G,) sum of the values of some documents, each times its share."""
+        chosen = self.groups.select(documents)
+        shares = chosen.spread(values) * chosen.take(self.groups.values)
+        return summed(chosen.take(self.groups.rows), shares, len(self.present))
 
     def bm25(self, terms: LongArray, weights: Sequence[FloatArray]) -> list[FloatArray]:
         """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF."""
         found = [self._saturated(term) for term in terms.tolist()]
         if not found:
-            return [np.zeros(self.groups.groups) for _ in weights]
+            return [np.zeros(len(self.present)) for _ in weights]
         held, values = np.concatenate([held for held, _ in found]), np.concatenate([value for _, value in found])
         sizes = [len(held) for held, _ in found]
-        return [summed(held, values * np.repeat(weight, sizes), self.groups.groups) for weight in weights]
+        return [summed(held, values * np.repeat(weight, sizes), len(self.present)) for weight in weights]
 
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
         """Groups whose texts hold a term, and its saturated frequency; remembered, since queries share their terms."""
@@ -114,7 +100,7 @@ class AggregatedDocuments:
             part = slice(*postings.starts[term : term + 2].tolist())
             rows = postings.rows[part]
             seen = self.view.known[rows]
-            frequency = self.groups.totals(rows[seen], postings.values[part][seen].astype(np.float64))
+            frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
             held = np.flatnonzero(frequency)
             if len(self._known) == _REMEMBERED:
                 self._known.clear()
@@ -150,7 +136,7 @@ class HistoryIndex:
         key = id(documents), id(table), by_name
         last = self._joined.get(key)
         if last is None or last.view is not view or last.present is not present:
-            made = last.groups if last else in_names(documents, table) if by_name else in_files(documents, len(table))
+            made = last.groups if last else in_names(documents, table) if by_name else in_files(documents)
             last = self._joined[key] = AggregatedDocuments(view, made, present)
         return last
 
@@ -184,8 +170,6 @@ class HistoryAsOf:
     """Seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
-    _activity: dict[tuple[float, int], FloatArray] = field(default_factory=dict)
-    """Depends on no report but by its opening: many are asked as if opened at the same time."""
 
     def decayed(self, view: DocumentsView, days: float) -> FloatArray:
         """(D,) exp(-age / days), 0 for unknown documents; ages are days before the report's opening."""
@@ -194,10 +178,8 @@ class HistoryAsOf:
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        if (days, paths) not in self._activity:
-            values = self.decayed(self.commits, days) / np.sqrt(self.commits.documents.sizes)
-            self._activity[days, paths] = np.log1p(self.commits.by_file(values, paths))
-        return self._activity[days, paths]
+        values = self.decayed(self.commits, days) / np.sqrt(self.commits.documents.sizes)
+        return np.log1p(self.commits.by_file(values, paths))
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""

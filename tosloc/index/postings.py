@@ -78,7 +78,7 @@ class Postings:
             free += sizes
         return cls(starts, rows, moved)
 
-    def select(self, terms: LongArray) -> Selection:
+    def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
 
