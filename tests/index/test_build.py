@@ -127,20 +127,6 @@ def test_stopped_in_the_middle_and_run_again(
 
 
 @pytest.mark.slow
-def test_two_builds_into_one_store(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    path, texts = repository
-    blobs = list(texts)
-    processes = [start_build(path, tmp_path / "facts.db", 1, order) for order in (blobs, blobs[::-1])]
-    for process in processes:
-        process.communicate(timeout=60)
-    assert [process.returncode for process in processes] == [0, 0]
-    with FactStore(tmp_path / "facts.db") as store, FactStore(tmp_path / "alone.db") as alone:
-        wanted = dict.fromkeys(blobs, ".java")
-        build(path, alone, wanted, 1)
-        assert_same(read_facts(path, store, wanted), read_facts(path, alone, wanted))
-
-
-@pytest.mark.slow
 def test_a_blob_that_kills_its_worker_loses_nobody_else(
     repository: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -219,14 +205,6 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(
         assert (done.returncode, known) == (1, [])
         assert "ToslocError: " in done.stderr
         assert "killed whatever they read" in done.stderr
-
-
-def test_batches_are_even() -> None:
-    sizes = {str(i): 1_000 if i < 100 else 400_000 for i in range(200)}
-    batches = module._batches(dict.fromkeys(sizes, ".java"), sizes)
-    assert [blob for batch in batches for blob in batch] == list(sizes)
-    assert max(map(len, batches)) == module.BATCH_BLOBS
-    assert all(sum(map(sizes.__getitem__, batch)) <= module.BATCH_BYTES for batch in batches)
 
 
 def test_a_file_that_is_too_large_is_known_by_its_path_alone(

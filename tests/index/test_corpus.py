@@ -69,17 +69,6 @@ def test_a_blob_that_could_not_be_read_is_a_file_without_words(corpus):
     assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 0.0]
 
 
-def test_document_frequency_from_version_to_version_equals_a_recount(make_table):
-    rng = np.random.default_rng(5)
-    shared = Corpus(make_table(BLOBS))
-    for _ in range(12):
-        names = rng.choice([*BLOBS, "lost"], size=rng.integers(0, 7))
-        files = {f"p{place}": str(name) for place, name in enumerate(names)}
-        view = VersionView(shared, version(**files))
-        expected = [sum(term in " ".join(BLOBS.get(blob, {}).values()) for blob in files.values()) for term in "abcd"]
-        assert view.frequency.tolist() == expected
-
-
 def test_no_blobs_at_all():
     view = VersionView(Corpus(FactTable.from_rows([], [])), version(p="lost"))
     assert view.rows.tolist() == [-1]

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from tosloc.index.documents import Document, Documents, DocumentsView
 from tosloc.index.history_index import AggregatedDocuments, in_files
-from tosloc.index.postings import known_terms
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
 QUERY = {"a": 1.0, "b": 2.5, "zzz": 3.0, "f": 0.5}
@@ -56,15 +54,9 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
-def dense_of(made: Documents, files: int) -> np.ndarray:
-    """(D, N) how much of each document belongs to each file."""
-    groups = in_files(made)
-    return sparse.csr_array((groups.values, groups.rows, groups.starts), shape=(len(made), files)).toarray()
-
-
 def test_incidence_shares_a_document_among_its_files():
-    made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
-    assert dense_of(made, 5).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+    groups = in_files(documents_of(["a", "b"], [(0, 1, 2, 3), (3,)]))
+    assert (groups.rows.tolist(), groups.values.tolist()) == ([0, 1, 2, 3, 3], [0.5, 0.5, 0.5, 0.5, 1.0])
 
 
 def test_statistics_of_the_known_only():
@@ -153,46 +145,6 @@ def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
     assert moved.sizes.tolist() == [2.0, 1.0, 2.0]
     assert moved.ids == made.ids
     assert made.files.tolist() == [0, 1, 1, 0, 2]
-
-
-def slow_bm25(texts, known, groups, weights, idf, present, k1=1.2, b=0.5):
-    """BM25 of each group's aggregated documents, as loops: groups[g] maps document -> share."""
-    lengths, frequencies = [], []
-    for group in groups:
-        lengths.append(sum(share * len(texts[d]) for d, share in group.items() if known[d]))
-        frequencies.append(
-            {term: sum(share * texts[d].count(term) for d, share in group.items() if known[d]) for term in weights}
-        )
-    filled = [length for length, here in zip(lengths, present, strict=True) if here and length > 0]
-    average = sum(filled) / len(filled) if filled else 1.0
-    return [
-        sum(
-            weights[term] * idf[term] * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average))
-            for term, tf in frequency.items()
-            if tf
-        )
-        for length, frequency in zip(lengths, frequencies, strict=True)
-    ]
-
-
-@given(TEXTS, st.data())
-@settings(max_examples=40, deadline=None)
-def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
-    number = 4
-    made = documents_of(texts, [data.draw(st.sets(st.integers(0, number - 1), min_size=1).map(sorted)) for _ in texts])
-    known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)
-    present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
-    view = DocumentsView(made, known)
-    terms, weights = known_terms(made.term_ids, QUERY)
-    idf = {made.vocabulary[t]: view.idf[t] for t in terms}
-    named = dict(zip(idf, weights.tolist(), strict=True))
-    dense = dense_of(made, number)
-    members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
-    aggregated = AggregatedDocuments(view, in_files(made), present)
-    both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
-    got, doubled = aggregated.bm25(terms, both)
-    assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
-    assert doubled == pytest.approx(2 * got)
 
 
 def test_bm25_of_two_aggregated_documents_by_hand():
