@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits
+from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf
 from tosloc.index.paths import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
-from tosloc.index.rvsm import RevisedVectors, StructuredText
 from tosloc.records import FloatArray, LongArray
 from tosloc.reports.traces import Frame
 

@@ -220,8 +220,7 @@ class VersionView:
     def averages(self) -> FloatArray:
         """(7,) mean length of the version's files by field, then of all text; at least 1e-9."""
         total = self.multiplicity @ self.corpus.lengths
-        mean: FloatArray = np.maximum(total / max(self.files, 1), 1e-9)
-        return mean
+        return np.maximum(total / max(self.files, 1), 1e-9)
 
     def idf(self, terms: LongArray) -> FloatArray:
         """(T,) BM25's inverse document frequency over the version's files."""

@@ -236,8 +236,7 @@ class DocumentsView:
         """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
         documents = self.documents
         squares = (1.0 + np.log(documents.counts)) ** 2 * (self.idf**2)[documents.terms]
-        lengths: FloatArray = np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
-        return lengths
+        return np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""

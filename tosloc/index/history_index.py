@@ -188,8 +188,7 @@ class HistoryAsOf:
         pairs = np.flatnonzero(view.known[documents.pair_document])
         # documents are in order of time: of repeated files the last assignment stands
         latest[documents.files[pairs]] = documents.times[documents.pair_document[pairs]]
-        days: FloatArray = np.maximum(self.opened - latest, 0.0) / DAY
-        return days
+        return np.maximum(self.opened - latest, 0.0) / DAY
 
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""

@@ -272,8 +272,7 @@ class PathView:
         """(F,) share of the IDF of a file name's terms that the words contain."""
         held = np.zeros(len(self.table.term_ids))
         held[known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))[0]] = 1.0
-        share: FloatArray = (self.name_sum(held) / np.maximum(self.name_weight, 1e-9))[self.path_ids]
-        return share
+        return (self.name_sum(held) / np.maximum(self.name_weight, 1e-9))[self.path_ids]
 
     @cached_property
     def name_weight(self) -> FloatArray:
@@ -288,8 +287,7 @@ class PathView:
     def directory_sum(self, of_files: FloatArray) -> FloatArray:
         """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
         folder = self.table.directory[self.path_ids]
-        value: FloatArray = (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
-        return value
+        return (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
 
 
 def _best(agreed: Mapping[int, float]) -> list[int]:

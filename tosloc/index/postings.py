@@ -106,8 +106,7 @@ def ranges(starts: LongArray, ends: LongArray) -> Selection:
 
 def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
-    sums: npt.NDArray[np.float64] = np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
-    return sums
+    return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
 
 
 def starts_of(sizes: npt.ArrayLike) -> LongArray:
@@ -155,5 +154,4 @@ def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tup
 
 def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
     """BM25's ln(1 + (n - df + .5) / (df + .5)) of terms that ``frequency`` of the ``documents`` hold."""
-    weights: FloatArray = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
-    return weights
+    return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.index.bm25 import min_max
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
-from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray
 
 MONTH_DAYS: Final = 30.0

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits
+from tosloc.index.bm25 import Hits, min_max
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms
-from tosloc.index.rvsm import min_max
 from tosloc.records import FloatArray, IntArray
 from tosloc.reports.text import Name
 
