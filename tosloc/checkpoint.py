@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice
     from tosloc.rerank.base import Reranker
 
+_SHIPPED: Final = Path(__file__).parent / "defaults"
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26
@@ -114,15 +114,13 @@ def _is_number(value: Any) -> bool:
 
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        record = read_record(folder / WEIGHTS_FILE)
-        return read_stage_one(record, folder), read_temperature(record, folder)
+    record = read_record(_SHIPPED / WEIGHTS_FILE)
+    return read_stage_one(record, _SHIPPED), read_temperature(record, _SHIPPED)
 
 
 def shipped_projects() -> frozenset[str]:
     """Names of the projects that taught the shipped weights, as their list called them."""
-    with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        return frozenset(read_record(folder / WEIGHTS_FILE)[LEARNED_ON]["projects"])
+    return frozenset(read_record(_SHIPPED / WEIGHTS_FILE)[LEARNED_ON]["projects"])
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

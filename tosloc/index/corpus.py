@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -88,45 +88,35 @@ class FactTable:
         Raises ValueError for a row that does not unpack.
         """
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        heads, chunk_numbers, term_counts = [], [], []
-        none = np.zeros(0, dtype=np.int32)
-        _, _, no_counts, _, _, no_bytes = _row(NO_FACTS)
-        parts: tuple[list[npt.NDArray[Any]], ...] = ([none], [no_counts], [none], [no_bytes], [none.astype(np.int64)])
+        rows = []
         for payload in payloads:
-            words, head, counts, sizes, steps, in_chunk = _row(NO_FACTS if payload is None else payload)
+            [words], [head, counts, sizes, steps, in_chunk] = unpack(NO_FACTS if payload is None else payload, 1)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
             sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
             places = sums[1:] - np.repeat(sums[starts_of(sizes)[:-1]], sizes)  # each chunk begins again at zero
-            for part, array in zip(parts, (own, counts, own[places], in_chunk, sizes), strict=True):
-                part.append(array)
-            term_counts.append(len(own))
-            chunk_numbers.append(len(sizes))
-            heads.append(head)
+            rows.append((own, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), own[places], in_chunk, sizes, head))
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        terms, counts, chunk_terms, chunk_counts, chunk_sizes = map(np.concatenate, parts)
-        of_blobs = np.array(heads, dtype=np.int32).reshape(-1, 3)
+        kinds = (np.int32, np.uint16, np.int32, np.uint8, np.int64, np.int32)
+        none = [np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind) for kind in kinds]
+        terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (
+            np.concatenate(parts) for parts in zip(none, *rows, strict=True)
+        )
         return cls(
             blobs=tuple(blobs),
             vocabulary=tuple(order),
-            starts=starts_of(term_counts),
+            starts=starts_of([len(row[0]) for row in rows]),
             terms=place_of_number[terms],
             counts=counts,
-            chunk_starts=starts_of(chunk_numbers),
+            chunk_starts=starts_of([len(row[4]) for row in rows]),
             chunk_posting_starts=starts_of(chunk_sizes),
             chunk_terms=place_of_number[chunk_terms],
             chunk_counts=chunk_counts,
-            lines=of_blobs[:, 0],
-            complexity=of_blobs[:, 1],
-            parsed=of_blobs[:, 2] > 0,
+            lines=heads[0::3],
+            complexity=heads[1::3],
+            parsed=heads[2::3] > 0,
         )
-
-
-def _row(payload: bytes) -> tuple[Any, ...]:
-    """Terms and arrays of one blob. Raises ValueError."""
-    [terms], [head, counts, sizes, steps, chunk_counts] = unpack(payload, 1)
-    return terms, head, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), sizes.astype(np.int64), steps, chunk_counts
 
 
 class Corpus:

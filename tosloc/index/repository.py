@@ -17,18 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tosloc.arrays import (
-    Array,
-    Arrays,
-    checked,
-    checked_starts,
-    pack_words,
-    prefixed,
-    read_mapped,
-    under,
-    unpack_words,
-    write_mapped,
-)
+from tosloc.arrays import checked, checked_starts, pack_words, prefixed, read_mapped, under, unpack_words, write_mapped
 from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_of, has_grammar, language_of
 from tosloc.errors import CheckpointError, StoreError, ToslocError, counted
 from tosloc.git.history import History, commit_order, read_commits, read_history
@@ -124,7 +113,7 @@ class PreparedVersion:
         }
         return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
 
-    def to_arrays(self) -> Arrays:
+    def to_arrays(self) -> dict[str, Any]:
         """Plain arrays, for ``from_arrays``."""
         text = self.index.text
         return {
@@ -154,7 +143,7 @@ class PreparedVersion:
         return cls(snapshot, index, HistoryIndex(commits, reports), unpack_words(arrays["commit_ids"]))
 
 
-def check_version(arrays: Mapping[str, Array]) -> None:
+def check_version(arrays: Mapping[str, Any]) -> None:
     """Raise KeyError or ValueError unless arrays that anyone may have made are a version, as ``from_arrays`` takes it.
 
     Of those that are ours it would read every page; of the history ``from_arrays`` itself looks at every number.
@@ -179,8 +168,8 @@ def check_version(arrays: Mapping[str, Array]) -> None:
     checked(arrays, "frequency", np.int64, terms, below=files + 1)
     checked(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
     checked(arrays, "text.parsed", np.bool_, blobs)
-    for name in ("complexity", "lines"):
-        checked(arrays, f"text.{name}", np.int32, blobs)
+    checked(arrays, "text.complexity", np.int32, blobs)
+    checked(arrays, "text.lines", np.int32, blobs)
     for name in NUMBERS_OF_PATHS:
         checked(arrays, f"paths.{name}", np.int32, paths, below=paths)
     for name in MARKS_OF_PATHS:
