@@ -13,10 +13,8 @@ from safetensors.numpy import load_file
 from tosloc.arrays import (
     load_arrays,
     pack_words,
-    prefixed,
     read_mapped,
     save_arrays,
-    under,
     unpack_words,
     write_mapped,
 )
@@ -28,13 +26,6 @@ ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surro
 @pytest.mark.parametrize("words", [ODD, (), ("",), ("", "")])
 def test_words(words):
     assert unpack_words(pack_words(words)) == list(words)
-
-
-def test_names_of_arrays():
-    held = {"a": np.zeros(1), "b.c": np.ones(1)}
-    named = prefixed("x", held)
-    assert set(named) == {"x.a", "x.b.c"}
-    assert set(under("x", named | {"xa.b": np.zeros(1)})) == {"a", "b.c"}
 
 
 def test_the_same_arrays_give_the_same_bytes(tmp_path):

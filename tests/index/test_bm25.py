@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText, length_score
+from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import known_terms
@@ -103,14 +103,6 @@ def test_words_that_are_everywhere_or_nowhere():
     assert vectors.similarity({"a": 1.0, "c": 1.0}).tolist() == [0.0, 0.0]
     assert vectors.similarity({"a": 1.0, "b": 1.0}) == pytest.approx([0.0, 0.5])
     assert vectors.similarity({}).tolist() == [0.0, 0.0]
-
-
-def test_length_score_golden():
-    got = length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
-    # min-max over these: 10 -> 0, 200 -> 1, lambda 10: 1 / (1 + exp(-10 x)), x = 0, .0526, .1579, .3684, 1
-    x = np.array([0.0, 10 / 190, 30 / 190, 70 / 190, 1.0])
-    assert got == pytest.approx(1 / (1 + np.exp(-10 * x)))
-    assert got[[0, 4]] == pytest.approx([0.5, 0.999955], abs=1e-6)
 
 
 def structured(make_table, files, gone=()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,40 +89,6 @@ def test_damaged_rows_are_made_again(repository: tuple[Path, dict[str, str]], tm
         assert_same(read_facts(path, store, wanted), whole)
         unread = read_facts(path, store, {"f" * 40: ".java"} | wanted)  # a blob that could not be read
         assert unread.parsed.tolist() == [False] + [True] * 40
-
-
-def start_build(path: Path, store: Path, jobs: int, blobs: list[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SCRIPT, str(path), str(store), str(jobs), *blobs]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_in_the_middle_and_run_again(
-    repository: tuple[Path, dict[str, str]], tmp_path: Path, stop: signal.Signals
-) -> None:
-    path, texts = repository
-    blobs = list(texts)
-    with FactStore(tmp_path / "whole.db") as store:
-        build(path, store, dict.fromkeys(blobs, ".java"), 1)
-        whole = read_facts(path, store, dict.fromkeys(blobs, ".java"))
-    process = start_build(path, tmp_path / "facts.db", 2, blobs)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if int(line) >= 6:
-            process.send_signal(stop)
-            break
-    process.wait(30)
-    process.stdout.close()
-    assert process.returncode != 0
-    with FactStore(tmp_path / "facts.db") as store:
-        left = store.missing(blobs, analyser_of("java"))
-        assert 0 < len(left) <= 34
-        report = build(path, store, dict.fromkeys(blobs, ".java"), 1)
-        assert (report.added, report.known) == (len(left), 40 - len(left))
-        assert_same(read_facts(path, store, dict.fromkeys(blobs, ".java")), whole)
 
 
 @pytest.mark.slow

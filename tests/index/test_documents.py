@@ -121,22 +121,6 @@ def test_values_spread_over_touched_files():
     assert view.spread(np.zeros(0, dtype=np.int64), np.zeros(0), 2).tolist() == [0.0, 0.0]
 
 
-def test_take_keeps_the_chosen():
-    made = documents_of(["aab", "b", "ac"], [(0, 1), (1,), (0, 2)])
-    taken = made.take(np.array([2, 0]))
-    assert taken.ids == ("d2", "d0")
-    assert taken.times.tolist() == [20, 0]
-    assert taken.commits.tolist() == [2, 0]
-    assert taken.commit_ids == ("c2", "c0")
-    assert taken.vocabulary == made.vocabulary
-    assert [taken.vocabulary[t] for t in taken.terms] == ["a", "c", "a", "b"]
-    assert taken.counts.tolist() == [1, 1, 2, 1]
-    assert taken.files.tolist() == [0, 2, 0, 1]
-    assert taken.file_starts.tolist() == [0, 2, 4]
-    assert taken.sizes.tolist() == [2.0, 2.0]
-    assert len(made.take(np.zeros(0, dtype=np.int64))) == 0
-
-
 def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
     made = documents_of("abc", [(0, 1), (1,), (0, 2)])
     moved = made.renumbered(np.array([7, -1, 3], dtype=np.int32))

@@ -122,14 +122,6 @@ def test_co_change():
     assert got == pytest.approx(expected, abs=1e-6)
 
 
-def test_co_change_forgets_with_a_half_life():
-    # file 0 changed with file 1 two years ago and with file 2 today; both commits have k = 2
-    at = history_of([commit(730, (0, 1), 0), commit(0, (0, 2), 1)]).as_of(NOW + 1e-3)
-    got = at.co_change(np.array([0]), np.array([1.0]), 3)
-    assert got[1] / got[2] == pytest.approx(math.exp(-1))
-    assert got[1] + got[2] == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("files", [1, 3, 7])
 def test_nothing_changes_together(files):
     """Commits of one file each: what is left of rounding must not pass for co-change."""

@@ -47,12 +47,6 @@ def test_every_posting_comes_from_its_row(lists):
     assert sorted(postings.values.tolist()) == list(range(len(terms)))
 
 
-def test_nothing_to_invert():
-    postings = Postings.invert(longs(0), np.zeros(0, dtype=np.int32), 0, longs())
-    assert postings.starts.tolist() == [0]
-    assert len(postings.select(longs()).positions) == 0
-
-
 @pytest.mark.parametrize(
     ("starts", "ends", "expected"),
     [([], [], []), ([4], [4], []), ([5, 0, 9], [7, 0, 12], [5, 6, 9, 10, 11]), ([3, 3], [5, 5], [3, 4, 3, 4])],

@@ -14,7 +14,6 @@ from tosloc.arrays import read_mapped
 from tosloc.git.process import ObjectReader
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
-from tosloc.index.cache import default_store
 from tosloc.index.context import QueryContext
 from tosloc.index.query import Query
 from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository, PreparedVersion
@@ -142,14 +141,6 @@ def test_a_version_with_files_that_cannot_be_read_is_not_kept(
     assert kept(project) == []
 
 
-def test_each_repository_has_its_store(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOSLOC_CACHE", "/somewhere")
-    with Repository(repository.path) as repo:
-        place = default_store(repo)
-    assert place.parts[:2] == ("/", "somewhere")
-    assert place.name == "facts.sqlite"
-
-
 # ---- a version answers alike however it was made
 
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
@@ -230,15 +221,6 @@ def test_files_that_go_and_move(grown: GitRepository, tmp_path: Path) -> None:
     made = compared(grown, tmp_path, "HEAD~1", "HEAD")
     assert gone not in made.snapshot.paths
     assert gone in made.index.paths.table.paths
-
-
-def test_a_merge_of_an_older_branch(grown: GitRepository, tmp_path: Path) -> None:
-    head, old = grown.made[-1], grown.made[-5]
-    side = grown.commit({"src/Side.java": source(5)}, "Fix a side", parents=[old], when=1_000_000_000 + 4 * HOUR)
-    merge = grown.commit({"src/Side.java": source(5)}, "Merge", parents=[head, side])
-    grown.commit({"src/Side.java": source(6)}, "Resolved: 5511", when=1_000_000_000 + 4 * HOUR)
-    for after in (merge, "HEAD"):
-        compared(grown, tmp_path, head, after)
 
 
 def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

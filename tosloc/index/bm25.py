@@ -144,11 +144,6 @@ def min_max(values: FloatArray) -> FloatArray:
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
 
-def length_score(terms: FloatArray) -> FloatArray:
-    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs."""
-    return 1.0 / (1.0 + np.exp(-10.0 * min_max(terms)))
-
-
 @dataclass(frozen=True, eq=False)
 class RevisedVectors:
     """rVSM of one version: length-1 term vectors of F files over V terms, by term."""
@@ -158,7 +153,7 @@ class RevisedVectors:
     idf: FloatArray
     """(V,) ln(N / df); 0 for terms of no file."""
     length_scores: FloatArray
-    """(F,)"""
+    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs."""
     numbers: Mapping[str, int]
     """Term -> number."""
 
@@ -172,8 +167,8 @@ class RevisedVectors:
         starts = counts.indptr.astype(np.int64)
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
-        lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-        return cls(Postings.invert(starts, terms, counts.shape[1], weight), idf, length_score(lengths), numbers)
+        lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel())))
+        return cls(Postings.invert(starts, terms, counts.shape[1], weight), idf, lengths, numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""

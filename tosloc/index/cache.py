@@ -1,7 +1,4 @@
-"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again when needed.
-
-A folder that is removed is renamed away in one step: a process that has its files open goes on with them.
-"""
+"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again if needed."""
 
 from __future__ import annotations
 
