@@ -256,7 +256,8 @@ class DocumentsView:
 
     def by_file(self, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of the values (D,) of the known documents over the files that they touched."""
-        return self.spread(np.flatnonzero(self.known), values[self.known], paths)
+        documents = self.documents
+        return summed(documents.files, (self.known * values)[documents.pair_document], paths)
 
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""

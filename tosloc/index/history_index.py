@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -170,6 +170,8 @@ class HistoryAsOf:
     """Seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
+    _activity: dict[tuple[float, int], FloatArray] = field(default_factory=dict)
+    """Depends on no report but by its opening: many are asked as if opened at the same time."""
 
     def decayed(self, view: DocumentsView, days: float) -> FloatArray:
         """(D,) exp(-age / days), 0 for unknown documents; ages are days before the report's opening."""
@@ -178,8 +180,10 @@ class HistoryAsOf:
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        values = self.decayed(self.commits, days) / np.sqrt(self.commits.documents.sizes)
-        return np.log1p(self.commits.by_file(values, paths))
+        if (days, paths) not in self._activity:
+            values = self.decayed(self.commits, days) / np.sqrt(self.commits.documents.sizes)
+            self._activity[days, paths] = np.log1p(self.commits.by_file(values, paths))
+        return self._activity[days, paths]
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
