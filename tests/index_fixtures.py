@@ -12,12 +12,10 @@ import pytest
 
 from tosloc.code.languages import FIELDS
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.corpus import Corpus, FactTable, VersionView
 from tosloc.index.documents import Document, Documents
-from tosloc.index.fact_table import FactTable
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Snapshot
 

@@ -22,7 +22,7 @@ from tests.rerank.encoder.tiny import write_encoder
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
 from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer

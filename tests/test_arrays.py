@@ -8,39 +8,24 @@ import zipfile
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from tosloc.arrays import (
     load_arrays,
-    pack_strings,
     pack_words,
-    prefixed,
+    read_mapped,
     save_arrays,
-    under,
-    unpack_strings,
     unpack_words,
+    write_mapped,
 )
 from tosloc.errors import CheckpointError
 
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
 
 
-@pytest.mark.parametrize("strings", [ODD, (), ("",), ("", "")])
-def test_strings(strings):
-    assert unpack_strings(prefixed("x", pack_strings(strings)), "x") == strings
-
-
-@pytest.mark.parametrize(("words", "stored"), [((), b""), (("a",), b"a"), (("a", "ü", "c"), "a ü c".encode())])
-def test_words(words, stored):
-    assert pack_words(words).tobytes() == stored
+@pytest.mark.parametrize("words", [ODD, (), ("",), ("", "")])
+def test_words(words):
     assert unpack_words(pack_words(words)) == list(words)
-    assert unpack_words(pack_words(words, "\n"), "\n") == list(words)
-
-
-def test_names_of_arrays():
-    held = {"a": np.zeros(1), "b.c": np.ones(1)}
-    named = prefixed("x", held)
-    assert set(named) == {"x.a", "x.b.c"}
-    assert set(under("x", named | {"xa.b": np.zeros(1)})) == {"a", "b.c"}
 
 
 def test_the_same_arrays_give_the_same_bytes(tmp_path):
@@ -120,8 +105,34 @@ def test_what_would_unpack_without_measure_is_refused(tmp_path):
         load_arrays(tmp_path / "x.npz")
 
 
-@pytest.mark.parametrize("ends", [[1, 9], [3, 2], [-1, 4], [], [2**62, 4]])
-def test_strings_whose_ends_lie(ends):
-    packed = {"x.bytes": np.frombuffer(b"abcd", dtype=np.uint8), "x.ends": np.array(ends, dtype=np.int64)}
-    with pytest.raises(ValueError, match=r"x\.ends do not go from 0 to 4"):
-        unpack_strings(packed, "x")
+ARRAYS = {
+    "bools": np.array([True, False]),
+    "bytes": np.arange(3, dtype=np.uint8),
+    "counts": np.arange(12, dtype=np.uint16).reshape(2, 6),
+    "none": np.zeros((0, 6), dtype=np.int32),
+    "large": np.arange(5, dtype=np.int64),
+    "wholes": np.array([0.1, np.inf]),
+}
+
+
+def test_what_is_mapped_is_read_here_and_by_the_library(tmp_path):
+    write_mapped(tmp_path / "a", ARRAYS)
+    arrays = read_mapped(tmp_path / "a")
+    theirs = load_file(tmp_path / "a")
+    assert arrays.keys() == theirs.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        for read in (arrays[name], theirs[name]):
+            assert read.dtype == array.dtype
+            np.testing.assert_array_equal(read, array)
+        assert not arrays[name].flags.writeable
+    write_mapped(tmp_path / "b", dict(reversed(ARRAYS.items())))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:7]])
+def test_what_is_cut_off_or_of_another_format_is_a_sentence(tmp_path, damage):
+    write_mapped(tmp_path / "a", ARRAYS)
+    (tmp_path / "b").write_bytes(damage((tmp_path / "a").read_bytes()))
+    for path in (tmp_path / "b", tmp_path / "none", tmp_path):
+        with pytest.raises(CheckpointError, match="missing or damaged"):
+            read_mapped(path)

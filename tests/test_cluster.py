@@ -69,7 +69,7 @@ def test_a_worker_that_cannot_read_a_batch(project: toy.Toy, tmp_path: Path, mon
     def away(calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
         for number, (function, arguments, named) in enumerate(calls):
             result = function(*arguments, **named)
-            yield [one._replace(payload=None) for one in result] if number == 2 else result
+            yield [(blob, None, False) for blob, *_ in result] if number == 2 else result
 
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):

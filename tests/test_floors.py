@@ -42,8 +42,8 @@ INSIDE: dict[str, dict[str, set[str]]] = {
         "documents": {"postings"},
         "paths": {"postings"},
         "corpus": {"postings"},
-        "history_index": {"postings", "documents", "paths"},
-        "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25", "rvsm"},
+        "history_index": {"postings", "query", "documents", "paths"},
+        "context": {"postings", "query", "documents", "paths", "corpus", "history_index", "bm25"},
     },
 }
 """Order inside a room: part -> the other parts of the room that it may import; parts that are not named are free."""

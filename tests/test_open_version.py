@@ -14,7 +14,7 @@ from tests import toy
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.build import build
-from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import report_documents
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.rank import features

@@ -1,12 +1,13 @@
-"""Strings as arrays, names for groups of arrays, and arrays in .npz files that are read without unpickling anything."""
+"""Strings as arrays, names for groups of arrays, and arrays in files that are read without unpickling anything."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
+import struct
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
@@ -23,58 +24,52 @@ _UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
 """Bytes that any .npz may hold, as many times its size, and however large it is."""
 _KINDS: Final = "biuf"
 """Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
+_TYPES: Final = {"BOOL": "?", "U8": "u1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
+_NAMES: Final = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
 
-def pack_strings(strings: Sequence[str]) -> Arrays:
-    """Any strings as ``bytes``, their UTF-8 in a row, and ``ends``, where each one ends in it."""
-    encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
-    return {
-        "bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        "ends": np.cumsum([len(piece) for piece in encoded], dtype=np.int64),
-    }
+def pack_words(words: Iterable[str]) -> npt.NDArray[np.uint8]:
+    """Strings as one array: the UTF-8 of each and a NUL behind it; one within becomes a space.
 
-
-def unpack_strings(arrays: Mapping[str, Array], name: str) -> tuple[str, ...]:
-    """Strings of ``pack_strings``, whose arrays stand under ``name``. Raises KeyError or ValueError for other ones."""
-    packed = checked(arrays, f"{name}.bytes", np.uint8, None).tobytes()
-    starts = np.concatenate(([0], checked(arrays, f"{name}.ends", np.int64, None)))
-    check_starts(starts, len(packed), f"{name}.ends")
-    return tuple(packed[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(starts.tolist()))
-
-
-def pack_words(words: Iterable[str], separator: str = " ") -> npt.NDArray[np.uint8]:
-    """Strings without the separator as one array: their UTF-8 with the separator between them.
-
-    >>> unpack_words(pack_words(["a", "bc"])), unpack_words(pack_words([]))
-    (['a', 'bc'], [])
+    >>> unpack_words(pack_words(["a", "", "bc"])), unpack_words(pack_words([]))
+    (['a', '', 'bc'], [])
     """
-    return np.frombuffer(separator.join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    packed = "".join(word.replace("\0", " ") + "\0" for word in words)
+    return np.frombuffer(packed.encode("utf-8", "surrogateescape"), dtype=np.uint8)
 
 
-def unpack_words(packed: Array, separator: str = " ") -> list[str]:
+def unpack_words(packed: Array) -> list[str]:
     """The strings of ``pack_words``."""
-    return packed.tobytes().decode("utf-8", "surrogatepass").split(separator) if len(packed) else []
+    return packed.tobytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-def checked(arrays: Mapping[str, Array], name: str, dtype: npt.DTypeLike, *shape: int | None) -> Array:
-    """The array of a name, of this type and this shape; None is any length. Raises KeyError or ValueError."""
-    array = arrays[name]
+def checked(
+    arrays: Mapping[str, Array],
+    name: str,
+    dtype: npt.DTypeLike,
+    *shape: int | None,
+    below: float | None = None,
+    least: float = 0,
+) -> Any:
+    """The array of a name, of this type and this shape (None is any length), its numbers from ``least`` to ``below``.
+
+    Raises KeyError or ValueError.
+    """
+    array: Any = arrays[name]
     fits = array.ndim == len(shape) and all(wanted in (None, size) for wanted, size in zip(shape, array.shape))  # noqa: B905
     if array.dtype != dtype or not fits:
         raise ValueError(f"{name} is of another type or length")
+    if below is not None and array.size and not least <= array.min() <= array.max() < below:  # NaN compares as false
+        raise ValueError(f"{name} are out of bounds")
     return array
 
 
-def check_starts(starts: npt.NDArray[Any], end: int, name: str) -> None:
-    """Raise ValueError unless starts (n + 1,) begin at 0, never fall and come to ``end``."""
-    if not len(starts) or starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
+def checked_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int) -> Any:
+    """(groups + 1,) where the parts of an array of ``end`` elements start. Raises KeyError or ValueError."""
+    starts = checked(arrays, name, np.int64, groups + 1)
+    if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
         raise ValueError(f"{name} do not go from 0 to {end}")
-
-
-def check_numbers(array: Array, below: float, name: str, least: float = 0) -> None:
-    """Raise ValueError unless all numbers are at least ``least`` and less than ``below``."""
-    if array.size and not least <= array.min() <= array.max() < below:  # not a number compares as false, too
-        raise ValueError(f"{name} are out of bounds")
+    return starts
 
 
 def prefixed(name: str, arrays: Mapping[str, Array]) -> Arrays:
@@ -123,3 +118,38 @@ def load_arrays(path: Path) -> Arrays:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
     except Exception as error:  # an archive that is damaged raises anything
         raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
+
+
+def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays as a safetensors file, whole or not at all; the same arrays give the same bytes.
+
+    The format (https://github.com/huggingface/safetensors): eight bytes of length, a JSON object of names, types,
+    shapes and places, the arrays. It is written and mapped here, since the library copies all arrays, both ways.
+    """
+    head: dict[str, Any] = {}
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so each lies at its alignment
+    end = 0
+    for name, array in ordered:
+        head[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [end, end + array.nbytes]}
+        end += array.nbytes
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, array in ordered:
+            file.write(np.ascontiguousarray(array).data)
+
+
+def read_mapped(path: Path) -> Arrays:
+    """What ``write_mapped`` wrote, read where it lies. Raises CheckpointError when it is missing or damaged."""
+    try:
+        with open_plain(path) as file:
+            mapped = np.memmap(file, np.uint8, "r").view(np.ndarray)
+        start = 8 + int(mapped[:8].view("<u8")[0])
+        head = json.loads(mapped[8:start].tobytes())
+        return {
+            name: mapped[start:][slice(*told["data_offsets"])].view(_TYPES[told["dtype"]]).reshape(told["shape"])
+            for name, told in head.items()
+        }
+    except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
+        raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error

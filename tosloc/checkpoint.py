@@ -6,44 +6,32 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 import tosloc
-from tosloc.arrays import (
-    Arrays,
-    check_numbers,
-    checked,
-    load_arrays,
-    pack_strings,
-    prefixed,
-    save_arrays,
-    under,
-    unpack_strings,
-)
+from tosloc.arrays import Arrays, load_arrays, pack_words, prefixed, save_arrays, under, unpack_words
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
-from tosloc.errors import CheckpointError, StoreError
+from tosloc.errors import CheckpointError
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus
 from tosloc.index.documents import Documents
-from tosloc.index.fact_table import FactTable
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.prepared import PreparedVersion
+from tosloc.index.repository import PreparedVersion, check_version
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker, Trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import TIMES, Snapshot
+from tosloc.records import Snapshot
 from tosloc.rerank.base import RERANKERS, reranker_class
 
 if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice
     from tosloc.rerank.base import Reranker
 
+_SHIPPED: Final = Path(__file__).parent / "defaults"
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26
@@ -125,15 +113,13 @@ def _is_number(value: Any) -> bool:
 
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        record = read_record(folder / WEIGHTS_FILE)
-        return read_stage_one(record, folder), read_temperature(record, folder)
+    record = read_record(_SHIPPED / WEIGHTS_FILE)
+    return read_stage_one(record, _SHIPPED), read_temperature(record, _SHIPPED)
 
 
 def shipped_projects() -> frozenset[str]:
     """Names of the projects that taught the shipped weights, as their list called them."""
-    with resources.as_file(resources.files("tosloc") / "defaults") as folder:
-        return frozenset(read_record(folder / WEIGHTS_FILE)[LEARNED_ON]["projects"])
+    return frozenset(read_record(_SHIPPED / WEIGHTS_FILE)[LEARNED_ON]["projects"])
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
@@ -152,8 +138,8 @@ def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]
     numbers = np.full(len(paths), -1, dtype=np.int32)
     numbers[used] = np.arange(len(used), dtype=np.int32)
     kept = documents.renumbered(numbers).to_arrays()
-    names = pack_strings([paths[number] for number in used.tolist()])
-    save_arrays(folder / _REPORTS_FILE, prefixed("reports", kept) | prefixed("paths", names))
+    names = pack_words(paths[number] for number in used.tolist())
+    save_arrays(folder / _REPORTS_FILE, {"paths": names, **prefixed("reports", kept)})
 
 
 def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
@@ -161,22 +147,13 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     if not (folder / _REPORTS_FILE).exists():
         return None
     with _arrays_of(folder / _REPORTS_FILE) as arrays:
-        documents, paths = Documents.from_arrays(under("reports", arrays)), unpack_strings(arrays, "paths")
-        check_numbers(documents.files, len(paths), "files")
-        return documents, paths
+        paths = unpack_words(arrays["paths"])
+        return Documents.from_arrays(under("reports", arrays), len(paths)), paths
 
 
 def write_version(folder: Path, snapshot: Snapshot, index: VersionIndex, history: HistoryIndex) -> None:
     """Write a version with its facts and history, to localize in without a repository."""
-    version = {
-        "committed_at": np.array([snapshot.committed_at], dtype=np.int64),
-        **prefixed("commit", pack_strings([snapshot.commit])),
-        **prefixed("paths", pack_strings(snapshot.paths)),
-        **prefixed("blobs", pack_strings(snapshot.blobs)),
-    }
-    facts, evidence = index.text.corpus.table.to_arrays(), history.to_arrays(index.paths.table.paths)
-    arrays = prefixed("version", version) | prefixed("facts", facts) | prefixed("evidence", evidence)
-    save_arrays(folder / _VERSION_FILE, arrays)
+    save_arrays(folder / _VERSION_FILE, PreparedVersion(snapshot, index, history).to_arrays())
 
 
 def read_version(folder: Path) -> PreparedVersion | None:
@@ -184,19 +161,8 @@ def read_version(folder: Path) -> PreparedVersion | None:
     if not (folder / _VERSION_FILE).exists():
         return None
     with _arrays_of(folder / _VERSION_FILE) as arrays:
-        version = under("version", arrays)
-        [commit], paths, blobs = (unpack_strings(version, name) for name in ("commit", "paths", "blobs"))
-        [committed_at] = checked(version, "committed_at", np.int64, 1).tolist()
-        if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
-            raise ValueError("the commit has no name that git gives")
-        if committed_at not in TIMES:
-            raise ValueError("the commit has a time that no date has")
-        files = dict(zip(paths, blobs, strict=True))
-        if not 0 < len(files) == len(paths):
-            raise ValueError("files of the version are counted wrongly")
-        history, names = HistoryIndex.from_arrays(under("evidence", arrays))
-        corpus = Corpus(FactTable.from_arrays(under("facts", arrays)))
-        return PreparedVersion.of(Snapshot.of(commit, committed_at, files), corpus, history, names)
+        check_version(arrays)
+        return PreparedVersion.from_arrays(arrays)
 
 
 @contextmanager
@@ -205,7 +171,7 @@ def _arrays_of(path: Path) -> Iterator[Arrays]:
     arrays = load_arrays(path)
     try:
         yield arrays
-    except (KeyError, IndexError, ValueError, TypeError, StoreError) as error:
+    except (KeyError, IndexError, ValueError, TypeError) as error:
         raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 

@@ -27,8 +27,7 @@ from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
-from tosloc.index.build_history import build_history
-from tosloc.index.history_index import HistoryIndex
+from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of

@@ -20,8 +20,7 @@ from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import VersionView, suffix_of
 from tosloc.index.function_facts import functions_of_files
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions

@@ -25,9 +25,8 @@ from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
-from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository
+from tosloc.index.repository import IndexedRepository, PreparedVersion
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources

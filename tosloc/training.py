@@ -16,7 +16,7 @@ from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import report_documents
+from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import SAMPLED, tasks_of

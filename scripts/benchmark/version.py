@@ -24,12 +24,10 @@ from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.build import build
-from tosloc.index.build_history import commit_payloads, history_of_commits, without_trailers
 from tosloc.index.corpus import blobs_of
-from tosloc.index.history_index import HistoryIndex
-from tosloc.index.prepared import PreparedVersion
+from tosloc.index.history_index import HistoryIndex, commit_payloads, history_of_commits, without_trailers
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository
+from tosloc.index.repository import IndexedRepository, PreparedVersion
 from tosloc.index.store import FactStore
 from tosloc.io import write_text
 from tosloc.localization import OpenVersion

@@ -340,8 +340,8 @@ def test_a_full_disk_under_the_facts(
     assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
     opened = store_module.FactStore._open
 
-    def full(self: store_module.FactStore) -> None:
-        opened(self)
+    def full(self: store_module.FactStore, unchanging: bool) -> None:
+        opened(self, unchanging)
         refused = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
         self._database.execute(f"CREATE TEMP TRIGGER full BEFORE INSERT ON facts {refused}")
 

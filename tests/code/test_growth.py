@@ -19,7 +19,7 @@ from tosloc.code.functions import functions_of
 from tosloc.code.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
 from tosloc.code.parse import syntax_tree
 from tosloc.git import fixes
-from tosloc.index.build_history import report_terms, without_trailers
+from tosloc.index.history_index import report_terms, without_trailers
 from tosloc.index.query import Query
 from tosloc.records import BugReport
 from tosloc.reports import formats, traces

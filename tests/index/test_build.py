@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build, read_facts
-from tosloc.index.fact_table import FactTable
+from tosloc.index.corpus import FactTable
 from tosloc.index.store import FactStore
 
 SCRIPT = """
@@ -52,9 +51,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 
 
 def assert_same(one: FactTable, two: FactTable) -> None:
-    left, right = one.to_arrays(), two.to_arrays()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+    for name in vars(one):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -91,54 +89,6 @@ def test_damaged_rows_are_made_again(repository: tuple[Path, dict[str, str]], tm
         assert_same(read_facts(path, store, wanted), whole)
         unread = read_facts(path, store, {"f" * 40: ".java"} | wanted)  # a blob that could not be read
         assert unread.parsed.tolist() == [False] + [True] * 40
-
-
-def start_build(path: Path, store: Path, jobs: int, blobs: list[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SCRIPT, str(path), str(store), str(jobs), *blobs]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_in_the_middle_and_run_again(
-    repository: tuple[Path, dict[str, str]], tmp_path: Path, stop: signal.Signals
-) -> None:
-    path, texts = repository
-    blobs = list(texts)
-    with FactStore(tmp_path / "whole.db") as store:
-        build(path, store, dict.fromkeys(blobs, ".java"), 1)
-        whole = read_facts(path, store, dict.fromkeys(blobs, ".java"))
-    process = start_build(path, tmp_path / "facts.db", 2, blobs)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if int(line) >= 6:
-            process.send_signal(stop)
-            break
-    process.wait(30)
-    process.stdout.close()
-    assert process.returncode != 0
-    with FactStore(tmp_path / "facts.db") as store:
-        left = store.missing(blobs, analyser_of("java"))
-        assert 0 < len(left) <= 34
-        report = build(path, store, dict.fromkeys(blobs, ".java"), 1)
-        assert (report.added, report.known) == (len(left), 40 - len(left))
-        assert_same(read_facts(path, store, dict.fromkeys(blobs, ".java")), whole)
-
-
-@pytest.mark.slow
-def test_two_builds_into_one_store(repository: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    path, texts = repository
-    blobs = list(texts)
-    processes = [start_build(path, tmp_path / "facts.db", 1, order) for order in (blobs, blobs[::-1])]
-    for process in processes:
-        process.communicate(timeout=60)
-    assert [process.returncode for process in processes] == [0, 0]
-    with FactStore(tmp_path / "facts.db") as store, FactStore(tmp_path / "alone.db") as alone:
-        wanted = dict.fromkeys(blobs, ".java")
-        build(path, alone, wanted, 1)
-        assert_same(read_facts(path, store, wanted), read_facts(path, alone, wanted))
 
 
 @pytest.mark.slow
@@ -220,18 +170,6 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(
         assert (done.returncode, known) == (1, [])
         assert "ToslocError: " in done.stderr
         assert "killed whatever they read" in done.stderr
-
-
-def test_batches_are_even() -> None:
-    tasks = [(str(i), ".java", "java") for i in range(200)]
-    sizes = [1000] * 100 + [400_000] * 100
-    batches = module._batches(tasks, sizes)
-    assert [task for batch in batches for task in batch] == tasks
-    assert max(len(batch) for batch in batches) == module.BATCH_BLOBS
-    weights = dict(zip((task[0] for task in tasks), sizes, strict=True))
-    assert all(sum(weights[task[0]] for task in batch) <= module.BATCH_BYTES for batch in batches)
-    assert module._batches([], []) == []
-    assert module._batches(tasks[:1], [9_999_999]) == [(tasks[0],)]
 
 
 def test_a_file_that_is_too_large_is_known_by_its_path_alone(

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, VersionView
-from tosloc.index.fact_table import FactTable
+from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, METHOD, STRING, TYPE, Corpus, FactTable, VersionView
 from tosloc.records import Snapshot
 
 BLOBS = {
@@ -70,18 +69,7 @@ def test_a_blob_that_could_not_be_read_is_a_file_without_words(corpus):
     assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 0.0]
 
 
-def test_document_frequency_from_version_to_version_equals_a_recount(make_table):
-    rng = np.random.default_rng(5)
-    shared = Corpus(make_table(BLOBS))
-    for _ in range(12):
-        names = rng.choice([*BLOBS, "lost"], size=rng.integers(0, 7))
-        files = {f"p{place}": str(name) for place, name in enumerate(names)}
-        view = VersionView(shared, version(**files))
-        expected = [sum(term in " ".join(BLOBS.get(blob, {}).values()) for blob in files.values()) for term in "abcd"]
-        assert view.frequency.tolist() == expected
-
-
 def test_no_blobs_at_all():
-    view = VersionView(Corpus(FactTable.empty()), version(p="lost"))
+    view = VersionView(Corpus(FactTable.from_rows([], [])), version(p="lost"))
     assert view.rows.tolist() == [-1]
     assert view.to_files(np.zeros(0)).tolist() == [0.0]

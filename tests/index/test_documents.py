@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from tosloc.index.documents import Document, Documents, DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, HistoryIndex, Membership
-from tosloc.index.postings import known_terms
+from tosloc.index.history_index import AggregatedDocuments, in_files
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
 QUERY = {"a": 1.0, "b": 2.5, "zzz": 3.0, "f": 0.5}
@@ -56,43 +54,9 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
-def dense_of(groups: Membership) -> np.ndarray:
-    """(D, G) how much of each document belongs to each group."""
-    shape = (len(groups.starts) - 1, groups.groups)
-    return sparse.csr_array((groups.shares, groups.members, groups.starts), shape=shape).toarray()
-
-
-def incidence_of(made: Documents, paths: int) -> Membership:
-    """How much of each document belongs to each file."""
-    return HistoryIndex(made, made).incidence(made, paths)
-
-
-def test_sums_are_those_of_scipy_to_the_last_bit() -> None:
-    """Its order of adding is ours."""
-    rng = np.random.default_rng(5)
-    words = [f"w{number}" for number in range(40)]
-    texts = [rng.choice(words, rng.integers(1, 60)).tolist() for _ in range(300)]
-    files = [tuple(set(rng.integers(0, 50, rng.integers(1, 30)).tolist())) for _ in texts]
-    made = Documents.collect(
-        Document(str(n), n, n, str(n), Counter(text), paths)
-        for n, (text, paths) in enumerate(zip(texts, files, strict=True))
-    )
-    view, groups = DocumentsView(made, rng.random(300) < 0.8), incidence_of(made, 50)
-    table = sparse.csr_array((1.0 / np.sqrt(made.sizes[made.pair_document]), made.files, made.file_starts), (300, 50))
-    squares = sparse.csr_array(((1.0 + np.log(made.counts)) ** 2, made.terms, made.starts), (300, len(made.vocabulary)))
-    assert view.norms.tolist() == np.sqrt(np.maximum(squares @ view.idf**2, 1e-12)).tolist()
-    lengths = np.array([len(text) for text in texts]) * view.known
-    assert groups.totals(np.arange(300), lengths.astype(float)).tolist() == (table.T @ lengths).tolist()
-    for term in range(len(made.vocabulary)):
-        rows = made.postings.rows[made.postings.starts[term] : made.postings.starts[term + 1]]
-        counts = made.postings.values[made.postings.starts[term] : made.postings.starts[term + 1]].astype(float)
-        alone = sparse.csr_array((counts, (np.zeros(len(rows), dtype=int), rows)), (1, 300))
-        assert groups.totals(rows, counts).tolist() == (alone @ table).toarray()[0].tolist()
-
-
 def test_incidence_shares_a_document_among_its_files():
-    made = documents_of(["a", "b"], [(0, 1, 2, 3), (3,)])
-    assert dense_of(incidence_of(made, 5)).tolist() == [[0.5, 0.5, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]]
+    groups = in_files(documents_of(["a", "b"], [(0, 1, 2, 3), (3,)]))
+    assert (groups.rows.tolist(), groups.values.tolist()) == ([0, 1, 2, 3, 3], [0.5, 0.5, 0.5, 0.5, 1.0])
 
 
 def test_statistics_of_the_known_only():
@@ -157,22 +121,6 @@ def test_values_spread_over_touched_files():
     assert view.spread(np.zeros(0, dtype=np.int64), np.zeros(0), 2).tolist() == [0.0, 0.0]
 
 
-def test_take_keeps_the_chosen():
-    made = documents_of(["aab", "b", "ac"], [(0, 1), (1,), (0, 2)])
-    taken = made.take(np.array([2, 0]))
-    assert taken.ids == ("d2", "d0")
-    assert taken.times.tolist() == [20, 0]
-    assert taken.commits.tolist() == [2, 0]
-    assert taken.commit_ids == ("c2", "c0")
-    assert taken.vocabulary == made.vocabulary
-    assert [taken.vocabulary[t] for t in taken.terms] == ["a", "c", "a", "b"]
-    assert taken.counts.tolist() == [1, 1, 2, 1]
-    assert taken.files.tolist() == [0, 2, 0, 1]
-    assert taken.file_starts.tolist() == [0, 2, 4]
-    assert taken.sizes.tolist() == [2.0, 2.0]
-    assert len(made.take(np.zeros(0, dtype=np.int64))) == 0
-
-
 def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
     made = documents_of("abc", [(0, 1), (1,), (0, 2)])
     moved = made.renumbered(np.array([7, -1, 3], dtype=np.int32))
@@ -183,47 +131,6 @@ def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
     assert made.files.tolist() == [0, 1, 1, 0, 2]
 
 
-def slow_bm25(texts, known, groups, weights, idf, present, k1=1.2, b=0.5):
-    """BM25 of each group's aggregated documents, as loops: groups[g] maps document -> share."""
-    lengths, frequencies = [], []
-    for group in groups:
-        lengths.append(sum(share * len(texts[d]) for d, share in group.items() if known[d]))
-        frequencies.append(
-            {term: sum(share * texts[d].count(term) for d, share in group.items() if known[d]) for term in weights}
-        )
-    filled = [length for length, here in zip(lengths, present, strict=True) if here and length > 0]
-    average = sum(filled) / len(filled) if filled else 1.0
-    return [
-        sum(
-            weights[term] * idf[term] * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average))
-            for term, tf in frequency.items()
-            if tf
-        )
-        for length, frequency in zip(lengths, frequencies, strict=True)
-    ]
-
-
-@given(TEXTS, st.data())
-@settings(max_examples=40, deadline=None)
-def test_bm25_of_aggregated_documents_equals_the_obvious_loops(texts, data):
-    number = 4
-    made = documents_of(texts, [data.draw(st.sets(st.integers(0, number - 1), min_size=1).map(sorted)) for _ in texts])
-    known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)
-    present = np.array(data.draw(st.lists(st.booleans(), min_size=number, max_size=number)), dtype=bool)
-    view = DocumentsView(made, known)
-    terms, weights = known_terms(made.term_ids, QUERY)
-    groups = incidence_of(made, number)
-    idf = {made.vocabulary[t]: view.idf[t] for t in terms}
-    named = dict(zip(idf, weights.tolist(), strict=True))
-    dense = dense_of(groups)
-    members = [{d: dense[d, g] for d in range(len(made)) if dense[d, g]} for g in range(number)]
-    aggregated = AggregatedDocuments(view, groups)
-    both = (weights * view.idf[terms], 2 * weights * view.idf[terms])
-    got, doubled = aggregated.bm25(terms, both, present)
-    assert got == pytest.approx(slow_bm25(texts, known, members, named, idf, present), abs=1e-9)
-    assert doubled == pytest.approx(2 * got)
-
-
 def test_bm25_of_two_aggregated_documents_by_hand():
     """File 0 has d0 (aab, alone) and d1 (ac, of 4 files): tf a = 2 + .5, length 3 + 1; file 1 has d1: tf .5, length 1.
 
@@ -232,7 +139,7 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
     view = DocumentsView(made, bools(True, True))
     present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, incidence_of(made, 4)).bm25(np.array([0]), (np.array([1.0]),), present)[0]
+    got = AggregatedDocuments(view, in_files(made), present).bm25(np.array([0]), (np.array([1.0]),))[0]
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])
@@ -243,6 +150,5 @@ def test_without_any_document():
     view = DocumentsView(none, np.zeros(0, dtype=bool))
     assert view.similarities({"a": 1.0}).tolist() == []
     terms, weights = view.known_terms({"a": 1.0})
-    aggregated = AggregatedDocuments(view, incidence_of(none, 3))
-    assert aggregated.bm25(terms, (weights,), np.ones(3, dtype=bool))[0].tolist() == [0.0, 0.0, 0.0]
-    assert dense_of(incidence_of(none, 3)).shape == (0, 3)
+    aggregated = AggregatedDocuments(view, in_files(none), np.ones(3, dtype=bool))
+    assert aggregated.bm25(terms, (weights,))[0].tolist() == [0.0, 0.0, 0.0]

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from tosloc.git.history import read_history
+from tosloc.git.repository import Repository
 from tosloc.index.documents import DAY, Document, Documents
-from tosloc.index.history_index import HistoryIndex
+from tosloc.index.history_index import (
+    HISTORY_VERSION,
+    HistoryIndex,
+    build_history,
+    commit_payloads,
+    history_of_commits,
+    in_names,
+    report_terms,
+    without_trailers,
+)
 from tosloc.index.paths import PathTable
+from tosloc.records import BugReport, Case
 
 NOW = 1000 * DAY
 
@@ -109,14 +122,6 @@ def test_co_change():
     assert got == pytest.approx(expected, abs=1e-6)
 
 
-def test_co_change_forgets_with_a_half_life():
-    # file 0 changed with file 1 two years ago and with file 2 today; both commits have k = 2
-    at = history_of([commit(730, (0, 1), 0), commit(0, (0, 2), 1)]).as_of(NOW + 1e-3)
-    got = at.co_change(np.array([0]), np.array([1.0]), 3)
-    assert got[1] / got[2] == pytest.approx(math.exp(-1))
-    assert got[1] + got[2] == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("files", [1, 3, 7])
 def test_nothing_changes_together(files):
     """Commits of one file each: what is left of rounding must not pass for co-change."""
@@ -136,7 +141,106 @@ def test_names_that_commits_touched():
     # one commit touched both parsers: the term counts once
     history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
     table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
-    touched, terms = history.name_incidence(table), list(table.term_ids)
-    held = [{terms[t] for t in touched.members[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
+    touched, terms = in_names(history.commits, table), list(table.term_ids)
+    held = [{terms[t] for t in touched.rows[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
     assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
-    assert touched.shares.tolist() == [1.0] * 6
+    assert touched.values.tolist() == [1.0] * 6
+
+
+# ---- from commits and labelled reports
+
+JAVA = frozenset({".java"})
+
+
+def words(documents, number):
+    start, end = documents.starts[number], documents.starts[number + 1]
+    counts = documents.counts[start:end].tolist()
+    return {documents.vocabulary[t]: n for t, n in zip(documents.terms[start:end].tolist(), counts, strict=True)}
+
+
+def paths(documents, number, names):
+    start, end = documents.file_starts[number], documents.file_starts[number + 1]
+    return [names.names[f] for f in documents.files[start:end].tolist()]
+
+
+def test_commits_and_labelled_reports(repository):
+    repository.commit({"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100)
+    repository.commit({"x.txt": "2"}, "Only text", when=200)
+    before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
+    fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
+    opened = datetime.fromtimestamp(350, UTC)
+    report = BugReport("7", "Tree tree breaks", "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node", opened)
+    case = Case(report, fix, before, 400, ("a/New.java", "a/Tree.java"), ("a/Tree.java",))
+    with Repository(repository.path) as opened_repository:
+        names = opened_repository.path_names
+        history = read_history(opened_repository, fix, JAVA)
+        index = build_history(history, [case], names)
+        commits, reports = index.commits, index.reports
+        # neither the commit without a source file nor the one of more than three
+        assert commits.times.tolist() == [100, 400]
+        assert commits.ids == (repository.made[0], fix)
+        assert words(commits, 0) == {"grow": 1, "tree": 1}
+        assert sorted(paths(commits, 0, names)) == ["a/Leaf.java", "a/Tree.java"]
+        assert reports.ids == ("7",)
+        assert reports.commit_ids == (fix,)
+        assert reports.times.tolist() == [400]
+        assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
+        # all listed files: the fix was also about the one that it added
+        assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
+        assert reports.classes == (("a.Tree",),)
+        # its own fix is never in the history of the version, even when the report was opened later by the clock
+        late = index.as_of(9999, history.ancestors(before))
+        assert late.reports.known.tolist() == [False]
+        assert late.commits.known.tolist() == [True, False]
+
+
+def test_commits_that_fix_stand_in_for_reports(repository):
+    repository.commit({"A.java": "1"}, "Start", when=100)
+    fix = repository.commit({"A.java": "2"}, "Fix crash in parser", when=200)
+    repository.commit({f"F{n}.java": "1" for n in range(31)}, "Fix everything", when=300)
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+        reports = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names).reports
+    assert reports.ids == reports.commit_ids == (fix,)
+    assert words(reports, 0) == {"fix": 1, "crash": 1, "parser": 1}
+    assert np.array_equal(reports.sizes, [1.0])
+
+
+@pytest.mark.parametrize(
+    "trailer", ["Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"]
+)
+def test_trailers_are_no_words(trailer):
+    assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
+    assert trailer in without_trailers(f"Fix it: {trailer}")
+
+
+def test_words_of_a_report():
+    report = BugReport("r", "Tree", "tree at x.Leaf.go(Leaf.java:1)", datetime(2020, 1, 1, tzinfo=UTC))
+    assert report_terms(report) == {"tree": 2}
+
+
+def test_what_this_version_of_history_documents_is(repository):
+    """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
+    message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
+    repository.commit({"src/XMLParser.java": "1"}, "Initial import", when=100)
+    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+        made = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names)
+    assert HISTORY_VERSION == 3
+    assert words(made.commits, 0) == {"import": 1, "initi": 1}
+    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
+    assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)
+
+
+def test_reports_without_a_known_fix_are_no_documents(repository):
+    repository.commit({"a/Tree.java": "1"}, "Grow trees", when=100)
+    fix = repository.commit({"a/Tree.java": "2"}, "Fix bug 7: tree", when=200)
+    report = BugReport("9", "Leaf breaks", "", datetime.fromtimestamp(350, UTC))
+    searched = Case(report, "", fix, 200, ("a/Tree.java",), ("a/Tree.java",))
+    with Repository(repository.path) as opened_repository:
+        history = read_history(opened_repository, fix, JAVA)
+        # commits that fix bugs stand in for reports, as where nothing is labelled
+        index = build_history(history, [searched], opened_repository.path_names)
+        assert index.reports.ids == (fix,)
+        assert build_history(history, [], opened_repository.path_names).reports.ids == ()

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 
 PATHS = (
     "java/org/apache/Tomcat.java",
@@ -179,14 +178,3 @@ def test_rows_of_a_place_in_a_package():
     view = view_of(OWN)
     assert view.rows_of_location("shop/Door.java", qualified=True) == [3]
     assert view.rows_of_location("other/Door.java", qualified=True) == []
-
-
-def test_a_kept_table_knows_all_that_was_made_of_each_path():
-    paths = ("docs/a.py", "src/test_a.py", "third_party/setup.py", "x/a.b.TS", "x/.rc")
-    table = PathTable(paths)
-    kept = PathTable.from_arrays(table.to_arrays())
-    for name in ("examples", "vendored", "setup", "name_group", "language", "test", "compound_stem"):
-        assert getattr(kept, name).tolist() == getattr(table, name).tolist(), name
-        assert name in vars(kept), name  # nothing is looked at path by path
-    assert kept.test.tolist() == [False, True, False, False, False]
-    assert list(kept.paths) == list(paths)

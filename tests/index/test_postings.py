@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.index.postings import Postings, idf, known_terms, ranges, summed
+from tosloc.index.postings import Postings, idf, ranges, summed
 
 
 def longs(*values):
@@ -47,12 +47,6 @@ def test_every_posting_comes_from_its_row(lists):
     assert sorted(postings.values.tolist()) == list(range(len(terms)))
 
 
-def test_nothing_to_invert():
-    postings = Postings.invert(longs(0), np.zeros(0, dtype=np.int32), 0, longs())
-    assert postings.starts.tolist() == [0]
-    assert len(postings.select(longs()).positions) == 0
-
-
 @pytest.mark.parametrize(
     ("starts", "ends", "expected"),
     [([], [], []), ([4], [4], []), ([5, 0, 9], [7, 0, 12], [5, 6, 9, 10, 11]), ([3, 3], [5, 5], [3, 4, 3, 4])],
@@ -67,14 +61,6 @@ def test_sums_of_groups():
     assert summed(longs(2, 0, 2), [1.5, 4.0, -0.5], 4).tolist() == [4.0, 0.0, 1.0, 0.0]
     assert summed(longs(), np.zeros(0), 2).tolist() == [0.0, 0.0]
     assert summed(longs(), np.zeros(0), 2).dtype == np.float64
-
-
-def test_known_terms_in_the_order_of_the_query():
-    numbers = {"a": 0, "b": 1, "c": 2, "d": 3}
-    terms, weights = known_terms(numbers, {"d": 1.5, "zzz": 9.0, "a": 0.5})
-    assert terms.tolist() == [3, 0]
-    assert weights.tolist() == [1.5, 0.5]
-    assert [array.dtype for array in known_terms(numbers, {})] == [np.int64, np.float64]
 
 
 def test_idf_by_hand():

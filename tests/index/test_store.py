@@ -12,7 +12,7 @@ from tosloc.code.facts import analyse
 from tosloc.code.terms import Facts
 from tosloc.errors import StoreError
 from tosloc.index import store as module
-from tosloc.index.fact_table import FactTable, pack_facts
+from tosloc.index.corpus import Corpus, FactTable, pack_facts
 from tosloc.index.store import FactStore, pack, unpack
 
 
@@ -65,9 +65,9 @@ def test_a_table_holds_the_facts_whatever_their_order() -> None:
         assert_holds(table, place, FACTS[blob])
     assert_holds(table, len(blobs), Facts(parsed=False))
     assert list(table.vocabulary) == sorted({term for facts in FACTS.values() for term in facts.terms})
-    again = FactTable.from_arrays(table.to_arrays())
-    for name, array in table.to_arrays().items():
-        np.testing.assert_array_equal(array, again.to_arrays()[name])
+    again = Corpus(table).table
+    for name, array in vars(table).items():
+        np.testing.assert_array_equal(array, getattr(again, name))
 
 
 @pytest.mark.parametrize("damage", [b"", b"no zlib", pack([["a"]], [np.arange(2)]), ROWS[3][2][:-9]])

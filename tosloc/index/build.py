@@ -11,17 +11,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.code.facts import analyse, analyse_all
 from tosloc.code.languages import analyser_of, language_of
-from tosloc.code.terms import Facts
 from tosloc.errors import StoreWarning, ToslocError
 from tosloc.git.repository import Repository, decode
-from tosloc.index.fact_table import FactTable, pack_facts
+from tosloc.index.corpus import NO_FACTS, FactTable, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
@@ -35,26 +34,10 @@ _ROWS_AT_ONCE: Final = 4096
 """Rows that are read from the store together."""
 
 
-class _Task(NamedTuple):
-    """A blob to analyse as a file of a language."""
-
-    blob: str
-    suffix: str
-    analyser: str
-
-
-class _Analysed(NamedTuple):
-    """What became of a task."""
-
-    blob: str
-    analyser: str
-    payload: bytes | None
-    """None for an object that is missing."""
-    parsed: bool = False
-
-
-_Batch: TypeAlias = tuple[_Task, ...]
-_Result: TypeAlias = list[_Analysed]
+_Batch: TypeAlias = dict[str, str]
+"""Blobs to analyse -> their suffixes."""
+_Result: TypeAlias = list[tuple[str, bytes | None, bool]]
+"""Each blob with its payload, None for one that is missing, and whether it was read without a parser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +70,29 @@ def build(
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
-    tasks = [
-        _Task(blob, blobs[blob].lower(), analyser)
+    analysers = {
+        blob: analyser
         for analyser, wanted in _by_analyser(blobs, lizard).items()
         for blob in store.missing(wanted, analyser)
-    ]
-    with Repository(repo_path) as repository:
-        sizes = _sizes(repository, tasks)
-    large = [task for task, size in zip(tasks, sizes, strict=True) if size > LARGEST_SOURCE]
-    unread = pack_facts(Facts(parsed=False))
-    store.write((task.blob, task.analyser, unread) for task in large)
-    known, added, missing, fallback = len(blobs) - len(tasks), len(large), 0, 0
+    }
+    request = "".join(f"{blob}\n" for blob in analysers).encode()
+    with (
+        Repository(repo_path) as repository,
+        repository.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers,
+    ):  # one that is missing has no size
+        sizes = {blob: int(line) if line[:-1].isdigit() else 0 for blob, line in zip(analysers, answers, strict=True)}
+    large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
+    store.write((blob, analysers[blob], NO_FACTS) for blob in large)
+    batches = _batches({blob: blobs[blob].lower() for blob in analysers}, sizes)
+    known, added, missing, fallback = len(blobs) - len(analysers), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
-    with closing(_run(str(repo_path), _batches(tasks, sizes), effective_n_jobs(jobs), lizard)) as results:
+    with closing(_run(str(repo_path), batches, effective_n_jobs(jobs), lizard)) as results:
         for result in results:
-            rows = [(done.blob, done.analyser, done.payload) for done in result if done.payload is not None]
+            rows = [(blob, analysers[blob], payload) for blob, payload, _ in result if payload is not None]
             store.write(rows)
             added += len(rows)
             missing += len(result) - len(rows)
-            fallback += sum(done.payload is not None and not done.parsed for done in result)
+            fallback += sum(unparsed for _, _, unparsed in result)
             progress("analysing", known + added + missing, len(blobs))
     return BuildReport(added, known, missing, fallback, len(large))
 
@@ -143,28 +130,19 @@ def _payloads(store: FactStore, blobs: Mapping[str, str], lizard: bool) -> Itera
         yield from map(found.get, part)
 
 
-def _sizes(repository: Repository, tasks: Sequence[_Task]) -> list[int]:
-    """Bytes of each blob, 0 for one that is missing."""
-    if not tasks:
-        return []
-    request = "".join(f"{task.blob}\n" for task in tasks).encode()
-    with repository.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers:
-        return [int(line) if line.strip().isdigit() else 0 for line in answers]
-
-
-def _batches(tasks: Sequence[_Task], sizes: Sequence[int]) -> list[_Batch]:
-    """Tasks in their order, in batches of about as many blobs and bytes each; without those that are too large."""
-    batches: list[list[_Task]] = []
+def _batches(suffixes: _Batch, sizes: Mapping[str, int]) -> list[_Batch]:
+    """Blobs in their order, in batches of about as many blobs and bytes each; without those that are too large."""
+    batches: list[_Batch] = []
     size = 0
-    for task, more in zip(tasks, sizes, strict=True):
-        if more > LARGEST_SOURCE:
+    for blob, suffix in suffixes.items():
+        if sizes[blob] > LARGEST_SOURCE:
             continue
-        if not batches or len(batches[-1]) == BATCH_BLOBS or size + more > BATCH_BYTES:
-            batches.append([])
+        if not batches or len(batches[-1]) == BATCH_BLOBS or size + sizes[blob] > BATCH_BYTES:
+            batches.append({})
             size = 0
-        batches[-1].append(task)
-        size += more
-    return list(map(tuple, batches))
+        batches[-1][blob] = suffix
+        size += sizes[blob]
+    return batches
 
 
 def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Generator[_Result, None, None]:
@@ -174,15 +152,15 @@ def _run(path: str, batches: Sequence[_Batch], jobs: int, lizard: bool) -> Gener
         yield from (_analyse_batch(path, batch, lizard) for batch in batches)
         return
     path = os.path.abspath(path)
-    left = {batch[0].blob: batch for batch in batches}
+    left = {next(iter(batch)): batch for batch in batches}
     # joblib balances long batches by itself: at most two wait for each worker
     options = {"return_as": "generator_unordered", "pre_dispatch": "2*n_jobs"}
     try:
         calls = [delayed(_analyse_batch)(path, batch, lizard) for batch in batches]
         with parallel(calls, jobs, **options) as results:
             for result in results:
-                batch = left.pop(result[0].blob)
-                if away and any(done.payload is None for done in result):  # of a worker's repository: see in our own
+                batch = left.pop(result[0][0])
+                if away and any(payload is None for _, payload, _ in result):  # there; see in our own repository
                     result = _analyse_batch(path, batch, lizard)
                 yield result
     except (BrokenLoky, BrokenProcessPool):
@@ -198,17 +176,10 @@ def _repository(path: str) -> Repository:
 
 
 def _analyse_batch(path: str, batch: _Batch, lizard: bool) -> _Result:
-    contents = [data for _, data in _repository(path).texts([task.blob for task in batch])]
-    found = [(decode(data), task.suffix) for task, data in zip(batch, contents, strict=True) if data is not None]
-    made = iter(analyse_all(found, lizard=lizard))
-    return [
-        _Analysed(task.blob, task.analyser, None) if data is None else _packed(task, next(made))
-        for task, data in zip(batch, contents, strict=True)
-    ]
-
-
-def _packed(task: _Task, facts: Facts) -> _Analysed:
-    return _Analysed(task.blob, task.analyser, pack_facts(facts), facts.parsed)
+    texts = {blob: decode(data) for blob, data in _repository(path).texts(batch) if data is not None}
+    made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], lizard=lizard)
+    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in zip(texts, made, strict=True)}
+    return [packed.get(blob, (blob, None, False)) for blob in batch]
 
 
 def _carefully(worker: Worker, path: str, batch: _Batch, lizard: bool) -> _Result:
@@ -217,15 +188,16 @@ def _carefully(worker: Worker, path: str, batch: _Batch, lizard: bool) -> _Resul
         with suppress(BrokenProcessPool):
             return worker.call(_analyse_batch, path, batch, lizard)  # type: ignore[no-any-return]
     if len(batch) > 1:
-        return [done for task in batch for done in _carefully(worker, path, (task,), lizard)]
+        return [done for blob in batch for done in _carefully(worker, path, {blob: batch[blob]}, lizard)]
     try:
-        worker.call(_analyse_batch, path, (), lizard)
+        worker.call(_analyse_batch, path, {}, lizard)
     except BrokenProcessPool:
         raise ToslocError(
             f"{path}: the processes that read files are killed whatever they read, so no facts are made;"
             " see what kills them (most likely too little memory) and run the same command again to go on"
         ) from None
-    why = f"{path}: file content {batch[0].blob} brings down what parses it; it is read word by word"
+    [(blob, suffix)] = batch.items()
+    why = f"{path}: file content {blob} brings down what parses it; it is read word by word"
     warnings.warn(why, StoreWarning, stacklevel=2)
-    text = decode(next(data for _, data in _repository(path).texts([batch[0].blob])) or b"")
-    return [_packed(batch[0], analyse(text, batch[0].suffix, parse=False))]
+    text = decode(next(data for _, data in _repository(path).texts([blob])) or b"")
+    return [(blob, pack_facts(analyse(text, suffix, parse=False)), True)]

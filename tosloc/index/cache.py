@@ -1,7 +1,4 @@
-"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again when needed.
-
-A folder that is removed is renamed away in one step: a process that has its files open goes on with them.
-"""
+"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again if needed."""
 
 from __future__ import annotations
 
@@ -20,7 +17,8 @@ from typing import Final
 from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
 from tosloc.errors import ConfigError
 from tosloc.git.repository import Repository
-from tosloc.index.build_history import COMMITS, HISTORY_VERSION
+from tosloc.index.history_index import COMMITS, HISTORY_VERSION
+from tosloc.index.store import FactStore
 from tosloc.io import remove, remove_unfinished, write_text
 
 STORE: Final = "facts.sqlite"
@@ -117,28 +115,22 @@ class CacheEntry:
     def remove(self, kinds: Iterable[str] = tuple(KINDS)) -> int:
         """Remove these kinds, the folder with the last of its files; the bytes of them. Files of others stay."""
         size, ours = sum(self.bytes[kind] for kind in kinds), self.files(kinds)
-        if {*self.folder.iterdir()} <= {*ours, self.folder / PLACE}:
-            remove(self.folder)
-        else:
-            for path in ours:
-                remove(path)
+        others = {*self.folder.iterdir()} - {*ours, self.folder / PLACE}
+        for path in ours if others else [self.folder]:
+            remove(path)
         return size
 
     def remove_former(self) -> int:
         """Remove what another version of TosLoc, or of what it reads by, has made; the bytes of it."""
-        from tosloc.index.store import FactStore  # sqlite3, which listing does not need
-
         before = self.bytes["facts"]
         if not (self.folder / STORE).exists():
             return 0
         languages = {language_of(suffix) for suffix in SOURCE_SUFFIXES} | {"text", "markup", "settings"}
-        ours = {make(language) for language in languages for make in (analyser_of, functions_analyser_of)}
-        ours |= {analyser_of(language, lizard=True) for language in languages}
+        ours = {analyser_of(language, lizard) for language in languages for lizard in (True, False)}
+        ours |= {functions_analyser_of(language) for language in languages}
         with FactStore(self.folder / STORE) as facts:
-            commits = f"{COMMITS}{HISTORY_VERSION}+"
-            facts.remove_analysers(
-                [name for name in facts.analysers() if name not in ours and not name.startswith(commits)]
-            )
+            commits = (name for name in facts.analysers() if name.startswith(f"{COMMITS}{HISTORY_VERSION}+"))
+            facts.remove_analysers(facts.analysers().keys() - ours - {*commits})
         return max(0, before - sum(map(_bytes_of, self.files(["facts"]))))
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits
+from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, HistoryAsOf
-from tosloc.index.path_view import PathView
+from tosloc.index.history_index import HistoryAsOf
+from tosloc.index.paths import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
-from tosloc.index.rvsm import RevisedVectors, StructuredText
 from tosloc.records import FloatArray, LongArray
 from tosloc.reports.traces import Frame
 
@@ -43,6 +42,7 @@ class QueryContext:
     query: Query
     version: VersionIndex
     history: HistoryAsOf
+    _rows_of_frames: dict[tuple[str, bool], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -130,7 +130,7 @@ class QueryContext:
         known, of_summary = view.documents.term_ids, self.query.summary_weights
         by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
         asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = self._by_file(view).bm25(terms, asked, self.version.paths.present)
+        whole, summary = self.history.index.joined(view, self.version.paths).bm25(terms, asked)
         return whole, summary
 
     @cached_property
@@ -138,12 +138,7 @@ class QueryContext:
         """(N,) BM25 of each file's fixed reports as one text."""
         view = self.history.reports
         terms, weights = view.known_terms(self.query.weights)
-        return self._by_file(view).bm25(terms, (weights,), self.version.paths.present)[0]
-
-    def _by_file(self, view: DocumentsView) -> AggregatedDocuments:
-        """The known documents as one text a file."""
-        index = self.history.index
-        return index.aggregated(view, index.incidence(view.documents, self.all_paths))
+        return self.history.index.joined(view, self.version.paths).bm25(terms, (weights,))[0]
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
@@ -186,10 +181,6 @@ class QueryContext:
         if key not in self._rows_of_frames:
             self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
         return self._rows_of_frames[key]
-
-    @cached_property
-    def _rows_of_frames(self) -> dict[tuple[str, bool], tuple[int, ...]]:
-        return {}
 
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:

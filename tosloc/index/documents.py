@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, check_numbers, check_starts, checked, pack_strings, prefixed, unpack_strings
+from tosloc.arrays import Array, Arrays, checked, checked_starts, pack_words, unpack_words
 from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, ranges, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
@@ -161,47 +161,39 @@ class Documents:
         """Plain arrays, for ``from_arrays``."""
         return {
             **{name: getattr(self, name) for name in _PLAIN},
-            "class_sizes": np.array([len(names) for names in self.classes], dtype=np.int32),
-            **prefixed("ids", pack_strings(self.ids)),
-            **prefixed("commit_ids", pack_strings(self.commit_ids)),
-            **prefixed("vocabulary", pack_strings(self.vocabulary)),
-            **prefixed("classes", pack_strings([name for names in self.classes for name in names])),
+            **{name: pack_words(getattr(self, name)) for name in ("ids", "commit_ids", "vocabulary")},
+            "classes": pack_words(name for names in self.classes for name in names),
+            "class_starts": starts_of([len(names) for names in self.classes]),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Documents:
-        """Documents from ``to_arrays``. Raises KeyError or ValueError when the arrays are no documents."""
-        names = unpack_strings(arrays, "classes")
-        sizes = checked(arrays, "class_sizes", np.int32, None)
-        ends = np.cumsum(sizes, dtype=np.int64)
-        check_starts(np.concatenate((np.zeros(1, dtype=np.int64), ends)), len(names), "class_sizes")
-        made = cls(
-            ids=unpack_strings(arrays, "ids"),
-            commit_ids=unpack_strings(arrays, "commit_ids"),
-            vocabulary=unpack_strings(arrays, "vocabulary"),
-            classes=tuple(names[start:end] for start, end in pairwise([0, *ends.tolist()])),
-            **{name: checked(arrays, name, dtype, None) for name, dtype in _PLAIN.items()},  # type: ignore[arg-type]
+    def from_arrays(cls, arrays: Mapping[str, Array], paths: int) -> Documents:
+        """Documents from ``to_arrays``, about so many files. Raises KeyError or ValueError when they are none."""
+        words = [tuple(unpack_words(arrays[name])) for name in ("ids", "commit_ids", "vocabulary", "classes")]
+        ids, commit_ids, vocabulary, names = words
+        D = len(ids)
+        times = checked(arrays, "times", np.int64, D, least=TIMES.start, below=TIMES.stop)
+        terms = checked(arrays, "terms", np.int32, None, below=len(vocabulary))
+        files = checked(arrays, "files", np.int32, None, below=paths)
+        if len(commit_ids) != D or (times[1:] < times[:-1]).any():
+            raise ValueError("documents are counted wrongly, or not in order of time")
+        return cls(
+            ids=ids,
+            times=times,
+            commits=checked(arrays, "commits", np.int64, D, below=np.inf),
+            commit_ids=commit_ids,
+            vocabulary=vocabulary,
+            starts=checked_starts(arrays, "starts", D, len(terms)),
+            terms=terms,
+            counts=checked(arrays, "counts", np.uint16, len(terms), least=1, below=np.inf),
+            file_starts=checked_starts(arrays, "file_starts", D, len(files)),
+            files=files,
+            sizes=checked(arrays, "sizes", np.float64, D, least=1, below=np.inf),
+            classes=tuple(
+                names[start:end]
+                for start, end in pairwise(checked_starts(arrays, "class_starts", D, len(names)).tolist())
+            ),
         )
-        made._check()
-        return made
-
-    def _check(self) -> None:
-        """Raise ValueError unless the arrays are as long as each other says, and no number means nothing."""
-        D = len(self)
-        if {D} != {*map(len, (self.times, self.commits, self.commit_ids, self.sizes, self.classes))}:
-            raise ValueError("documents are counted wrongly")
-        if {D + 1} != {len(self.starts), len(self.file_starts)} or len(self.counts) != len(self.terms):
-            raise ValueError("documents are counted wrongly")
-        check_starts(self.starts, len(self.terms), "starts")
-        check_starts(self.file_starts, len(self.files), "file_starts")
-        check_numbers(self.terms, len(self.vocabulary), "terms")
-        check_numbers(self.counts, np.inf, "counts", least=1)
-        check_numbers(self.commits, np.inf, "commits")
-        check_numbers(self.files, np.inf, "files")
-        check_numbers(self.sizes, np.inf, "sizes", least=1)
-        check_numbers(self.times, TIMES.stop, "times", least=TIMES.start)
-        if (self.times[1:] < self.times[:-1]).any():
-            raise ValueError("documents are not in order of time")
 
 
 def _numbers_of(named: Iterable[Sequence[str]]) -> Mapping[str, list[int]]:
@@ -213,13 +205,8 @@ def _numbers_of(named: Iterable[Sequence[str]]) -> Mapping[str, list[int]]:
     return found
 
 
-_PLAIN: Final[Mapping[str, type[np.generic]]] = {
-    **dict.fromkeys(("times", "commits", "starts", "file_starts"), np.int64),
-    **dict.fromkeys(("terms", "files"), np.int32),
-    "counts": np.uint16,
-    "sizes": np.float64,
-}
-"""Fields of documents that are stored as they are, and their types."""
+_PLAIN: Final = ("times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes")
+"""What is kept as it is."""
 
 
 class DocumentsView:
@@ -249,8 +236,7 @@ class DocumentsView:
         """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
         documents = self.documents
         squares = (1.0 + np.log(documents.counts)) ** 2 * (self.idf**2)[documents.terms]
-        lengths: FloatArray = np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
-        return lengths
+        return np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""

@@ -14,7 +14,6 @@ from tosloc.code.languages import functions_analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
 from tosloc.index.store import FactStore, pack, unpack
-from tosloc.records import Progress, silent
 
 _BATCH: Final = 200
 """Files read and written together."""
@@ -22,15 +21,11 @@ REMEMBERED: Final = 1_000
 """Files whose functions are remembered: about 50 MB."""
 
 Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
-"""(blob, language) -> the functions that were found there."""
+"""(blob, analyser) -> the functions that were found there."""
 
 
 def functions_of_files(
-    repo: Repository,
-    store_path: Path,
-    files: Sequence[tuple[str, str]],
-    progress: Progress = silent,
-    remembered: Remembered | None = None,
+    repo: Repository, store_path: Path, files: Sequence[tuple[str, str]], remembered: Remembered | None = None
 ) -> list[FunctionFacts]:
     """Functions of (blob, suffix) files, in their order; none of a blob that cannot be read.
 
@@ -38,47 +33,36 @@ def functions_of_files(
     answer. What is ``remembered`` is not read, and what is read is, up to so many files. Raises StoreError when the
     store cannot be read, and RepositoryError.
     """
-    suffixes = {(blob, language_of(suffix)): suffix for blob, suffix in files}
+    keys = [(blob, functions_analyser_of(language_of(suffix))) for blob, suffix in files]
     known = {} if remembered is None else remembered
-    found = {key: facts for key in suffixes if (facts := known.get(key)) is not None}
-    if len(found) < len(suffixes):
-        read = _read(repo, store_path, {key: suffixes[key] for key in suffixes if key not in found}, progress)
+    found = {key: facts for key in keys if (facts := known.get(key)) is not None}
+    if wanted := {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in found}:
+        read = _read(repo, store_path, wanted)
         found |= read
         known |= read
         for key in list(known)[: max(len(known) - REMEMBERED, 0)]:
             known.pop(key, None)
-    return [found.get((blob, language_of(suffix)), FunctionFacts()) for blob, suffix in files]
+    return [found.get(key, FunctionFacts()) for key in keys]
 
 
-def _read(
-    repo: Repository, store_path: Path, suffix_of: Mapping[tuple[str, str], str], progress: Progress
-) -> Remembered:
-    """The functions of (blob, language) -> suffix, of those blobs that can be read."""
+def _read(repo: Repository, store_path: Path, suffix_of: Mapping[tuple[str, str], str]) -> Remembered:
+    """The functions of (blob, analyser) -> suffix, of those blobs that can be read."""
     found: Remembered = {}
     with FactStore(store_path) as store:
-        for language in {language for _, language in suffix_of}:
-            blobs = [blob for blob, other in suffix_of if other == language]
-            for blob, payload in store.read(blobs, functions_analyser_of(language)).items():
+        for analyser in {analyser for _, analyser in suffix_of}:
+            for blob, payload in store.read([blob for blob, other in suffix_of if other == analyser], analyser).items():
                 with suppress(ValueError):  # a row that does not unpack is made again
-                    found[blob, language] = unpack_functions(payload)
+                    found[blob, analyser] = unpack_functions(payload)
         missing = [key for key in suffix_of if key not in found]
         if missing:
             from tosloc.code.functions import functions_of  # loads a parser
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            texts = repo.texts([blob for blob, _ in batch])
-            made = {
-                key: functions_of(decode(data), suffix_of[key])
-                for key, (_, data) in zip(batch, texts, strict=True)
-                if data is not None
-            }
+            texts = zip(batch, repo.texts([blob for blob, _ in batch]), strict=True)
+            made = {key: functions_of(decode(data), suffix_of[key]) for key, (_, data) in texts if data is not None}
             found |= made
             with suppress(StoreError):
-                store.write(
-                    (blob, functions_analyser_of(language), pack_functions(facts))
-                    for (blob, language), facts in made.items()
-                )
-            progress("finding functions", min(start + _BATCH, len(missing)), len(missing))
+                store.write((*key, pack_functions(facts)) for key, facts in made.items())
     return found
 
 

@@ -1,6 +1,6 @@
-"""What paths alone say: words of folders and file names, test files, test counterparts, packages.
+"""What paths alone say: words of folders and file names, tests and what they test; which files of a version are meant.
 
-Letters in shapes: N paths known to the table, F files of a version, U distinct file-name terms.
+Letters in shapes: N paths known to the table, F files of a version, P postings.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain, takewhile
+from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -16,8 +18,9 @@ import numpy as np
 from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code import text
 from tosloc.code.languages import language_of
-from tosloc.index.postings import Postings, numbered, starts_of, summed
-from tosloc.records import BoolArray, IntArray, LongArray
+from tosloc.index.bm25 import length_norm, saturated
+from tosloc.index.postings import K1, B, Postings, idf, known_terms, numbered, row_sums, starts_of, summed
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reports.test_paths import which_are_tests
 
 _EXAMPLE: Final = re.compile(
@@ -32,6 +35,18 @@ _SETUP: Final = frozenset(
     gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js AssemblyInfo.cs""".split()
 )
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+NUMBERS_OF_PATHS: Final = ("directory", "counterpart_group", "name_group", "language")
+MARKS_OF_PATHS: Final = ("test", "compound_stem", "examples", "vendored", "setup")
+"""What is kept of each path as it is: numbers below N, and whether it is so."""
+_INSTALLED: Final = re.compile(
+    r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
+)
+"""Folders of installed packages: what follows is a path within one of them."""
+_FOREIGN: Final = re.compile(
+    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/|/usr/local/go/src/|/rustc/"
+    r"|^(?:node:)?internal/|<frozen "
+)
+"""Folders of a language's own library."""
 
 
 def stem_of(path: str) -> str:
@@ -50,31 +65,22 @@ class PathTable:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        folders = [path.rpartition("/")[0] for path in paths]
-        self.directory: IntArray = _numbered(folders)
+        self.directory: IntArray = _numbered(path.rpartition("/")[0] for path in paths)
         """(N,) number of each path's folder."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        said: list[int] = []  # terms of each path's folder, then of its name
-        sizes = []
-        of_folder: dict[str, list[int]] = {}
-        for folder, path in zip(folders, paths, strict=True):
-            if folder not in of_folder:
-                of_folder[folder] = [numbers[term] for term in text.terms(folder)]
-            in_name = [numbers[term] for term in text.terms(stem_of(path))]
-            said += of_folder[folder] + in_name
-            sizes += [len(of_folder[folder]), len(in_name)]
+        terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
+        # of each path the folder, then the name
+        said = [terms_of(part) for path in paths for part in (path.rpartition("/")[0], stem_of(path))]
         self.term_ids: Mapping[str, int] = dict(numbers)
+        part = np.repeat(np.arange(len(said), dtype=np.int64), list(map(len, said)))
         # a term of a path once, with how many times it stands in the folder and in the name
-        row = np.repeat(np.arange(len(paths), dtype=np.int64).repeat(2), sizes)
-        in_a_name = np.repeat(np.tile([False, True], len(paths)), sizes)
-        keys, places = np.unique(row * max(len(numbers), 1) + np.array(said, dtype=np.int64), return_inverse=True)
-        row, term = np.divmod(keys, max(len(numbers), 1))
-        self.starts = starts_of(np.bincount(row, minlength=len(paths)))
-        self.terms: IntArray = term.astype(np.int32)
-        self.counts = np.stack([summed(places, in_a_name == which, len(keys)) for which in (False, True)], axis=1)
-        """(terms of all paths, 2) how many times each term stands in its path's folder and file name."""
-        self.postings = Postings.invert(self.starts, self.terms, len(numbers), self.counts)
-        """Paths of each term, with (P, 2) the same counts."""
+        terms = np.fromiter(chain.from_iterable(said), dtype=np.int64)
+        keys, places = np.unique(terms * max(len(paths), 1) + part // 2, return_inverse=True)
+        counts = np.stack([summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1)
+        term, row = np.divmod(keys, max(len(paths), 1))
+        starts = starts_of(np.bincount(term, minlength=len(numbers)))
+        self.postings = Postings(starts, row.astype(np.int32), counts)
+        """Paths of each term, with (P, 2) how many times it stands in the folder and in the file name."""
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -82,9 +88,9 @@ class PathTable:
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
         return {
-            **{name: getattr(self, name) for name in _ARRAYS},
-            **prefixed("postings", self.postings.to_arrays()),
-            "paths": pack_words(self.paths, "\0"),
+            **{name: getattr(self, name) for name in (*NUMBERS_OF_PATHS, *MARKS_OF_PATHS)},
+            **prefixed("postings", vars(self.postings)),
+            "paths": pack_words(self.paths),
             "term_ids": pack_words(self.term_ids),
         }
 
@@ -92,10 +98,10 @@ class PathTable:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
         """A table from ``to_arrays``."""
         made = cls.__new__(cls)
-        vars(made).update({name: arrays[name] for name in _ARRAYS})
-        made.paths = unpack_words(arrays["paths"], "\0")
+        vars(made).update({name: arrays[name] for name in (*NUMBERS_OF_PATHS, *MARKS_OF_PATHS)})
+        made.paths = unpack_words(arrays["paths"])
         made.term_ids = numbered(unpack_words(arrays["term_ids"]))
-        made.postings = Postings.from_arrays(under("postings", arrays))
+        made.postings = Postings(**under("postings", arrays))  # type: ignore[arg-type]
         return made
 
     @cached_property
@@ -107,11 +113,11 @@ class PathTable:
         return dict(found)
 
     @cached_property
-    def name_terms(self) -> tuple[LongArray, IntArray]:
-        """Path and term of each (path, file-name term) pair."""
-        rows = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
-        in_name = self.counts[:, 1] > 0
-        return rows[in_name], self.terms[in_name]
+    def name_terms(self) -> tuple[IntArray, LongArray]:
+        """Path and term of each (path, file-name term) pair, by term."""
+        terms = np.repeat(np.arange(len(self.term_ids), dtype=np.int64), np.diff(self.postings.starts))
+        in_name = self.postings.values[:, 1] > 0
+        return self.postings.rows[in_name], terms[in_name]
 
     @cached_property
     def test(self) -> BoolArray:
@@ -141,9 +147,8 @@ class PathTable:
 
     def _in_folders(self, pattern: re.Pattern[str]) -> BoolArray:
         """(N,) whether the folder of a path, with a slash at the end, holds the pattern."""
-        folders = [path.rpartition("/")[0] for path in self.paths]
-        found = {folder: pattern.search(f"{folder}/") is not None for folder in set(folders)}
-        return np.array([found[folder] for folder in folders], dtype=np.bool_)
+        holds = cache(lambda folder: pattern.search(f"{folder}/") is not None)
+        return np.array([holds(path.rpartition("/")[0]) for path in self.paths], dtype=np.bool_)
 
     @cached_property
     def name_group(self) -> IntArray:
@@ -168,8 +173,143 @@ def _numbered(names: Iterable[str]) -> IntArray:
     return np.array([numbers[name] for name in names], dtype=np.int32)
 
 
-_ARRAYS: Final = (
-    *("directory", "starts", "terms", "counts", "test", "counterpart_group", "compound_stem"),
-    *("examples", "vendored", "setup", "name_group", "language"),
-)
-"""What is kept as it is."""
+class PathView:
+    """The paths of one version within a table, with this version's document frequencies."""
+
+    def __init__(self, table: PathTable, path_ids: IntArray) -> None:
+        self.table, self.path_ids = table, path_ids
+        self.present: BoolArray = np.zeros(len(table), dtype=bool)
+        self.present[path_ids] = True
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return len(self.path_ids)
+
+    def rows_of_stem(self, stem: str) -> list[int]:
+        """Rows of this version's files with a file name, without its suffix."""
+        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
+
+    def rows_of_class(self, qualified: str) -> list[int]:
+        """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
+        outer = qualified.split("$", 1)[0]
+        *packages, name = outer.split(".")
+        # an inner class may also be written with dots: org.x.Outer.Inner
+        rows = self.rows_of_stem(name)
+        while name and not rows and packages and packages[-1][:1].isupper():
+            name = packages.pop()
+            rows = self.rows_of_stem(name)
+        if not packages:
+            return rows
+        folder = "/".join(packages)
+        return [row for row in rows if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
+
+    def rows_of_file(self, spelled: str) -> list[int]:
+        """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
+        folders = PurePosixPath(spelled.replace("\\", "/")).parts
+        if not folders:
+            return []
+        rows = self.rows_of_stem(PurePosixPath(folders[-1]).stem)
+        return _best({row: _common(PurePosixPath(self.table.paths[row]).parts, folders) for row in rows})
+
+    def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
+        """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
+
+        A file agrees where its path ends with the written one or the other way round, and less where the two part
+        after two names or more. A path into an installed package must be all of it; one into a language's library
+        is none of the project's. ``qualified``: all written folders must agree.
+        """
+        installed = list(_INSTALLED.finditer(spelled))
+        if installed:
+            spelled = spelled[installed[-1].end() :]
+        elif _FOREIGN.search(spelled):
+            return []
+        written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
+        if not written:
+            return []
+        rows = self.rows_of_stem(stem_of(written[-1]))
+        owns = {row: self.table.paths[row].split("/") for row in rows}
+        return _best({row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()})
+
+    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
+        """(F,) BM25 of the words of the path, or of its folders alone."""
+        table, postings = self.table, self.table.postings
+        terms, weight = known_terms(table.term_ids, weights)
+        chosen = postings.select(terms)
+        rows, counts = chosen.take(postings.rows), chosen.take(postings.values)
+        frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
+        values = saturated(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
+        held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)
+        by_term = weight * idf(self.files, held)
+        return summed(rows, values * chosen.spread(by_term), len(table))[self.path_ids]
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """(2, N) what the length of a path's folder, and of the whole path, does to frequencies."""
+        lists = self.table.postings
+        lengths = np.cumsum([summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0)
+        averages = np.maximum(lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9)
+        value: FloatArray = length_norm(lengths, averages[:, None], K1, B)
+        return value
+
+    @cached_property
+    def name_frequency(self) -> LongArray:
+        """(terms,) in how many of this version's file names every path term stands."""
+        rows, terms = self.table.name_terms
+        return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(np.int64)
+
+    @cached_property
+    def name_terms(self) -> BoolArray:
+        """(terms,) whether a path term stands in a file name of this version."""
+        return self.name_frequency > 0
+
+    @cached_property
+    def name_idf(self) -> FloatArray:
+        """(terms,) IDF of every path term as a part of this version's file names."""
+        return idf(self.files, self.name_frequency)
+
+    def name_coverage(self, words: frozenset[str]) -> FloatArray:
+        """(F,) share of the IDF of a file name's terms that the words contain."""
+        held = np.zeros(len(self.table.term_ids))
+        held[known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))[0]] = 1.0
+        return (self.name_sum(held) / np.maximum(self.name_weight, 1e-9))[self.path_ids]
+
+    @cached_property
+    def name_weight(self) -> FloatArray:
+        """(N,) sum of the IDF of each file name's terms."""
+        return self.name_sum(np.ones(len(self.table.term_ids)))
+
+    def name_sum(self, of_terms: FloatArray) -> FloatArray:
+        """(N,) sum over each file name's terms of their IDF x a value of the term."""
+        rows, terms = self.table.name_terms
+        return summed(rows, (self.name_idf * of_terms)[terms], len(self.table))
+
+    def directory_sum(self, of_files: FloatArray) -> FloatArray:
+        """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
+        folder = self.table.directory[self.path_ids]
+        return (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
+
+
+def _best(agreed: Mapping[int, float]) -> list[int]:
+    """The rows that agree most, if any does."""
+    most = max(agreed.values(), default=0)
+    return [row for row, value in agreed.items() if value == most > 0]
+
+
+def _agreed(written: Sequence[str], own: Sequence[str], qualified: bool, installed: bool) -> float:
+    """How many names, counted from the end, a written path and a file's have in common; 0 where they contradict."""
+    common = _common(written, own)
+    whole = common == len(written)
+    if qualified:
+        return common if whole else 0
+    if installed:
+        return common if whole and (common > 1 or len(own) < 3) else 0
+    if whole or common == len(own):
+        return common
+    return common - 0.5 if common > 1 else 0
+
+
+def _common(names: Sequence[str], others: Sequence[str]) -> int:
+    """How many names, counted from the end, are the same."""
+    pairs = zip(reversed(names), reversed(others), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

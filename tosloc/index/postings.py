@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays
 from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -79,18 +78,9 @@ class Postings:
             free += sizes
         return cls(starts, rows, moved)
 
-    def select(self, terms: LongArray) -> Selection:
+    def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        return {"starts": self.starts, "rows": self.rows, "values": self.values}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Postings:
-        """Lists from ``to_arrays``."""
-        return cls(arrays["starts"], arrays["rows"], arrays["values"])  # type: ignore[arg-type]
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:
@@ -116,8 +106,7 @@ def ranges(starts: LongArray, ends: LongArray) -> Selection:
 
 def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
-    sums: npt.NDArray[np.float64] = np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
-    return sums
+    return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
 
 
 def starts_of(sizes: npt.ArrayLike) -> LongArray:
@@ -165,5 +154,4 @@ def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tup
 
 def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
     """BM25's ln(1 + (n - df + .5) / (df + .5)) of terms that ``frequency`` of the ``documents`` hold."""
-    weights: FloatArray = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
-    return weights
+    return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))

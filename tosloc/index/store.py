@@ -41,27 +41,24 @@ _AGAIN: Final = (
 class FactStore:
     """Facts in one SQLite file, made if it is absent. Close it, or use it in a ``with`` block.
 
-    Not for several threads; several processes each open their own. One that may only be read is read. Raises StoreError
-    when the file cannot be read, and when the disk is full; the file stays consistent.
+    Not for several threads; several processes each open their own. One that may only be read is read, and so is a copy
+    that is ``unchanging``. Raises StoreError when the file cannot be read, and when the disk is full; the file stays
+    consistent.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
-        if unchanging:  # a copy that nobody writes: no locks, which a network disk may lack
-            with self._explained():
-                self._database = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
-            return
         if self.path.is_dir():
             raise StoreError(f"{self.path}: is a folder; name a file for the facts store")
         with self._explained():
             try:
-                self._open()
+                self._open(unchanging)
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError) or not self._is_ours():
                     raise
                 for end in ("", "-wal", "-shm"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
-                self._open()
+                self._open(unchanging)
 
     def __enter__(self) -> Self:
         return self
@@ -110,15 +107,16 @@ class FactStore:
         with self._explained():
             yield from self._database.execute(query, (analyser, json.dumps(ids)))
 
-    def _open(self) -> None:
+    def _open(self, unchanging: bool) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.touch(0o600)
         except OSError as error:
             if not self.path.exists():
                 raise StoreError(f"{self.path}: cannot be made ({error.strerror}); {_ELSEWHERE}") from error
-        writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"  # without locks, for which there is no room
+        writable = not unchanging and os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        # without locks, for which there is no room, or which a network disk may lack
+        alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
         uri = self.path.as_uri() + ("" if writable else f"?mode=ro{alone}")
         self._database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
         try:

@@ -96,7 +96,7 @@ class Tables:
         rows = checked(arrays, "rows", np.float32, None, None)
         kinds = {"fixed": (np.bool_, len(rows)), "starts": (np.int64, None), "weights": (np.float32, len(rows))}
         columns = [checked(arrays, name, kind, length) for name, (kind, length) in kinds.items()]
-        return RankingLists(rows, *columns)  # type: ignore[arg-type]
+        return RankingLists(rows, *columns)
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""

@@ -22,14 +22,13 @@ from tosloc.arrays import load_arrays, save_arrays
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
+from tosloc.index.bm25 import StructuredText
 from tosloc.index.build import read_facts
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, blobs_of
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
-from tosloc.index.rvsm import StructuredText
 from tosloc.index.store import FactStore
 from tosloc.io import written_whole
 from tosloc.processes import executor, parallel

@@ -69,7 +69,7 @@ def read_block(path: Path) -> Iterator[FeatureTable]:
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); delete it and run the same command again") from error
     for report, (start, end) in bounds:
-        yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))  # type: ignore[arg-type]
+        yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))
 
 
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:

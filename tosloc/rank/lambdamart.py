@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, check_numbers, checked
+from tosloc.arrays import Array, Arrays, checked
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.records import Float32Array, FloatArray, IntArray
 
@@ -90,10 +90,9 @@ class Trees:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
         leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES)
         size = len(leaves), _MOST_LEAVES - 1
-        feature: Any = checked(arrays, "feature", np.int32, *size)
+        feature: Any = checked(arrays, "feature", np.int32, *size, below=features)
         threshold: Any = checked(arrays, "threshold", np.float32, *size)
         left: Any = checked(arrays, "left", np.uint16, *size)
-        check_numbers(feature, features, "feature")
         if np.isnan(threshold).any() or not (np.abs(leaves) <= _LARGEST).all():
             raise ValueError("a number of a tree is out of bounds")
         return cls(feature, threshold, left, leaves)

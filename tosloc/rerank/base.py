@@ -22,7 +22,7 @@ from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.config import Config
-    from tosloc.index.fact_table import FactTable
+    from tosloc.index.corpus import FactTable
     from tosloc.index.repository import IndexedRepository
 
 FactSource: TypeAlias = "Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]"

@@ -9,7 +9,7 @@ import pytest
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems

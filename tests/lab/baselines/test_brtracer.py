@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.brtracer import (
     BRTracer,
     BRTracerSettings,

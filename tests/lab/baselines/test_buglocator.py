@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, report, scores
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.buglocator import (
     BugLocator,
     BugLocatorSettings,

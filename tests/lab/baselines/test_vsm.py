@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.vsm import VectorSpace, count, simi_score, step_length_score, widened
 
 TEXTS = [["a", "a", "b"], ["b", "c"], ["c", "c", "c", "d"]]

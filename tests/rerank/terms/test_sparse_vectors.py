@@ -11,8 +11,8 @@ from scipy import sparse
 
 from tests.rerank.made import candidates, report
 from tosloc.code.facts import analyse
+from tosloc.index.corpus import FactTable, pack_facts
 from tosloc.index.documents import Document, Documents
-from tosloc.index.fact_table import FactTable, pack_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms import sparse_vectors

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from tosloc.config import Share
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff

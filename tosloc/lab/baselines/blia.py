@@ -27,7 +27,7 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
 from tosloc.config import Share, Words
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.brtracer import imported_files
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedFiles, ParsedVersion

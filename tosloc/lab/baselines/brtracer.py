@@ -27,8 +27,8 @@ import numpy as np
 from pydantic import Field
 
 from tosloc.config import Share
+from tosloc.index.bm25 import min_max
 from tosloc.index.paths import stem_of
-from tosloc.index.rvsm import min_max
 from tosloc.lab.baselines.buglocator import SimilarReports, TextSettings, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedVersion
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count

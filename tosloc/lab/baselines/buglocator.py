@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 import numpy as np
 
 from tosloc.config import Share, Words
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.context import (
     Baseline,
     BaselineContext,

@@ -23,8 +23,7 @@ from tosloc.code.languages import language_of
 from tosloc.errors import ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
-from tosloc.index.path_view import PathView
-from tosloc.index.paths import PathTable
+from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
 from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened

@@ -202,16 +202,16 @@ class Training:
 
     def save(self, file: str, arrays: Mapping[str, Array], record: Mapping[str, Any] | None = None) -> None:
         """Keep arrays and a record, whole or not at all."""
-        packed = pack_words([json.dumps({"key": self.key, "record": record})], "\n")
+        packed = pack_words([json.dumps({"key": self.key, "record": record})])
         save_arrays(self.folder / file, {**arrays, _RECORD: packed}, level=0)
 
     def load(self, file: str) -> tuple[Arrays, dict[str, Any]] | None:
         """What was kept; None if there is nothing, something else, or half a file."""
         try:
             arrays = load_arrays(self.folder / file)
-        except CheckpointError:
+            packed = json.loads(unpack_words(arrays.pop(_RECORD))[0])
+        except (CheckpointError, IndexError):
             return None
-        packed = json.loads(unpack_words(arrays.pop(_RECORD), "\n")[0])
         return (arrays, packed["record"]) if packed["key"] == self.key else None
 
 

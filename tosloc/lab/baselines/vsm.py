@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tosloc.index.rvsm import min_max
+from tosloc.index.bm25 import min_max
 from tosloc.records import FloatArray, LongArray
 
 

@@ -211,7 +211,7 @@ def _stored(path: Path) -> dict[str, int]:
     if not path.exists():
         return {}
     stored = load_arrays(path)
-    return dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=True))
+    return dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=False))
 
 
 def _store(path: Path, known: Mapping[str, int]) -> None:

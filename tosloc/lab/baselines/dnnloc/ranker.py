@@ -278,7 +278,7 @@ class Dnnloc(LearnedBaseline):
         arrays: Arrays = {"low": combiner.low, "high": combiner.high}
         arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
         for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
-            arrays |= {f"{side}/terms": pack_words(weighting.terms, "\n"), f"{side}/idf": weighting.idf}
+            arrays |= {f"{side}/terms": pack_words(weighting.terms), f"{side}/idf": weighting.idf}
         training.save(_FILE, arrays, dict(self.choice))
 
     def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
@@ -288,7 +288,7 @@ class Dnnloc(LearnedBaseline):
         arrays: Any = found[0]
         self.choice = found[1]
         report, code = (
-            TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"], "\n")), arrays[f"{side}/idf"])
+            TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"])), arrays[f"{side}/idf"])
             for side in ("report", "code")
         )
         relevancy = Relevancy(self.seed, self.settings, report, code, training.device)

@@ -217,7 +217,7 @@ class DreamLoc(LearnedBaseline):
         training.progress("learning word vectors", 1, 1)
         self._wide = WideFeatures(self.context, statistics)
         arrays, record = statistics.arrays()
-        arrays |= {"vectors": self._vectors.vectors, "words": pack_words(self._vectors.words, "\n")}
+        arrays |= {"vectors": self._vectors.vectors, "words": pack_words(self._vectors.words)}
         training.save(WORDS_FILE, arrays, record)
 
     def _training_versions(self, training: Training) -> tuple[BoolArray, float, float]:
@@ -238,7 +238,7 @@ class DreamLoc(LearnedBaseline):
         if found is None:
             return False
         arrays: Any = found[0]
-        self._vectors = WordVectors(unpack_words(arrays["words"], "\n"), arrays["vectors"])
+        self._vectors = WordVectors(unpack_words(arrays["words"]), arrays["vectors"])
         self._wide = WideFeatures(self.context, WideStatistics.from_arrays(arrays, found[1]))
         return True
 

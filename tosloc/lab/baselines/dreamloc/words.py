@@ -124,7 +124,7 @@ class DocumentFrequencies:
     def arrays(self, name: str) -> Arrays:
         """To be saved under a name."""
         return {
-            f"{name}/words": pack_words(self.frequencies, "\n"),
+            f"{name}/words": pack_words(self.frequencies),
             f"{name}/df": np.array(list(self.frequencies.values()), dtype=np.int64),
             f"{name}/texts": np.array([self.texts], dtype=np.int64),
         }
@@ -132,7 +132,7 @@ class DocumentFrequencies:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], name: str) -> DocumentFrequencies:
         """What ``arrays`` gave."""
-        words = unpack_words(arrays[f"{name}/words"], "\n")
+        words = unpack_words(arrays[f"{name}/words"])
         return cls(int(arrays[f"{name}/texts"].item()), dict(zip(words, arrays[f"{name}/df"].tolist(), strict=True)))
 
 
