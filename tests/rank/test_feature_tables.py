@@ -14,7 +14,6 @@ from tosloc.errors import CheckpointError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.corpus import blobs_of, suffix_of
-from tosloc.lab.agreement.term_bounds import TermBounds
 from tosloc.rank import extract as module
 from tosloc.rank.extract import sampled_table, tasks_of
 from tosloc.rank.feature_tables import FeatureTable, block_bytes, ranking_lists, read_block
@@ -114,20 +113,6 @@ def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):
         rows = [place[number] for number in part.path_ids.tolist()]
         assert part.rows.tolist() == whole.rows[rows].tolist()
         assert part.fixed.sum() == whole.fixed.sum()
-
-
-def test_other_term_bounds_make_other_blocks(experiment, tmp_path):
-    extraction = experiment.extraction(tmp_path, NAMES)
-    tasks = tasks_of(experiment.dataset.cases[-3:], experiment.history, 0)
-    whole = extraction.run(tasks, jobs=1)
-    extraction.term_bounds = TermBounds(least=10**6)
-    none = extraction.run(tasks, jobs=1)
-    assert set(none).isdisjoint(whole)
-    code = NAMES.index("code")
-    assert all(one.rows[:, code].any() for one in extraction.tables(whole))
-    assert not any(one.rows[:, code].any() for one in extraction.tables(none))
-    extraction.term_bounds = None
-    assert extraction.run(tasks, jobs=1) == whole
 
 
 def test_another_history_makes_other_blocks(experiment, project, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,11 +35,6 @@ class Query:
     """One report, analysed once; everything is derived from summary and description alone."""
 
     report: BugReport
-    term_filter: Callable[[str], bool] | None = None
-    """Which terms count; None for all. Names as written and stack frames are no terms."""
-
-    def _counts(self, terms: Iterable[str]) -> Counter[str]:
-        return Counter(terms if self.term_filter is None else filter(self.term_filter, terms))
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
@@ -89,12 +83,12 @@ class Query:
     @cached_property
     def summary_counts(self) -> Counter[str]:
         """Term counts of the summary."""
-        return self._counts(text.terms(self.report.summary))
+        return Counter(text.terms(self.report.summary))
 
     @cached_property
     def prose_counts(self) -> Counter[str]:
         """Term counts of the description without stack frames."""
-        return self._counts(text.terms(self.prose))
+        return Counter(text.terms(self.prose))
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -109,7 +103,7 @@ class Query:
     @cached_property
     def plain_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
-        return self._weights((self.summary_counts, 1.0), (self._counts(text.terms(self.report.description)), 1.0))
+        return self._weights((self.summary_counts, 1.0), (Counter(text.terms(self.report.description)), 1.0))
 
     @cached_property
     def summary_weights(self) -> dict[str, float]:
@@ -118,14 +112,14 @@ class Query:
 
     def weights_of(self, said: str, title_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
         """Term -> 1 + ln(tf in ``said`` + ``title_weight`` x tf in the title), terms in order."""
-        title = self._counts(text.terms(self.title))
-        return self._weights((self._counts(text.terms(said)), 1.0), (title, title_weight))
+        title = Counter(text.terms(self.title))
+        return self._weights((Counter(text.terms(said)), 1.0), (title, title_weight))
 
     @cached_property
     def lead_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in the first words of the description + 2 tf in the summary)."""
         words = text.words(self.prose)[:LEAD_WORDS]
-        lead = self._counts(term for word in words for term in text.identifier_terms(word))
+        lead = Counter(term for word in words for term in text.identifier_terms(word))
         return self._weights((lead, 1.0), (self.summary_counts, 2.0))
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -67,8 +67,6 @@ class Extraction:
     lizard: bool = False
     shared: bool = False
     """Whether its files are read over a network: of the store a copy, which nobody writes."""
-    term_bounds: Callable[[VersionView], Callable[[str], bool] | None] | None = None
-    """Which terms of a report count in a version; None: all. Its ``repr`` names it."""
     history_digest: str = ""
 
     def write_history(self, history: HistoryIndex, paths: Names) -> None:
@@ -82,7 +80,7 @@ class Extraction:
         cases = [(task.case.report, task.case, task) for task in tasks]
         facts = [(report.id, report.opened_seconds, case.version, case.fixed, t.sampled) for report, case, t in cases]
         words = [(report.summary, report.description) for report, _, _ in cases]
-        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}+{self.term_bounds!r}"
+        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}"
         made_of = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
         key = hashlib.sha256(json.dumps(made_of, default=str).encode())
         for task in tasks:
@@ -165,7 +163,7 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
 def _table(made: Extraction, task: Task, version: VersionIndex, history: HistoryIndex, names: Names) -> FeatureTable:
     report, path_ids = task.case.report, version.text.snapshot.path_ids
     contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-    query = Query(report, None if made.term_bounds is None else made.term_bounds(version.text))
+    query = Query(report)
     values = columns(QueryContext(query, version, history.as_of(report.opened_seconds, contained)), made.names)
     rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
     fixed = np.isin(path_ids, np.array([names.ids[path] for path in task.case.fixed], dtype=np.int32))
