@@ -100,16 +100,17 @@ class FactTable:
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
         kinds = (np.int32, np.uint16, np.int32, np.uint8, np.int64, np.int32)
         none = [np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind) for kind in kinds]
-        terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (
-            np.concatenate(parts) for parts in zip(none, *rows, strict=True)
-        )
+        terms_of, columns = [len(row[0]) for row in rows], list(zip(none, *rows, strict=True))
+        chunks_of = [len(row[4]) for row in rows]
+        del rows  # so that the parts of each array go as soon as it is made
+        terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (np.concatenate(columns.pop(0)) for _ in kinds)
         return cls(
             blobs=tuple(blobs),
             vocabulary=tuple(order),
-            starts=starts_of([len(row[0]) for row in rows]),
+            starts=starts_of(terms_of),
             terms=place_of_number[terms],
             counts=counts,
-            chunk_starts=starts_of([len(row[4]) for row in rows]),
+            chunk_starts=starts_of(chunks_of),
             chunk_posting_starts=starts_of(chunk_sizes),
             chunk_terms=place_of_number[chunk_terms],
             chunk_counts=chunk_counts,

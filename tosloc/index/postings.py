@@ -16,7 +16,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 K1, B = 1.2, 0.5
 """Of BM25, saturation and length normalisation, where a formula names no others."""
-_ROWS_AT_ONCE = 1 << 15
+_ROWS_AT_ONCE = 1 << 12
 """Rows that are inverted together: all at once would take several times the memory of what is made."""
 
 
