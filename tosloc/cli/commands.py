@@ -13,6 +13,7 @@ from tosloc.cli.judging import print_split
 from tosloc.cli.mine import mined_reports
 from tosloc.cli.options import (
     AroundRepositoryOption,
+    CheckpointOption,
     ClusterOption,
     CommitOption,
     JsonOption,
@@ -70,32 +71,38 @@ _COUNTED: Final = {
 """What ``data`` counts."""
 
 
+CarryOption = Annotated[
+    bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
+]
+KeepFeaturesOption = Annotated[
+    bool,
+    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for --stage-one and lab."),
+]
+StageTwoOption = Annotated[
+    bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
+]
+StageOneOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--stage-one",
+        metavar="RUN",
+        help="Training folder that keeps its features: learn the second stage alone, on top of it.",
+        show_default="learn both",
+    ),
+]
+
+
 def train(
     out: OutOption,
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
     store: StoreOption = None,
-    carry: Annotated[
-        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
-    ] = True,
-    keep_features: Annotated[
-        bool,
-        typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for --stage-one and lab."),
-    ] = False,
+    carry: CarryOption = True,
+    keep_features: KeepFeaturesOption = False,
     suffix: SuffixOption = None,
-    stage_two: Annotated[
-        bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
-    ] = True,
-    stage_one: Annotated[
-        Path | None,
-        typer.Option(
-            "--stage-one",
-            metavar="RUN",
-            help="Training folder that keeps its features: learn the second stage alone, on top of it.",
-            show_default="learn both",
-        ),
-    ] = None,
+    stage_two: StageTwoOption = True,
+    stage_one: StageOneOption = None,
     cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
@@ -152,10 +159,7 @@ def rank(
     out: OutOption,
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
-    ] = None,
+    checkpoint: CheckpointOption = None,
     split: Annotated[
         Split | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption, ProgressOption, StoreOption
+from tosloc.cli.options import CheckpointOption, JsonOption, ProgressOption, StoreOption
 from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
@@ -20,66 +20,74 @@ if TYPE_CHECKING:
     from tosloc.web.view import View
 
 
+ReportArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="REPORT",
+        help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input.",
+        show_default=False,
+    ),
+]
+RepositoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--repo",
+        help="Git repository: a work tree, a bare repository or a git directory.",
+        show_default="the version that the checkpoint carries; else the one around the current folder",
+    ),
+]
+VersionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--commit", help="Version to search.", show_default="HEAD, or the version that the checkpoint carries"
+    ),
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="GLOB",
+        help="Name only files that match, as in .gitignore; may be given again.",
+        show_default=False,
+    ),
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="GLOB", help="Name no file that matches; may be given again.", show_default=False
+    ),
+]
+TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
+FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
+PageOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
+]
+OpenedOption = Annotated[
+    str | None,
+    typer.Option(
+        "--opened",
+        help="When the report was opened, in UTC unless it says otherwise: nothing later is looked at.",
+        show_default="what the report says, else when the version was new",
+    ),
+]
+
+
 def localize(
-    report: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="REPORT",
-            help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    report: ReportArgument = None,
     named: Annotated[list[Path] | None, typer.Option("--report", hidden=True)] = None,
-    repo: Annotated[
-        Path | None,
-        typer.Option(
-            "--repo",
-            help="Git repository: a work tree, a bare repository or a git directory.",
-            show_default="the version that the checkpoint carries; else the one around the current folder",
-        ),
-    ] = None,
-    commit: Annotated[
-        str | None,
-        typer.Option(
-            "--commit", help="Version to search.", show_default="HEAD, or the version that the checkpoint carries"
-        ),
-    ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--include",
-            metavar="GLOB",
-            help="Name only files that match, as in .gitignore; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude", metavar="GLOB", help="Name no file that matches; may be given again.", show_default=False
-        ),
-    ] = None,
+    repo: RepositoryOption = None,
+    commit: VersionOption = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     tests: Annotated[bool, typer.Option("--tests", help="Name test files, too.")] = False,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many files to print.")] = 10,
-    functions: Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")] = 3,
+    top: TopOption = 10,
+    functions: FunctionsOption = 3,
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
-    ] = None,
-    opened: Annotated[
-        str | None,
-        typer.Option(
-            "--opened",
-            help="When the report was opened, in UTC unless it says otherwise: nothing later is looked at.",
-            show_default="what the report says, else when the version was new",
-        ),
-    ] = None,
+    html: PageOption = None,
+    checkpoint: CheckpointOption = None,
+    opened: OpenedOption = None,
     store: StoreOption = None,
     progress: ProgressOption = None,
 ) -> None:

@@ -18,55 +18,64 @@ if TYPE_CHECKING:
     from tosloc.mine.links import Mined
 
 
+ExportsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="EXPORT",
+        help="JSON of gh issue list and gh pr list, or of the REST interface of GitHub, GitLab, Jira or Bugzilla;"
+        " - is standard input.",
+        show_default="none: commit messages stand in, as weak reports",
+    ),
+]
+GitHubOption = Annotated[
+    str | None,
+    typer.Option(
+        "--github",
+        metavar="OWNER/NAME",
+        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
+        show_default=False,
+    ),
+]
+TokenOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="File that holds the token.", show_default=False),
+]
+PatternOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pattern",
+        metavar="REGEX",
+        help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
+        show_default=False,
+    ),
+]
+AllLabelsOption = Annotated[
+    bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
+]
+MaxFilesOption = Annotated[
+    int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
+]
+MinedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="JSON lines to write.",
+        show_default="in the user's cache, where tosloc train finds them",
+    ),
+]
+
+
 def mine(
-    exports: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="EXPORT",
-            help="JSON of gh issue list and gh pr list, or of the REST interface of GitHub, GitLab, Jira or Bugzilla;"
-            " - is standard input.",
-            show_default="none: commit messages stand in, as weak reports",
-        ),
-    ] = None,
+    exports: ExportsArgument = None,
     repo: AroundRepositoryOption = None,
-    github: Annotated[
-        str | None,
-        typer.Option(
-            "--github",
-            metavar="OWNER/NAME",
-            help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
-            show_default=False,
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="File that holds the token.", show_default=False),
-    ] = None,
+    github: GitHubOption = None,
+    token_file: TokenOption = None,
     commit: CommitOption = "HEAD",
-    pattern: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pattern",
-            metavar="REGEX",
-            help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    all_labels: Annotated[
-        bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
-    ] = False,
-    max_files: Annotated[
-        int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
-    ] = 30,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="JSON lines to write.",
-            show_default="in the user's cache, where tosloc train finds them",
-        ),
-    ] = None,
+    pattern: PatternOption = None,
+    all_labels: AllLabelsOption = False,
+    max_files: MaxFilesOption = 30,
+    out: MinedOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = None,
 ) -> None:

@@ -40,6 +40,9 @@ StoreOption = Annotated[
         show_default="in the user's cache",
     ),
 ]
+CheckpointOption = Annotated[
+    Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option(

@@ -7,17 +7,14 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, CommitOption, StoreOption
+from tosloc.cli.options import AroundRepositoryOption, CheckpointOption, CommitOption, StoreOption
 
 
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
     repo: AroundRepositoryOption = None,
     commit: CommitOption = "HEAD",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
-    ] = None,
+    checkpoint: CheckpointOption = None,
     store: StoreOption = None,
 ) -> None:
     """A page on this machine alone: paste or drop a bug report, see its files."""

@@ -27,7 +27,7 @@ from tosloc.cli.judging import (
     scored_runs,
     write_reports,
 )
-from tosloc.cli.options import ClusterOption, JsonOption, Level, OutOption, ProgressOption, Split
+from tosloc.cli.options import CheckpointOption, ClusterOption, JsonOption, Level, OutOption, ProgressOption, Split
 from tosloc.cli.printing import Table, form_of, print_json, print_notes, print_table, show
 from tosloc.errors import RunError
 
@@ -107,10 +107,7 @@ def rank(
     out: OutOption,
     projects: Annotated[Path, PROJECTS],
     repos: ReposOption = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights"),
-    ] = None,
+    checkpoint: CheckpointOption = None,
     split: Annotated[
         Split | None,
         typer.Option("--split", help="Part of the reports to rank, by the time of their fix.", show_default="all"),
