@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import HOUR, GitRepository
-from tosloc.arrays import read_mapped
+from tosloc.arrays import read_mapped, write_mapped
 from tosloc.git.process import ObjectReader
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
@@ -248,3 +248,14 @@ def test_commits_that_are_damaged_are_made_again(grown: GitRepository, tmp_path:
     for path in (tmp_path / "facts.versions").iterdir():
         path.unlink()
     assert answers(project.prepared("HEAD")) == answers(first)
+
+
+@pytest.mark.parametrize("name", [None, "paths.paths", "commits.files"])
+def test_a_kept_version_that_is_damaged_inside_is_made_again(grown: GitRepository, tmp_path: Path, name: str) -> None:
+    project = indexed(grown, tmp_path / "facts.sqlite")
+    first = answers(project.prepared("HEAD"))
+    [path] = kept(project)
+    arrays = dict(read_mapped(path))
+    write_mapped(path, {} if name is None else arrays | {name: arrays[name][:-1]})
+    assert answers(project.prepared("HEAD")) == first
+    assert set(read_mapped(path)) == set(arrays)

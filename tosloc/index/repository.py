@@ -270,7 +270,7 @@ class IndexedRepository:
         # a clone that was cut off has another history once it is made whole
         key = key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / f"{key}-{commit}.safetensors"
-        with suppress(CheckpointError):  # of a file that is missing or damaged
+        with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
             note_use(self.repo, self.store_path)
             with suppress(OSError):
