@@ -139,13 +139,10 @@ LABELLED = {"action": "labeled", "label": {"name": "needs-localization"}, "issue
     ("name", "event", "said"),
     [
         ("issues", {**LABELLED, "label": {"name": "bug"}}, "the label is not"),
-        ("issues", {"action": "opened", "issue": issue()}, "the label is not"),
         ("issues", {**LABELLED, "issue": issue(pull_request={"url": "x"})}, "a pull request"),
         ("issues", {**LABELLED, "issue": issue(user={"login": "renovate", "type": "Bot"})}, "a bot"),
         ("issues", {**LABELLED, "issue": issue(user={"login": "x[bot]", "type": "User"})}, "a bot"),
         ("issue_comment", LABELLED, "events of issue_comment"),
-        ("pull_request_target", LABELLED, "events of pull_request_target"),
-        ("issues", {"action": "labeled", "label": None, "issue": None}, "the label is not"),
     ],
 )
 def test_it_says_nothing_where_it_is_not_asked(action: ModuleType, name: str, event: Any, said: str) -> None:
@@ -202,14 +199,6 @@ def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stu
     assert stub.comments[3]["body"] == action.MARKER + " not ours"
     assert stub.comments[150]["body"] == action.comment_of("two")
     assert [asked.split()[0] for asked in stub.asked if not asked.startswith("GET")] == ["POST", "PATCH"]
-
-
-def test_the_comment_is_found_among_more_than_5000(action: ModuleType, stub: Stub) -> None:
-    api, text = action.Api(stub.url, "secret-token"), action.comment_of("new")
-    stub.comments = [comment(number, "someone", "hello") for number in range(5_250)]
-    stub.comments[5_200] = comment(5_200, "github-actions[bot]", action.comment_of("old"))
-    action.write_comment(api, "/repos/o/r/issues", 7, text, "github-actions[bot]")
-    assert (len(stub.comments), stub.comments[5_200]["body"]) == (5_250, text)
 
 
 def test_no_comment_is_written_where_too_many_would_be_read(

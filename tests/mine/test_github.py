@@ -178,15 +178,10 @@ def test_a_server_that_fails_for_a_while_is_waited_for(stub: Stub, tmp_path: Pat
             "--github ann/one: no such repository, or one that the token may not read",
         ),
         (
-            (403, {"message": "Resource not accessible"}, {}),
-            "--github ann/one: no such repository, or one that the token",
-        ),
-        (
             (200, {"data": None, "errors": [{"type": "X", "message": "Something went wrong"}]}, {}),
             "--github ann/one: GitHub refuses the question (Something went wrong)",
         ),
         ((200, {"wrong": [1]}, {}), "GitHub's answer cannot be read (ValidationError)"),
-        ((200, {"data": {"repository": {"issues": {}}}}, {}), "GitHub's answer cannot be read (KeyError)"),
     ],
 )
 def test_what_github_refuses_is_one_sentence(stub: Stub, tmp_path: Path, answer: Answer, sentence: str) -> None:

@@ -52,11 +52,6 @@ def test_coverage_is_marked_where_tables_look() -> None:
     assert [text.get_text() for text in left.texts] == ["50%", "67%", "67%", "67%"]
 
 
-def test_bars_carry_the_number_of_reports() -> None:
-    (axes,) = first_hit_figure(ONE).axes
-    assert [text.get_text() for text in axes.texts] == ["1", "1", "0", "1", "0", "0", "0", "1"]
-
-
 def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
     result = truncation(ONE["tomcat"])
     figure = truncation_figure(result)
