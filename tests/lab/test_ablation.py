@@ -13,7 +13,7 @@ import torch
 from tests import toy
 from tests.lab.test_encoder_commands import config, packed, project  # noqa: F401
 from tosloc.config import load_config
-from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores
+from tosloc.lab.ablation import VARIANTS, AblationRunner
 from tosloc.lab.bundle import read_bundle
 from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.rerank.encoder.training import Trainer
@@ -60,25 +60,6 @@ def test_the_configured_row_is_what_training_gives(rows, packed, config, tmp_pat
     trained = train_on_bundle(packed, load_config(config), tmp_path)
     for name in ("mix", "epochs", "validation", "test"):
         assert rows[0][name] == trained[name], name
-
-
-def test_another_configuration_is_trained_anew(rows, runner, packed, config, tmp_path):  # noqa: F811
-    other = tmp_path / "other.toml"
-    other.write_text(config.read_text().replace("epochs = 2", "epochs = 1"))
-    again = AblationRunner(packed, load_config(other), tmp_path, runner.vectors)
-    assert again.key(CONFIGURED) != runner.key(CONFIGURED)
-    stored = runner.folder_of(CONFIGURED) / "found.json"
-    assert VariantScores.read(stored, again.key(CONFIGURED)) is None
-    assert again.scores(CONFIGURED).epochs == 1
-
-
-def test_a_sweep_cuts_the_candidates(rows, runner):
-    swept = runner.sweep((1, 3, 8))
-    assert [row["candidates"] for row in swept] == [1, 3, 8]
-    for part in ("validation", "test"):
-        # one file cannot be reordered
-        assert swept[0][part]["deep"] == swept[0][part]["fused"] == swept[0][part]["stage one"]
-        assert swept[-1][part] == rows[0][part]
 
 
 def test_only_what_training_uses_is_encoded(packed, config, tmp_path):  # noqa: F811

@@ -12,7 +12,7 @@ from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Measure, Outcome
 from tosloc.evaluate.statistics import mean_interval
-from tosloc.lab.project_means import ProjectMeans, gains, over_projects, together
+from tosloc.lab.project_means import ProjectMeans, over_projects, together
 
 
 def evaluation(ranks: Sequence[int]) -> Evaluation:
@@ -49,12 +49,6 @@ def test_each_project_counts_the_same_and_each_report() -> None:
     assert values["micro"]["reports"] == 5
 
 
-def test_one_project_has_no_interval() -> None:
-    means = ProjectMeans.of({"large": LARGE})
-    assert means.intervals == (None,) * 5
-    assert means.macro.tolist() == means.micro.tolist()
-
-
 def test_differences_are_of_projects() -> None:
     better = {"small": evaluation([2]), "large": evaluation([1, 1, 1, 4]), "same": SMALL}
     sides = zip((SMALL, LARGE, SMALL), better.items(), strict=True)
@@ -71,13 +65,3 @@ def test_differences_are_of_projects() -> None:
     assert of_all.b - of_all.a == pytest.approx((4 * (large[1] - large[0]) - 1 / 2) / 6)
     nothing = over_projects({"one": compare(("a", SMALL), ("b", SMALL)), "two": compare(("a", LARGE), ("b", LARGE))})[0]
     assert (nothing.paired.mean, nothing.ties, nothing.paired.bootstrap_p) == (0, 2, 1)
-
-
-def test_every_project_counts_alike_in_a_gain() -> None:
-    """RR gains .5 in a project of one report and loses in one of four."""
-    projects = {
-        "small": compare(("a", evaluation([2])), ("b", SMALL)),
-        "large": compare(("a", evaluation([2] * 4)), ("b", evaluation([4] * 4))),
-    }
-    mrr = gains(projects)["MRR"]
-    assert (mrr.mean, mrr.interval.low, mrr.interval.high, mrr.p) == (*[pytest.approx(0.125)] * 3, 0.0)

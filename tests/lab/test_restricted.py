@@ -8,9 +8,9 @@ import pytest
 from tosloc.errors import RunError
 from tosloc.evaluate.file_lists import FileLists
 from tosloc.evaluate.judgements import Judgement, Qrels
-from tosloc.evaluate.run_paths import ScoredRun, read_scored
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Run
-from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
+from tosloc.lab.restricted import RESTRICTED, read_paths, restricted
 from tosloc.records import Names, Ranking
 
 FILES = ("A.java", "B.java", "C.java", "D.java")
@@ -42,14 +42,6 @@ def test_files_that_were_never_fixed_make_way() -> None:
 def test_a_list_of_another_project_is_refused() -> None:
     with pytest.raises(RunError, match=r"report 1: D\.java is fixed but not among the files to keep"):
         restricted(judged(), frozenset({"A.java"}))
-
-
-def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
-    made = restricted(judged(), frozenset({"B.java", "D.java"}))
-    write_restricted(tmp_path / "run" / "test", made)
-    again = read_scored(tmp_path / "run")
-    assert again.evaluation().summary() == made.evaluation().summary()
-    assert again.run.header["search space"] == RESTRICTED
 
 
 @pytest.mark.parametrize("text", [None, "", "\n"])

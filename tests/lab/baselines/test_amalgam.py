@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
-from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.history import FixCommits, commit_recency
+from tosloc.lab.baselines.history import commit_recency
 
 
 def amalgam(made: BaselineContext, **values: Any) -> AmaLgam:
@@ -89,14 +89,6 @@ def test_upstream_counts_from_the_fix_and_keeps_the_first_fix_of_a_file() -> Non
     assert history(commits) == pytest.approx({TABLE: age(10), SOCKET: age(10)})
 
 
-def test_upstream_asks_an_unlabelled_report_at_its_opening() -> None:
-    made = context(FILES, [Bug("1", "it", 20, 30, [TREE])], [Commit("a", 18, message="fix", touched=[TREE])])
-    query = ask(made, "1")
-    del made.fix_history.row_of_report["1"]
-    commits = FixCommits(made.fix_history.history, made.fix_history.touched.shape[1])
-    assert commits.scores_at_fix(query, 15).max() == pytest.approx(age(2))
-
-
 def test_fusion_and_gate() -> None:
     similar, structured, recent = np.array([0.5, 0.0, 0.0]), np.array([0.25, 0.5, 0.0]), np.array([1.0, 0.0, 2.0])
     # SR = .2 S + .8 R = .3, .4, 0; the last has SR 0, whatever its history
@@ -141,8 +133,3 @@ def test_upstream_leaks_what_is_committed_before_the_fix() -> None:
     assert leaks.sees_the_fix_between(upstream)
     assert not leaks.sees_what_comes_later(upstream)
     assert not leaks.sees_the_order(upstream)
-
-
-def test_a_report_that_says_nothing_is_zero_everywhere() -> None:
-    made = context(FILES, [Bug("1", "Bug 1 the", 20, 30, [TREE])], [Commit("a", 19, message="fix", touched=[TREE])])
-    assert set(scores(amalgam(made), "1").values()) == {0.0}
