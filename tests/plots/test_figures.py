@@ -38,14 +38,6 @@ def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Draw, runs: Mapping[s
     assert svg(figure) == svg(draw(runs))
 
 
-@pytest.mark.parametrize("draw", FIGURES)
-def test_several_runs_are_named(draw: Draw) -> None:
-    figure = draw(SEVEN)
-    legends = [*figure.legends, *[axes.get_legend() for axes in figure.axes if axes.get_legend()]]
-    assert [text.get_text() for text in legends[0].get_texts()] == list(SEVEN)
-    assert not draw(ONE).legends
-
-
 def test_coverage_is_marked_where_tables_look() -> None:
     left = coverage_figure(ONE).axes[0]
     assert [label.get_text() for label in left.get_xticklabels()] == ["1", "10", "50", "100", "300", "900"]
