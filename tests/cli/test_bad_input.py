@@ -153,23 +153,6 @@ def test_files_of_reports(
 # Settings
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
-        ("[data]\ntrain = 'much'\n", "should be a valid number"),
-        ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
-        ("[data\n", "not valid TOML"),
-    ],
-)
-def test_configurations(fails: Fails, project: toy.Toy, place: Path, text: str, words: str) -> None:
-    (place / "my.toml").write_text(text)
-    common = ["--repo", project.git.path, "--reports", project.reports()]
-    said = fails("train", place / "my.toml", *common, "--out", "out")
-    assert words in said
-    assert str(place) in said or said.startswith("[stage_one] features")
-
-
 # The facts store
 
 
@@ -331,15 +314,6 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     (place / "empty").mkdir()
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
-
-
-def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
-    shutil.copytree(checkpoint, place / "broken")
-    record = json.loads((checkpoint / "weights.json").read_text())
-    (place / "broken/weights.json").write_text(json.dumps(record | {"ranker": {"weight": 1.0, "features": ["path"]}}))
-    for text in ("", "nonsense"):
-        (place / "broken/ranker.npz").write_text(text)
-        assert "ranker.npz" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:

@@ -129,13 +129,6 @@ def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.Cap
     assert "strata" not in said(capsys, "evaluate", good, "--no-strata")[0]
 
 
-def test_evaluate_prints_runs_side_by_side(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, "evaluate", good, worse, "--no-strata")
-    assert rows(out)[1] == ["all", "reports", "good", "[95", "%]", "worse", "[95", "%]"]
-    both = json.loads(said(capsys, "evaluate", good, worse, "--json")[0])
-    assert [(one["run"], one["reports"]) for one in both] == [("good", 3), ("worse", 3)]
-
-
 def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
     assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
@@ -266,13 +259,6 @@ def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pyte
     assert pairs[0]["measures"]["AP"]["p_t_holm"] == pytest.approx(2 * pairs[0]["measures"]["AP"]["p_t"])
     out, _ = said(capsys, "compare", worse, good, tmp_path / "third", "--all-pairs")
     assert out.count("p, t-test, Holm") == 3
-
-
-def test_compare_as_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "compare", worse, good, "--markdown")[0].splitlines()
-    assert lines[:3] == ["good against worse", "", "| 3 reports | AP | RR |"]
-    assert "| mean of worse | .528 | .611 |" in lines
-    assert "| 3 | .333 | 1.00 | +.667 | 3 | 1 |" in lines
 
 
 def test_compare_refuses_what_is_not_comparable(

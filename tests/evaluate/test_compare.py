@@ -9,11 +9,10 @@ from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
 from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import TAUGHT, Order
+from tosloc.evaluate.runs import TAUGHT
 from tosloc.evaluate.tables import results_of
 from tosloc.records import Ranking
 
-FILES = ("A", "B", "C", "D")
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
 
 
@@ -89,17 +88,6 @@ def test_the_same_rankings_whatever_their_names_numbers() -> None:
         first_difference(base, run_of(BASE | {"3": "ABCE"}))
         == "report 3 differs first: D at rank 4 against E at rank 4"
     )
-
-
-def test_known_ranks_are_compared_too() -> None:
-    def known(*ranks: int) -> Run:
-        files = np.arange(len(ranks), dtype=np.int32)
-        return Run({}, FILES, {"1": Order(files, np.zeros(0), np.array(ranks, dtype=np.int32))})
-
-    assert first_difference(known(2, 7), known(2, 7)) is None
-    assert first_difference(known(2, 7), known(2, 8)) == "report 1 differs first: B at rank 7 against B at rank 8"
-    whole = run_of({"1": "AB"})
-    assert first_difference(known(1, 2), whole) == "report 1 has 2 known ranks in the first and 2 files in the second"
 
 
 @pytest.mark.parametrize(

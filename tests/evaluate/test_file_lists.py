@@ -80,9 +80,3 @@ def test_a_ranking_longer_than_its_version_is_refused(tmp_path: Path) -> None:
     write_known_ranks(tmp_path / "run.jsonl.gz", {}, [("1", {"A": 3})])
     with pytest.raises(RunError, match="line 3: report 1 has rank 3, its version has 2"):
         evaluate(read_run(tmp_path / "run.jsonl.gz"), Qrels.of([Judgement("1", ("A",), ("A",), 2)]))
-
-
-def test_known_ranks_and_some_judged_files_do_not_go_together(tmp_path: Path) -> None:
-    write_known_ranks(tmp_path / "run.jsonl.gz", {}, [("1", {"A": 3})])
-    with pytest.raises(RunError, match="line 3: of report 1 only some ranks are known"):
-        evaluate(read_run(tmp_path / "run.jsonl.gz"), Qrels.of([Judgement("1", ("A",), ("A",), nonrelevant=("B",))]))

@@ -167,12 +167,6 @@ def test_over_the_found_is_never_below_the_textbook(found: set[int], more: int, 
         assert textbook < seen
 
 
-@given(found_sets, st.integers(0, 5))
-def test_all_retrieved_makes_the_denominators_one(found: set[int], k: int) -> None:
-    every = len(found)
-    assert average_precision(found, every, 60 + k, "found") == average_precision(found, every)
-
-
 @given(found_sets, st.integers(0, 5), st.integers(0, 20))
 def test_the_faulty_bpref_is_never_above_the_corrected_one(found: set[int], more: int, unranked: int) -> None:
     length = max(found)

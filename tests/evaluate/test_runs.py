@@ -1,4 +1,3 @@
-import gzip
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,10 +18,6 @@ RANKINGS = [
 HEADER = {"method": "linear", "split": "test"}
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-
-
 def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     write_run(tmp_path / "new" / "run.jsonl.gz", HEADER, RANKINGS)
     run = read_run(tmp_path / "new" / "run.jsonl.gz")
@@ -31,18 +26,6 @@ def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     assert run.ranking("7") == Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9]))
     assert run.ranking("8") == Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0]))
     assert len(run.ranking("9")) == 0
-
-
-def test_paths_are_written_once_in_order_of_first_appearance(tmp_path: Path) -> None:
-    write_run(tmp_path / "run.jsonl.gz", HEADER, RANKINGS)
-    assert lines(tmp_path / "run.jsonl.gz") == [
-        {"format": "tosloc-run/2", "method": "linear", "split": "test"},
-        {"first": 0, "paths": ["a b/X.java", "Y.java"]},
-        {"report": "7", "files": [0, 1], "scores": [0.123457, -1e-09]},
-        {"first": 2, "paths": ["caf\udce9.java", "Z.java"]},
-        {"report": "8", "files": [1, 2, 3], "scores": [12345700.0, 2, 2]},
-        {"report": "9", "files": [], "scores": []},
-    ]
 
 
 def test_the_same_run_is_the_same_file(tmp_path: Path) -> None:
