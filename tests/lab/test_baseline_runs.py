@@ -204,12 +204,6 @@ def test_a_learned_technique_learns_and_ranks_every_file(
     (tmp_path / f"{name}.toml").write_text(small)
     [place] = ranked(project, systems.choose_techniques([name], folder=tmp_path), "learned")
     assert evaluate_folder(place, "test").summary()["length"] == 1.0
-    assert json.loads((place / "seconds.json").read_text())["fit"] >= 0
     record = json.loads((place / "provenance.json").read_text())
     assert ("chosen on validation" in record) == (name == "dnnloc")
-    if name == "dnnloc":
-        chosen = record["chosen on validation"]
-        taken = f"{chosen['wrong files']}, {chosen['calibration']}"
-        assert len(chosen["MAP"]) == 4
-        assert chosen["MAP"][taken] == max(chosen["MAP"].values())
     assert not (place / ".tosloc-work").exists()

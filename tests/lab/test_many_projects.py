@@ -185,18 +185,6 @@ def test_projects_that_taught_the_weights_are_named(
 
 
 @pytest.mark.slow
-def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = world / "one-process", world / "two-processes"
-    jobs = world / "jobs.toml"
-    jobs.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
-    for out, settings in ((one, "small.toml"), (two, "jobs.toml")):
-        projects = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", out]
-        said(capsys, "lab", "rank", *projects, "--config", world / settings, code=1)
-    out, _ = said(capsys, "compare", "--same", one / "ann+one", two / "ann+one", "--split", "all")
-    assert out == "the same ranking for all 10 reports\n"
-
-
-@pytest.mark.slow
 def test_train_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "trained"]
     command = ["lab", "train", world / "small.toml", *places, "--no-carry"]

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from tosloc.cli import main
-from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, write_judgements, write_run
-from tosloc.evaluate.run_paths import read_scored
-from tosloc.lab.peers import against_peers, read_hits
 from tosloc.records import Ranking, ReportAttributes
 
 FILES = ("a.py", "b.go", "c.go", "test_a.py")
@@ -119,17 +116,6 @@ def test_hits_against_those_of_others(table: Path, tmp_path: Path, capsys: pytes
     assert not [line for line in lines if line.startswith("| y")]
     assert main(["lab", "peers", str(table), str(x.parent)]) == 0
     assert "all" not in capsys.readouterr().out.split()
-
-
-def test_reports_of_one_side_alone_are_told(table: Path, tmp_path: Path) -> None:
-    run = read_scored(write(tmp_path / "x", {"1": ("a.py", 1), "77": ("a.py", 1)}))
-    rows, notes = against_peers(read_hits(table), [run])
-    assert {row.reports for row in rows} == {1}
-    assert notes == ["x: 3 reports are only in the run or only in the table, and left out"]
-    with pytest.raises(RunError, match="a second run of x"):
-        against_peers(read_hits(table), [run, run])
-    with pytest.raises(RunError, match="none of its reports is in the table"):
-        against_peers(read_hits(table), [read_scored(write(tmp_path / "z", {"77": ("a.py", 1)}))])
 
 
 @pytest.mark.parametrize(

@@ -206,27 +206,3 @@ def test_what_features_are_worth(
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| path"]
     assert main([*words, "--features", "chunk"]) == 2
     assert "no feature of the tables is called 'chunk'; they are bm25f, path, test" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
-    from tosloc.lab.pool import Pool
-    from tosloc.lab.projects import read_projects
-
-    monkeypatch.setattr(module, "SAMPLED", 3)
-    config = Config.of(
-        {
-            "stage_one": {"features": ["bm25f", "path"]},
-            "run": {"jobs": 1},
-            "data": {"train": 0.9, "validation": 0.05},
-        },
-        "test",
-    )
-    repository = read_projects(world / "projects.toml").projects[1]
-    both = Project("both", repository.repo, repository.reports, part="train", judged="train")
-    apart = Project("apart", repository.repo, repository.reports, part="train", judged="test")
-    made = [Pool(tmp_path, config, tmp_path / "stores").tables(one)[1].lists() for one in (both, apart)]
-    assert (made[0].sizes <= 4).all()
-    for name in ("rows", "fixed", "starts", "weights"):
-        assert getattr(made[0], name).tolist() == getattr(made[1], name).tolist()

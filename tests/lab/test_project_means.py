@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
+from tests.lab.paper.test_accuracy import evaluation
 from tosloc.evaluate.compare import compare
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
-from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Measure, Outcome
+from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.statistics import mean_interval
 from tosloc.lab.project_means import ProjectMeans, over_projects, together
-
-
-def evaluation(ranks: Sequence[int]) -> Evaluation:
-    """Reports with one fixed file each, at these ranks."""
-    return Evaluation(
-        tuple(
-            ReportScores(Judgement(str(number), ("a",), ("a",), 100), Outcome((rank,), 1, 100, 100, None))
-            for number, rank in enumerate(ranks)
-        )
-    )
-
 
 SMALL, LARGE = evaluation([1]), evaluation([2, 4, 4, 4])
 

@@ -38,13 +38,6 @@ def test_where_a_repository_may_stand(tmp_path: Path, place: str) -> None:
     assert find_repository(tmp_path, "Ann+Other") is None
 
 
-def test_the_repository_of_the_owner_comes_first(tmp_path: Path) -> None:
-    bare(tmp_path / "shop")
-    (tmp_path / "ann+shop").mkdir()  # empty: a clone that was never made
-    owners = bare(tmp_path / "ann/shop.git")
-    assert find_repository(tmp_path, "Ann+Shop") == owners
-
-
 def test_a_folder_of_reports(tmp_path: Path) -> None:
     reports, repos = lines(tmp_path / "reports", "a+x", "a+y", "b+z"), tmp_path / "repos"
     bare(repos / "a+x/repo")

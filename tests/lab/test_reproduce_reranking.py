@@ -16,6 +16,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.config import load_config
 from tosloc.lab import ablation
+from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.lab.paper import reranking
 from tosloc.rerank.encoder.training import Trainer
 
@@ -135,6 +136,9 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     runner = ablation.AblationRunner(tmp_path / "pack", load_config(two), tmp_path / "out", tmp_path / "vectors")
     rows = runner.ablation()
     assert [row["name"] for row in rows] == NAMES
+    trained = train_on_bundle(tmp_path / "pack", load_config(two), tmp_path / "alone")
+    for name in ("mix", "epochs", "validation", "test"):
+        assert rows[0][name] == trained[name], name
     for row in rows:
         for order, said in reranking.ORDERS.items():
             for measure, short in reranking.MEASURES.items():

@@ -56,17 +56,6 @@ def test_fixing_commits_of_the_window_add_up() -> None:
     assert history(commits, days=120.0)[COOKIE] == pytest.approx(age(15.1, 120))
 
 
-def test_what_a_message_has_to_say_is_a_setting() -> None:
-    commits = [
-        Commit("a", 19, message="Bug 7", touched=[TREE]),
-        Commit("b", 19.1, message="prefix", touched=[TABLE]),
-        Commit("c", 19.2, message="say\nfixed", touched=[SOCKET]),
-        Commit("d", 19.3, message="a bug", touched=[COOKIE]),
-    ]
-    assert set(history(commits)) == {TREE, TABLE, SOCKET, COOKIE}
-    assert set(history(commits, fix_words="subject")) == {TABLE, COOKIE}
-
-
 def test_merges_and_other_branches_do_not_count() -> None:
     commits = [
         Commit("side", 15, message="fix", touched=[COOKIE], parents=["root"]),

@@ -82,17 +82,6 @@ def test_text_against_a_slow_one(weight: str) -> None:
     assert technique.text(ask(made, "1")) == pytest.approx(wanted)
 
 
-def test_one_cosine_by_hand() -> None:
-    made = context(
-        {"A.java": "class Alpha { int beta; }", "B.java": "class Bet { int bet; }"},
-        [Bug("1", "alpha", 1, 2, ["A.java"])],
-    )
-    # the only word of the part is the only word of the summary: cosine 1; both files are 2 long, so g is .5
-    assert blia(made).text(ask(made, "1")).tolist() == pytest.approx([0.5, 0.0])
-    # idf x idf over the norm tf idf: ln 2 instead of 1, no matter how long the file
-    assert blia(made, source_weight="idf_idf").text(ask(made, "1")).tolist() == pytest.approx([0.5 * log(2), 0.0])
-
-
 def test_statistics_are_those_of_the_version() -> None:
     later = Commit("later", 5, {"D.java": "class Tree { int tree, level; }", "C.java": "class Viewer { }"})
     assert scores(blia(context(SMALL, [REPORT], [later])), "1") == scores(blia(context(SMALL, [REPORT])), "1")

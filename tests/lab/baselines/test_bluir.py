@@ -9,9 +9,8 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, report, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, FILES, OLD, SOCKET, TABLE, TREE
-from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, identifier_names, query_tf, saturated_tf
+from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings, bluir_idf, query_tf, saturated_tf
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.parsed_source import parse_source
 
 
 def bluir(made: BaselineContext, **values: Any) -> BLUiR:
@@ -40,17 +39,6 @@ def test_the_golden_term() -> None:
     often = query_tf(np.array(2.0), 1000.0)
     assert [round(float(value), 6) for value in (idf, tf, often)] == [2.363829, 0.779221, 1.996008]
     assert float(tf * often * idf**2) == pytest.approx(8.690701, abs=1e-6)
-
-
-def test_one_word_by_hand() -> None:
-    made = context(
-        {"A.java": "class Alpha { }", "B.java": "class Bet { } class Gimel { }"},
-        [Bug("1", "alpha", opened=1, fixed_at=2, paths=["A.java"])],
-    )
-    # class: alpha once among 1 of 3 words; identifier alike; query twice, as its parts and as a whole
-    idf = log(3 / 1.5)
-    one = 1 / (1 + 0.7 + 0.3 * 1 / 1.5) * (2000 / 1002) * idf**2
-    assert scores(bluir(made), "1") == pytest.approx({"A.java": 2 * one, "B.java": 0.0})
 
 
 FIELDS = {
@@ -105,11 +93,6 @@ def test_a_plain_word_asks_names_twice_and_comments_once() -> None:
     assert technique.queries(one, "comments") == [["url", "parser"], []]
     # "the" counts for Indri: 3 parts with get, 3 whole words, in three fields; the comments' 4 parts
     assert technique.query_length(one) == 3 * (4 + 3) + 4
-
-
-def test_identifiers_are_no_keywords_and_come_from_imports_too() -> None:
-    source = parse_source('package a.b;\nimport c.Dee;\nclass E { int x1 = 0x1F; String s = "text"; /* no */ }')
-    assert identifier_names(source) == ["E", "x1", "String", "s", "a", "b", "c", "Dee"]
 
 
 def test_statistics_are_those_of_the_version() -> None:

@@ -88,11 +88,6 @@ class TestRankBoost:
         text = trace("java.util.ArrayList", "p.Beta", "sun.Main", "q.Delta$Deep")
         assert by_path(one, rank_boost(one, text)) == {B: 1.0, D: 0.5}
 
-    def test_copies_of_a_class_share_its_rank(self) -> None:
-        one = version({**FILES, "gtk/p/Alpha.java": "package p; class Alpha { }"})
-        found = by_path(one, rank_boost(one, trace("p.Alpha", "p.Beta")))
-        assert found == {A: 1.0, "gtk/p/Alpha.java": 1.0, B: 0.5}
-
     def test_an_import_names_one_class_however_many_others_share_letters_with_it(self) -> None:
         one = version()
         # nor is a whole package meant

@@ -44,12 +44,6 @@ class TestTerms:
         # Java's keywords stay, parts of words are not cut
         assert report_stems(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
 
-    def test_of_a_report_as_the_public_code_stops_words(self) -> None:
-        # a word goes if its stem is the stem of a stop word: "having" as "have"
-        bug = Bug("7", "having parsers", opened=1)
-        assert report_stems(report(bug)) == ["have", "parser"]
-        assert report_stems(report(bug), "mixed") == ["parser"]
-
     SOURCE = """/* Licence. */ package org.app; import java.util.List;
 /** Renders widgets, this one too. */
 public class JUnitView { // a plain remark

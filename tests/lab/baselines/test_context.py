@@ -7,15 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.conftest import GitRepository
-from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, seconds
-from tosloc.git.repository import Repository
-from tosloc.index.paths import PathTable
+from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context
 from tosloc.lab.baselines.context import (
     BaselineContext,
     Cutoff,
-    ParsedFiles,
-    ParsedVersion,
 )
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
@@ -97,34 +92,8 @@ class TestBefore:
         assert set(ids) == known(labelled, "new", "fix-asked")
 
 
-class TestFixHistoryAsOf:
-    """What the past says."""
-
-    BUGS = (
-        Bug("1", "x", opened=1, fixed_at=2, paths=[A, B]),
-        Bug("2", "x", opened=1, fixed_at=5, paths=[A, "gone/G.java"]),
-        Bug("3", "x", opened=1, fixed_at=30, paths=[A, B, C]),
-        Bug("asked", "x", opened=10, fixed_at=40, paths=[C]),
-    )
-
-    def test_fixes_and_last_fix(self) -> None:
-        made = context(FILES, self.BUGS)
-        past = ask(made, "asked").history
-        assert {path: past.fixes[at(made, path)] for path in FILES} == {A: 2, B: 1, C: 0}
-        last = {path: past.last_fix[at(made, path)] for path in FILES}
-        assert last == {A: seconds(5), B: seconds(2), C: -np.inf}
-
-
 class TestParsedVersion:
     """One version of the files."""
-
-    def test_equal_texts_are_parsed_once(self) -> None:
-        made = context({"x/One.java": "class T { }", "y/Two.java": "class T { }", "z/Three.java": "class U { }"})
-        version = made.version("root")
-        assert len(made.files) == 2
-        assert version.rows.tolist() == [0, 0, 1]
-        assert version.multiplicity.tolist() == [2, 1]
-        assert version.to_files(np.array([0.5, 0.25])).tolist() == [0.5, 0.5, 0.25]
 
     def test_files_of_a_class(self) -> None:
         moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
@@ -137,18 +106,3 @@ class TestParsedVersion:
         assert paths(version.files_of_class("z.a.A")) == ["other/z/a/A.java"]
         assert paths(version.files_of_class("a.A$Inner")) == paths(version.files_of_class("a.A"))
         assert version.files_of_class("a.Missing") == []
-
-
-class TestParsedFiles:
-    """Parsed sources of real blobs, and counts that are made once."""
-
-    def test_blobs_of_versions_are_read_once(self, repository: GitRepository) -> None:
-        first = repository.commit({A: FILES[A], "b.txt": "text"})
-        second = repository.commit({A: FILES[A], B: FILES[B], "c/Copy.java": FILES[B]})
-        with Repository(repository.path) as repo:
-            versions = [repo.snapshot(commit, frozenset({".java"})) for commit in (first, second)]
-            files = ParsedFiles.of(repo, versions)
-            version = ParsedVersion(files, versions[1], PathTable(repo.path_names.names))
-        assert len(files) == 2
-        assert version.multiplicity.tolist() == [2, 1] or version.multiplicity.tolist() == [1, 2]
-        assert [one.types for one in map(version.source, range(3)) if one] == [("B",), ("A", "Inner"), ("B",)]

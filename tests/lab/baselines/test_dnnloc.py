@@ -99,16 +99,6 @@ def test_hardest_files_are_the_most_similar_wrong_ones() -> None:
     assert hardest_negatives(np.array([0.1, 0.9, 0.9, 0.3]), np.array([1]), 2).tolist() == [2, 3]
 
 
-def test_another_seed_gives_another_network(tmp_path: Path) -> None:
-    made = project()
-    found: list[dict[str, float]] = []
-    for seed in (7, 7, 8):
-        technique = Dnnloc(settings(), made, seed)
-        technique.fit(*parts(made), tmp_path / str(len(found)))
-        found.append(scores(technique, "3"))
-    assert found[0] == found[1] != found[2]
-
-
 def tried(folder: Path, **values: object) -> tuple[dict[str, float], Dnnloc]:
     """Scores of the asked report by a technique that has learned, and the technique."""
     made = project()

@@ -25,9 +25,7 @@ from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
     DreamLocTokenizer,
     WordVectors,
-    code_text,
     compounds_and_parts,
-    truncated,
     word_and_parts,
 )
 from tosloc.lab.baselines.parsed_source import parse_source
@@ -46,19 +44,6 @@ def test_words_stay_whole_and_compounds_are_cut_too() -> None:
     )
     assert word_and_parts("aB") == ("ab", ())  # no part is longer than two letters
     assert compounds_and_parts("a TreeViewer and a treeviewer") == ["treeviewer", "tree", "viewer"]
-
-
-def test_a_long_report_keeps_its_compounds() -> None:
-    words = [f"w{n}" for n in range(400)]
-    keywords = [f"k{n}" for n in range(30)]
-    assert truncated(words, keywords, 300) == words[:270] + keywords
-    assert truncated(words, ["aa", "b", "cccc"], 2) == ["cccc", "aa"]
-
-
-def test_code_is_read_behind_its_imports() -> None:
-    text = '/* Licence */\npackage a.b;\nimport c.D;\n/** Doc. */ class E { String s = "text"; } // end'
-    words = DreamLocTokenizer()(code_text(parse_source(text)))
-    assert words == ["doc", "string", "text", "end"]
 
 
 def test_vectors_of_compounds_are_means_of_their_parts() -> None:

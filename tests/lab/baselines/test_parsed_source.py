@@ -55,11 +55,6 @@ def test_names_in_order(shop: ParsedSource) -> None:
     assert shop.parsed
 
 
-def test_package_and_imports(shop: ParsedSource) -> None:
-    assert shop.package == "org.example.shop"
-    assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
-
-
 def test_pieces_by_kind(shop: ParsedSource) -> None:
     assert [text for kind, text in shop.pieces if kind == "head"] == [
         "/*\n * Licensed to nobody in particular.\n */",
@@ -93,17 +88,6 @@ def test_imports(line: str, name: str) -> None:
     assert parse_source(f"package p;\n{line}\nclass A {{ }}").imports == (name,)
 
 
-def test_broken_java_keeps_its_words_and_what_was_recognised() -> None:
-    made = parse_source(
-        "package a.b;\nimport x.Y;\nclass Broken {\n void good() { }\n void bad( { int = ; /* why */ \n"
-    )
-    assert "Broken" in made.types
-    assert "good" in made.methods
-    assert (made.package, made.imports) == ("a.b", ("x.Y",))
-    assert "bad" in made.text("code")
-    assert made.text("comment") == "/* why */"
-
-
 def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
     made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
     assert not made.parsed
@@ -118,7 +102,6 @@ def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
     ("language", "text", "types", "methods", "comment"),
     [
         ("python", "# note\nclass Shop:\n    def sell(self): return 'page'\n", ("Shop",), ("sell",), "# note"),
-        ("cpp", "// note\nclass Shop { void sell() { } };\n", ("Shop",), ("sell",), "// note"),
         ("groovy", "// note\nclass Shop { fun sell() { } }\n", ("Shop",), ("sell",), "// note"),
     ],
 )

@@ -7,11 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.lab.baseline_runs import Chosen
-from tosloc.lab.baselines.context import Baseline
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.speed import Timed, in_turns, table, without_memory
+from tosloc.lab.paper.speed import Timed, in_turns, table
 from tosloc.records import BugReport
 
 PUBLISHED = Published(title="", source="", paper={"growth": {"DreamLoc": {"all": 0.9}}})
@@ -73,14 +70,3 @@ def test_answers_take_turns(monkeypatch):
     costs["b"] = 1.5
     assert in_turns(answers, REPORT, {}) == costs
     assert "".join(asked) == "ab" + "ab" + "ba" + "ab"
-
-
-def test_no_report_helps_the_next():
-    class Remembering(Settings):
-        cache_mb: int = 512
-
-    kept = Chosen("x", Baseline, Remembering())
-    assert without_memory(kept).settings == Remembering(cache_mb=0)
-    assert kept.settings.cache_mb == 512
-    bare = Chosen("x", Baseline, Settings())
-    assert without_memory(bare) is bare
