@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests import toy
+from tests.lab.test_reproduce import Run, refuse, values_of
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
@@ -42,8 +43,6 @@ candidates = [5, 2]
 word2vec = { MRR = 0.34, MAP = 0.26 }
 """
 NAMES = [variant.name for variant in ablation.VARIANTS]
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +96,7 @@ def made(place: Path) -> Path:
 
 def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
     """(table, row, column) -> our number."""
-    return {
-        (table["heads"][0], row[0], head): cell["ours"]
-        for table in json.loads(printed)["tables"]
-        for row in table["rows"]
-        for head, cell in zip(table["heads"][1:], row[1:], strict=True)
-    }
-
-
-def refuse(*_: object, **__: object) -> None:
-    raise AssertionError("made again")
+    return {place: cell["ours"] for place, cell in values_of(printed).items()}
 
 
 def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tmp_path):

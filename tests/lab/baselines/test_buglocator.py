@@ -155,15 +155,3 @@ class TestScores:
 
 def test_the_past_matters() -> None:
     assert leaks.answer(buglocator) != leaks.answer(buglocator, [leaks.ASKED])
-
-
-class TestSettings:
-    """The profiles."""
-
-    def test_from_one_profile_to_the_other(self) -> None:
-        given = BugLocatorSettings(alpha=0.3, length="minmax")
-        there = given.with_profile("upstream")
-        assert (there.profile, there.alpha, there.length, there.stopping) == ("upstream", 0.3, "minmax", "mixed")
-        assert there.with_profile("clean") == given
-        assert BugLocatorSettings(profile="upstream").with_profile("clean") == BugLocatorSettings()
-        assert given.with_profile("clean") == given

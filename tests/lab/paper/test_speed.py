@@ -63,10 +63,6 @@ def test_answers_take_turns(monkeypatch):
     assert "".join(asked) == "ab" + "ab" + "a" + "a"  # b is slow: one measurement is enough
     assert last == costs
     asked.clear()
-    costs["a"] = 0.5
-    assert in_turns(answers, REPORT, last) == costs
-    assert "".join(asked) == "a" + "ab" + "a" + "a"
-    asked.clear()
     costs["b"] = 1.5
     assert in_turns(answers, REPORT, {}) == costs
     assert "".join(asked) == "ab" + "ab" + "ba" + "ab"
