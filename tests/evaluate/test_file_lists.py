@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Qrels, Run, evaluate, read_file_lists, read_scored, write_judgements, write_run
+from tosloc.evaluate import Judgement, read_file_lists, read_scored, write_judgements, write_run
 from tosloc.evaluate.file_lists import write_file_lists
-from tosloc.evaluate.runs import read_run, write_known_ranks
 from tosloc.records import Ranking
 
 VERSIONS = [("v1", ["A", "caf\udce9 b"]), ("v2", ["A", "C", "caf\udce9 b"]), ("v3", ["C"]), ("v4", [])]
@@ -71,12 +70,3 @@ def test_a_file_that_was_not_searched_is_refused(
     with pytest.raises(RunError) as caught:
         read_scored(folder_of(tmp_path, files, fixed, version)).evaluation()
     assert str(caught.value) == f"{tmp_path}/{sentence}"
-
-
-def test_a_ranking_longer_than_its_version_is_refused(tmp_path: Path) -> None:
-    run = Run.of({}, [Ranking("1", ("A", "B"), np.array([2.0, 1.0]))], "run")
-    with pytest.raises(RunError, match="run: report 1 ranks 2 files and lacks 1 of the fixed, its version has 2"):
-        evaluate(run, Qrels.of([Judgement("1", ("A", "C"), ("A", "C"), 2)]))
-    write_known_ranks(tmp_path / "run.jsonl.gz", {}, [("1", {"A": 3})])
-    with pytest.raises(RunError, match="line 3: report 1 has rank 3, its version has 2"):
-        evaluate(read_run(tmp_path / "run.jsonl.gz"), Qrels.of([Judgement("1", ("A",), ("A",), 2)]))
