@@ -10,10 +10,8 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
-from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from conftest import repository as shop_at
+from tests.stubs import Stub
 
 ACTION = Path(__file__).parents[2] / "action"
 TITLE = (
@@ -52,7 +51,7 @@ def action() -> ModuleType:
     return module
 
 
-class Stub:
+class Issue(Stub):
     """A server that keeps one issue and its comments, and what it was asked."""
 
     def __init__(self, issue: Mapping[str, Any]) -> None:
@@ -61,31 +60,13 @@ class Stub:
         self.asked: list[str] = []
         self.refuses: list[tuple[int, dict[str, str]]] = []
         """Answers that come before anything else."""
-        stub = self
+        super().__init__(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                stub.asked.append(f"{self.command} {self.path}")
-                assert self.headers["Authorization"] == "Bearer secret-token"
-                length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
-                code, headers = stub.refuses.pop(0) if stub.refuses else (200, {})
-                data = b"{}" if code != 200 else json.dumps(stub.answered(self.command, self.path, body)).encode()
-                self.send_response(code)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_PATCH = answer
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> tuple[int, Any, dict[str, str]]:
+        self.asked.append(f"{method} {path}")
+        assert headers["Authorization"] == "Bearer secret-token"
+        code, more = self.refuses.pop(0) if self.refuses else (200, {})
+        return code, {} if code != 200 else self.answered(method, path, body), more
 
     def answered(self, method: str, path: str, body: Any) -> Any:
         if found := re.fullmatch(r"/repos/o/r/issues/7/comments\?per_page=100&page=(\d+)", path):
@@ -102,10 +83,6 @@ class Stub:
         self.comments[int(found[1])]["body"] = body["body"]
         return self.comments[int(found[1])]
 
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
 
 def comment(number: int, author: str, body: str) -> dict[str, Any]:
     return {"id": number, "user": {"login": author, "type": "Bot" if "[bot]" in author else "User"}, "body": body}
@@ -117,8 +94,8 @@ def issue(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def stub() -> Iterator[Stub]:
-    made = Stub(issue())
+def stub() -> Iterator[Issue]:
+    made = Issue(issue())
     yield made
     made.close()
 
@@ -139,13 +116,10 @@ LABELLED = {"action": "labeled", "label": {"name": "needs-localization"}, "issue
     ("name", "event", "said"),
     [
         ("issues", {**LABELLED, "label": {"name": "bug"}}, "the label is not"),
-        ("issues", {"action": "opened", "issue": issue()}, "the label is not"),
         ("issues", {**LABELLED, "issue": issue(pull_request={"url": "x"})}, "a pull request"),
         ("issues", {**LABELLED, "issue": issue(user={"login": "renovate", "type": "Bot"})}, "a bot"),
         ("issues", {**LABELLED, "issue": issue(user={"login": "x[bot]", "type": "User"})}, "a bot"),
         ("issue_comment", LABELLED, "events of issue_comment"),
-        ("pull_request_target", LABELLED, "events of pull_request_target"),
-        ("issues", {"action": "labeled", "label": None, "issue": None}, "the label is not"),
     ],
 )
 def test_it_says_nothing_where_it_is_not_asked(action: ModuleType, name: str, event: Any, said: str) -> None:
@@ -192,7 +166,7 @@ def test_what_strangers_write_stays_text(action: ModuleType, text: str) -> None:
     assert len(body) < 40_000
 
 
-def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stub: Stub) -> None:
+def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stub: Issue) -> None:
     api = action.Api(stub.url, "secret-token")
     stub.comments = [comment(number, "someone", "hello") for number in range(150)]
     stub.comments[3]["body"] = action.MARKER + " not ours"
@@ -204,28 +178,8 @@ def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stu
     assert [asked.split()[0] for asked in stub.asked if not asked.startswith("GET")] == ["POST", "PATCH"]
 
 
-def test_the_comment_is_found_among_more_than_5000(action: ModuleType, stub: Stub) -> None:
-    api, text = action.Api(stub.url, "secret-token"), action.comment_of("new")
-    stub.comments = [comment(number, "someone", "hello") for number in range(5_250)]
-    stub.comments[5_200] = comment(5_200, "github-actions[bot]", action.comment_of("old"))
-    action.write_comment(api, "/repos/o/r/issues", 7, text, "github-actions[bot]")
-    assert (len(stub.comments), stub.comments[5_200]["body"]) == (5_250, text)
-
-
-def test_no_comment_is_written_where_too_many_would_be_read(
-    action: ModuleType, stub: Stub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(action, "PAGES", 2)
-    stub.comments = [comment(number, "someone", "hello") for number in range(200)]
-    with pytest.raises(action.ActionError, match="200 comments, and one may be ours"):
-        action.write_comment(
-            action.Api(stub.url, "secret-token"), "/repos/o/r/issues", 7, "text", "github-actions[bot]"
-        )
-    assert len(stub.comments) == 200
-
-
 def test_refusals_are_sentences_and_a_token_follows_no_redirect(
-    action: ModuleType, stub: Stub, monkeypatch: pytest.MonkeyPatch
+    action: ModuleType, stub: Issue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(action.time, "sleep", waited.append)
@@ -300,7 +254,7 @@ def test_all_that_is_installed_is_known_by_its_hash() -> None:
 class Runner:
     """Takes the steps of ``action.yml`` as a runner does: files of outputs, environment, expressions."""
 
-    def __init__(self, folder: Path, workspace: Path, stub: Stub, event: tuple[str, Any], **inputs: str) -> None:
+    def __init__(self, folder: Path, workspace: Path, stub: Issue, event: tuple[str, Any], **inputs: str) -> None:
         self.folder, self.stub = folder, stub
         self.inputs = {name: str(given["default"]) for name, given in described()["inputs"].items()}
         self.inputs |= {"token": "secret-token", **{name.replace("_", "-"): value for name, value in inputs.items()}}
@@ -371,7 +325,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_steps_together(tmp_path: Path, shop: Path, stub: Stub) -> None:
+def test_the_steps_together(tmp_path: Path, shop: Path, stub: Issue) -> None:
     hand = ("workflow_dispatch", {"inputs": {"issue": "7"}})
     runner = Runner(tmp_path, shop, stub, ("issues", LABELLED), comment="true", min_share="0")
     assert runner.run() == 0, runner.printed
@@ -400,7 +354,7 @@ def evil(tmp_path: Path) -> Path:
     return path
 
 
-def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(tmp_path: Path, evil: Path, stub: Stub) -> None:
+def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(tmp_path: Path, evil: Path, stub: Issue) -> None:
     runner = Runner(tmp_path, evil, stub, ("issues", LABELLED), comment="true", min_share="0")
     made = answer() | {"notes": [], "report": {"summary": "s"}}
     (tmp_path / "made.json").write_text(json.dumps(made))
@@ -419,7 +373,7 @@ def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_no_code_of_the_workspace_installs(tmp_path: Path, evil: Path, stub: Stub) -> None:
+def test_no_code_of_the_workspace_installs(tmp_path: Path, evil: Path, stub: Issue) -> None:
     runner = Runner(tmp_path, evil, stub, ("issues", LABELLED))
     runner.environment |= {"PYTHONPATH": ".", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
     assert runner.run(install=True) == 1
@@ -428,7 +382,7 @@ def test_no_code_of_the_workspace_installs(tmp_path: Path, evil: Path, stub: Stu
 
 
 @pytest.mark.slow
-def test_it_is_silent_when_it_is_not_sure_or_no_comment_is_wanted(tmp_path: Path, shop: Path, stub: Stub) -> None:
+def test_it_is_silent_when_it_is_not_sure_or_no_comment_is_wanted(tmp_path: Path, shop: Path, stub: Issue) -> None:
     for name, inputs in (("unsure", {"comment": "true", "min_share": "1"}), ("summary", {"min_share": "0"})):
         (tmp_path / name).mkdir()
         runner = Runner(tmp_path / name, shop, stub, ("issues", LABELLED), **inputs)
@@ -447,17 +401,8 @@ def test_it_is_silent_when_it_is_not_sure_or_no_comment_is_wanted(tmp_path: Path
         ({}, issue(title="", body=None), "::error::TosLoc: "),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path: Path, shop: Path, stub: Stub, inputs: Any, event: Any, said: str) -> None:
+def test_what_is_wrong_is_one_line(tmp_path: Path, shop: Path, stub: Issue, inputs: Any, event: Any, said: str) -> None:
     runner = Runner(tmp_path, shop, stub, ("issues", {**LABELLED, "issue": event}), **inputs)
     assert runner.run() == 1
     assert runner.printed.startswith(said)
     assert runner.printed.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_a_pull_request_gets_a_notice(tmp_path: Path, shop: Path, stub: Stub) -> None:
-    event = {**LABELLED, "issue": issue(pull_request={})}
-    runner = Runner(tmp_path, shop, stub, ("issues", event), comment="true")
-    assert runner.run() == 0
-    assert runner.printed == "::notice::TosLoc says nothing: it is a pull request\n"
-    assert list(runner.outputs) == ["issue"]

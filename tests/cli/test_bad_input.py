@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc import io as files
 from tosloc.cli import main
 from tosloc.git.repository import Repository
@@ -46,34 +45,9 @@ def checkpoint(project: toy.Toy) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to stand in; what is kept between commands goes to another."""
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
-
-
-@pytest.fixture
-def fails(place: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
-    """Function (*arguments) -> the one sentence of a command that must end with 2 and leave no new file behind."""
-
-    def run(*arguments: str | Path) -> str:
-        before = sorted(place.rglob("*"))
-        cached = sorted(place.parent.glob("cache/**/*"))
-        capsys.readouterr()
-        assert main([str(argument) for argument in arguments]) == 2
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        lines = printed.err.splitlines()
-        assert len(lines) == 1, printed.err
-        assert lines[0].startswith("tosloc: ")
-        assert "Traceback" not in printed.err
-        assert sorted(place.rglob("*")) == before
-        assert sorted(place.parent.glob("cache/**/*")) == cached
-        return lines[0].removeprefix("tosloc: ")
-
-    return run
+def place(plain_folder: Path) -> Path:
+    """An empty folder to stand in."""
+    return plain_folder
 
 
 @pytest.fixture
@@ -116,33 +90,16 @@ def test_commits(fails: Fails, localizing: list[str], bug: Path, project: toy.To
         assert "no commit" in fails("index", "--repo", project.git.path, f"--commit={name}")
 
 
-def test_no_source_file(fails: Fails, checkpoint: Path, bug: Path, repository: GitRepository) -> None:
-    repository.commit({"README": "text", "image.png": b"\0"})
-    command = ["--repo", repository.path]
-    said = fails("localize", *command, "--checkpoint", checkpoint, "--report", bug)
-    assert "holds no source file (.java" in said
-    assert "holds no source file (" in fails("index", *command)
-
-
-def test_a_repository_without_commits(fails: Fails, checkpoint: Path, bug: Path, repository: GitRepository) -> None:
-    command = ["localize", "--checkpoint", checkpoint, "--report", bug]
-    assert "no commit 'HEAD'" in fails(*command, "--repo", repository.path)
-
-
 # One report
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "empty"),
         (b" \n\t\n \n", "empty"),
-        (b"\xef\xbb\xbf\n", "empty"),
         (b"\x7fELF\0\0\1", "binary"),
         (b"word " * 2_000_001, "10 MB"),
         (b'{"foo": 1}', "JSON"),
-        (b'{"title": ', "JSON"),
-        (b'{"title": "", "body": ""}', "empty"),
     ],
 )
 def test_reports(fails: Fails, localizing: list[str], place: Path, content: bytes, words: str) -> None:
@@ -163,19 +120,6 @@ def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: P
     assert "gh issue view" in said
 
 
-def test_no_known_word_is_ranked_and_said(
-    localizing: list[str], place: Path, project: toy.Toy, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (place / "bug.md").write_text("---\nopened: 2011-05-01\n---\nxyzzy\n\nplugh frotz\n")
-    assert main([*localizing, str(place / "bug.md"), "--top", "1000", "--json", "--tests"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == (
-        "tosloc: no word of the report occurs in any file; the order says only which files change most\n"
-    )
-    paths = project.git.git("ls-tree", "-r", "--name-only", "main").split("\n")
-    assert sorted(hit["path"] for hit in json.loads(printed.out)["hits"]) == sorted(paths)
-
-
 # Labelled reports
 
 LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
@@ -186,15 +130,10 @@ ENTITY = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passw
     ("content", "words"),
     [
         (b"PK\x03\x04 no archive", "damaged"),
-        (b"PK\x05\x06" + bytes(18), "xlsx"),
         (ENTITY.encode(), "entit"),
-        (b"<bugrepository><bug>", "malformed XML"),
-        (b"<html></html>", "<html>"),
         (b"words", "no file of reports"),
-        (b"", "empty"),
         (json.dumps(LINE).encode() + b"\n\n{oh}\n", "line 3"),
         (json.dumps(LINE).encode() + b"\n" + json.dumps(LINE | {"opened": "soon"}).encode(), "record 2"),
-        (json.dumps(LINE | {"fixed": "A.java"}).encode(), "record 1"),
         (json.dumps(LINE | {"fix_commit": "f" * 40}).encode(), "is it the right one?"),
         (json.dumps(LINE | {"fixed": ["A.md"]}).encode(), "name its source suffixes"),
     ],
@@ -212,31 +151,6 @@ def test_files_of_reports(
 
 
 # Settings
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[stage_one]\ntrain_report = 3\n", "did you mean 'train_reports'?"),
-        ("[stage_on]\nl2 = 0.1\n", "did you mean 'stage_one'?"),
-        ("[stage_one]\nfeatures = ['bm25f', 'complexty']\n", "did you mean 'complexity'?"),
-        ("[data]\ntrain = 'much'\n", "should be a valid number"),
-        ("[data]\ntrain = 0.9\nvalidation = 0.1\n", "leave nothing for test"),
-        ("[data\n", "not valid TOML"),
-        ("extends = 'nowhere.toml'\n", "nowhere.toml: cannot read"),
-    ],
-)
-def test_configurations(fails: Fails, project: toy.Toy, place: Path, text: str, words: str) -> None:
-    (place / "my.toml").write_text(text)
-    common = ["--repo", project.git.path, "--reports", project.reports()]
-    said = fails("train", place / "my.toml", *common, "--out", "out")
-    assert words in said
-    assert str(place) in said or said.startswith("[stage_one] features")
-
-
-def test_a_configuration_that_does_not_exist(fails: Fails, project: toy.Toy) -> None:
-    command = ["train", "nowhere.toml", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
-    assert "nowhere.toml: cannot read the configuration" in fails(*command)
 
 
 # The facts store
@@ -390,34 +304,16 @@ def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path
     for name in ("config.json", "provenance.json"):
         assert "copy the whole folder" in said(name, None)
     assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
-    for bad in (1.0, {}, {"weight": -1.0, "features": []}, {"weight": 1.0, "features": ["magic"]}):
-        assert "train again" in said("weights.json", weighing(ranker=bad))
     assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
-    for bad in ({"bm25f": "much"}, {"bm25f": None}, {"bm25f": float("nan")}, [1.0], {}):
-        assert "train again" in said("weights.json", weighing(weights=bad))
+    assert "train again" in said("weights.json", weighing(weights={"bm25f": "much"}))
     assert "unknown key" in said("config.json", b'{"stage_three": {}}')
     whole = (checkpoint / "version.npz").read_bytes()
-    turned = bytearray(whole)
-    turned[len(whole) // 2 : len(whole) // 2 + 200] = bytes(200)
-    for content in (b"", b"PK", whole[: len(whole) // 2], bytes(turned)):
+    for content in (b"", whole[: len(whole) // 2]):
         assert "damaged" in said("version.npz", content)
-    for content in (b"", whole):  # arrays, but others
-        shutil.copytree(checkpoint, place / "broken")
-        (place / "broken/reports.npz").write_bytes(content)
-        assert "damaged" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
-        shutil.rmtree(place / "broken")
+    assert "damaged" in said("reports.npz", whole)  # arrays, but others
     (place / "empty").mkdir()
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
     assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
-
-
-def test_a_ranker_that_is_damaged(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
-    shutil.copytree(checkpoint, place / "broken")
-    record = json.loads((checkpoint / "weights.json").read_text())
-    (place / "broken/weights.json").write_text(json.dumps(record | {"ranker": {"weight": 1.0, "features": ["path"]}}))
-    for text in ("", "nonsense"):
-        (place / "broken/ranker.npz").write_text(text)
-        assert "ranker.npz" in fails("localize", "--checkpoint", place / "broken", "--report", bug)
 
 
 def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
@@ -426,32 +322,17 @@ def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Pa
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 
+def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
+    fails: Fails, checkpoint: Path, bug: Path, project: toy.Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = ["localize", bug, "--checkpoint", checkpoint]
+    assert main([str(part) for part in asking]) == 0
+    assert "not in a git repository; go to one, or name it with --repo" in fails(*asking, "--commit", "HEAD")
+    monkeypatch.chdir(project.git.path)
+    assert main([str(part) for part in [*asking, "--commit", "HEAD~1"]]) == 0
+
+
 # Folders of results
-
-
-def test_out_that_cannot_be_written(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path) -> None:
-    common = ["--repo", project.git.path, "--reports", project.reports()]
-    for out in (bug, bug / "below"):
-        assert str(bug) in fails("rank", *common, "--checkpoint", checkpoint, "--out", out)
-        assert str(bug) in fails("train", *common, "--out", out)
-
-
-def test_a_folder_without_runs(fails: Fails, place: Path) -> None:
-    (place / "empty").mkdir()
-    said = fails("evaluate", place / "empty")
-    assert said.startswith(f"{place / 'empty'}: no finished run of the split 'test'; make one with: tosloc train")
-    said = fails("evaluate", place / "nowhere")
-    assert said.startswith(f"{place / 'nowhere'}: no such file or folder; check the path")
-
-
-def test_damaged_runs(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:
-    common = ["--repo", project.git.path, "--reports", project.reports(), "--store", project.store]
-    assert main([str(part) for part in ["rank", *common, "--checkpoint", checkpoint, "--out", place / "runs"]]) == 0
-    run = place / "runs/test/run.jsonl.gz"
-    whole = run.read_bytes()
-    for content in (b"", b"\x1f\x8b", whole[: len(whole) // 2], b"{}\n"):
-        run.write_bytes(content)
-        assert str(run) in fails("evaluate", place / "runs")
 
 
 # Too few reports

@@ -19,22 +19,6 @@ QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
 
 
 @pytest.fixture
-def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
-    """Function (*arguments) -> the one sentence of a command that must end with 2 and leave nothing behind."""
-
-    def run(*arguments: object) -> str:
-        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
-        assert main([str(argument) for argument in arguments]) == 2
-        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
-        printed = capsys.readouterr()
-        assert not printed.out
-        assert len(printed.err.splitlines()) == 1
-        return printed.err
-
-    return run
-
-
-@pytest.fixture
 def trec(tmp_path: Path) -> Path:
     (tmp_path / "run.txt").write_text(RUN)
     (tmp_path / "qrels.txt").write_text(QRELS)
@@ -147,13 +131,6 @@ def test_wrong_files_are_one_sentence(trec: Path, tmp_path: Path, fails: Fails) 
     assert "no judgements beside the run; name them with --qrels" in fails("export-run", trec, *out)
 
 
-def test_broken_lines_are_named(trec: Path, tmp_path: Path, fails: Fails) -> None:
-    trec.write_text(RUN + "9 Q0 x y 1 2 t\n")
-    assert f"{trec} line 4: report 9 has 7 columns" in fails("import-run", trec, "--out", tmp_path / "out")
-    trec.write_text(RUN + "8 Q0 c.java 2 0.1 t\n")
-    assert f"{trec} line 4: report 8 ranks c.java a second time" in fails("import-run", trec, "--out", tmp_path / "out")
-
-
 def test_reports_without_published_ranks_are_one_sentence(
     repository: GitRepository, tmp_path: Path, fails: Fails
 ) -> None:
@@ -172,8 +149,3 @@ def test_known_ranks_cannot_be_exported(
     assert main(["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]) == 0
     capsys.readouterr()
     assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")
-
-
-def test_others_need_to_be_known(trec: Path, tmp_path: Path, fails: Fails) -> None:
-    command = ["export-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "trec", "--others"]
-    assert "which files were searched for report 7 is not known" in fails(*command)

@@ -13,11 +13,9 @@ from tosloc.cli.printing import print_table
 from tosloc.cli.tables import results_table
 from tosloc.evaluate import Judgement, write_judgements, write_run
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.evaluate.runs import write_known_ranks
 from tosloc.evaluate.tables import results_of
 from tosloc.records import Ranking, ReportAttributes
 
-FILES = ("A.java", "B.java", "C.java")
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
 WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
@@ -131,13 +129,6 @@ def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.Cap
     assert "strata" not in said(capsys, "evaluate", good, "--no-strata")[0]
 
 
-def test_evaluate_prints_runs_side_by_side(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, "evaluate", good, worse, "--no-strata")
-    assert rows(out)[1] == ["all", "reports", "good", "[95", "%]", "worse", "[95", "%]"]
-    both = json.loads(said(capsys, "evaluate", good, worse, "--json")[0])
-    assert [(one["run"], one["reports"]) for one in both] == [("good", 3), ("worse", 3)]
-
-
 def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
     assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
@@ -155,15 +146,6 @@ def test_a_narrow_terminal_gets_tables_below_each_other(
     printed = capsys.readouterr().out
     assert printed.count("all reports") == 2
     assert "…" not in printed
-
-
-def test_a_very_narrow_terminal_gets_cells_wrapped(
-    good: Path, worse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "50")
-    for command in ("evaluate", "compare"):
-        assert "…" not in said(capsys, command, good, worse)[0]
 
 
 def test_evaluate_prints_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,12 +178,6 @@ def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, c
     assert "is a directory" in refused(capsys, "evaluate", good, "--per-report", tmp_path)
 
 
-def test_the_order_of_lines_changes_nothing(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = [said(capsys, "evaluate", worse, "--json"), said(capsys, "compare", good, worse, "--json")]
-    write_split(worse / "test", {report: WORSE[report] for report in ("3", "1", "2")})
-    assert [said(capsys, "evaluate", worse, "--json"), said(capsys, "compare", good, worse, "--json")] == before
-
-
 def test_other_judgements(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "other.jsonl"
     write_judgements(file, [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
@@ -222,19 +198,6 @@ def test_rankings_that_lack_files_are_told(tmp_path: Path, capsys: pytest.Captur
     out, err = said(capsys, "evaluate", tmp_path / "cut", "--json")
     assert json.loads(out)["length"] is None
     assert "not known how many files were searched" in err
-
-
-def test_known_ranks_alone_can_be_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_known_ranks(tmp_path / "run.jsonl.gz", {}, [("1", {"A.java": 3}), ("2", {"B.java": 1})])
-    write_judgements(tmp_path / "qrels.jsonl", [Judgement(report, TRUTH[report], TRUTH[report]) for report in "12"])
-    printed = json.loads(said(capsys, "evaluate", tmp_path, "--json")[0])
-    assert (printed["mrr"], printed["map"]) == pytest.approx((2 / 3, (1 / 3 + 1 / 2) / 2))
-
-
-def test_one_report_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_split(tmp_path / "one", {"1": "ABC"})
-    assert json.loads(said(capsys, "evaluate", tmp_path / "one", "--json")[0])["intervals"]["mrr"] is None
-    assert ["mrr", "1.00", "mean"] in [row[:3] for row in rows(said(capsys, "evaluate", tmp_path / "one")[0])]
 
 
 def test_evaluate_refuses(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,13 +261,6 @@ def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pyte
     assert out.count("p, t-test, Holm") == 3
 
 
-def test_compare_as_markdown(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "compare", worse, good, "--markdown")[0].splitlines()
-    assert lines[:3] == ["good against worse", "", "| 3 reports | AP | RR |"]
-    assert "| mean of worse | .528 | .611 |" in lines
-    assert "| 3 | .333 | 1.00 | +.667 | 3 | 1 |" in lines
-
-
 def test_compare_refuses_what_is_not_comparable(
     good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -342,11 +298,6 @@ def test_the_same_ranking_or_where_it_differs(
     values = json.loads(said(capsys, "compare", good, alone, worse, "--same", "--json", code=1)[0])
     assert (values["same"], values["reports"]) == (False, 3)
     assert [one["first_difference"] is None for one in values["runs"]] == [True, False]
-
-
-def test_the_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--per-report" in said(capsys, "evaluate", "--help")[0]
-    assert "--all-pairs" in said(capsys, "compare", "--help")[0]
 
 
 @pytest.mark.slow

@@ -91,23 +91,18 @@ def test_git_alone_says_that_its_reports_are_weak(project, capsys):
     assert json.loads(capsys.readouterr().out)["weak"] is True
 
 
-def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, capsys, tmp_path, monkeypatch):
-    def says(*arguments: str) -> str:
-        assert main(["mine", *arguments]) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert not (tmp_path / "cache").exists()
-        return line
-
+def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fails, capsys, monkeypatch):
     empty, other = written(place), place / "other.json"
-    assert "not in a git repository; go to one, or name it with --repo" in says()
+    assert "not in a git repository; go to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
-    assert "issues.json: holds no issue" in says(empty)
-    assert "nowhere.json: no such file" in says("nowhere.json")
+    assert "issues.json: holds no issue" in fails("mine", empty)
+    assert "nowhere.json: no such file" in fails("mine", "nowhere.json")
     other.write_text('{"kind": "youtrack#issue"}')
-    assert "other.json, record 1: JSON of no known kind (keys: kind)" in says(str(other))
-    assert "none of 1 issues has a fix to learn from" in says(written(place, ISSUE | {"number": 9}))
-    assert "'(' is no regular expression" in says(written(place, ISSUE), "--pattern", "(")
-    assert "--pattern: says which issues commits name, and none are given" in says("--pattern", "(1)")
+    assert "other.json, record 1: JSON of no known kind (keys: kind)" in fails("mine", str(other))
+    assert main(["mine", written(place, ISSUE | {"number": 9})]) == 2
+    assert "none of 1 issues has a fix to learn from" in capsys.readouterr().err
+    assert "'(' is no regular expression" in fails("mine", written(place, ISSUE), "--pattern", "(")
+    assert "--pattern: says which issues commits name, and none are given" in fails("mine", "--pattern", "(1)")
 
 
 def test_train_says_how_to_get_reports(project, capsys, monkeypatch):

@@ -16,11 +16,9 @@ from tosloc.errors import ConfigError, ToslocError
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["localize"], "no report is given; name a file, or - for standard input"),
         (["localize", "--top", "x"], "Invalid value for '--top'"),
         (["index", "--stor", "x"], "No such option: --stor"),
         (["nope"], "No such command 'nope'; see: tosloc --help"),
-        (["lab", "nope"], "No such command 'nope'; see: tosloc lab --help"),
         (["evaluate"], "Missing argument 'RUN'; see: tosloc evaluate --help"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
@@ -34,12 +32,7 @@ def test_options_that_do_not_fit(words: list[str], says: str, capsys: pytest.Cap
     assert len(line) < 2_100
 
 
-def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "Learn from your project:" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\r\nb\x0bc\u2028d", "half \ud800", "x" * 1_000_000])
+@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\r\nb\x0bc\u2028d", "half \ud800"])
 def test_what_stands_in_a_sentence_cannot_leave_it(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     def run() -> int:
         raise ToslocError(text)
@@ -71,12 +64,8 @@ def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str]) -
     [
         "a = " + "[" * 100_000,
         "seed = " + "9" * 5_000,
-        "[run]\nseed = 0x" + "f" * 5_000,
-        "[data]\nzone = '" + "x" * 100_000 + "'",
-        "[data]\nzon" + "x" * 100_000 + " = 1",
         "[stage_one]\nfeatures = [" + "'x'," * 10_000 + "1]",
         'extends = "\\u0000"',
-        'extends = "' + "a/" * 3_000 + '"',
         "#" * 2_000_000,
     ],
 )

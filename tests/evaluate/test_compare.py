@@ -5,17 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from tosloc.errors import RunError
 from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
 from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import TAUGHT, Order
-from tosloc.evaluate.statistics import holm
-from tosloc.evaluate.tables import Results, report_values, results_of, results_values
-from tosloc.records import Ranking, ReportAttributes
+from tosloc.evaluate.runs import TAUGHT
+from tosloc.evaluate.tables import results_of
+from tosloc.records import Ranking
 
-FILES = ("A", "B", "C", "D")
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
 
 
@@ -68,65 +65,10 @@ def test_yes_or_no_has_mcnemars_test() -> None:
     assert comparison_values(first, 0)["measures"]["Acc@1"]["p_mcnemar_holm"] == 1.0
 
 
-def test_a_run_against_itself() -> None:
-    one = compare(("a", judged(BASE)), ("b", judged(BASE)))
-    assert [(d.wins, d.ties, d.losses, d.paired.t_test.p, d.paired.bootstrap_p) for d in one.differences] == [
-        (0, 4, 0, 1, 1)
-    ] * 2
-    assert one.risen(9) == one.fallen(9) == []
-
-
 def test_the_order_of_the_reports_changes_nothing() -> None:
     turned = {report: BETTER[report] for report in reversed(BETTER)}
     straight = comparison_values(compare(("a", judged(BASE)), ("b", judged(BETTER))), 10)
     assert comparison_values(compare(("a", judged(BASE)), ("b", judged(turned))), 10) == straight
-
-
-def test_different_reports_are_refused_unless_common() -> None:
-    short = {report: BETTER[report] for report in "12"} | {"5": "ABCD"}
-    truth = TRUTH | {"5": ("C",)}
-    with pytest.raises(RunError) as caught:
-        compare(("base", judged(BASE)), ("short", judged(short, truth)))
-    assert str(caught.value) == (
-        "base and short judge different reports (2 only the first, 1 only the second, such as 3); "
-        "compare the 2 that both judge with --common"
-    )
-    one = compare(("base", judged(BASE)), ("short", judged(short, truth)), common=True)
-    assert ([move.report for move in one.moves], one.only_a, one.only_b) == (["1", "2"], 2, 1)
-    assert one.differences[0].a == 0.75
-    with pytest.raises(RunError, match="judge no report together"):
-        compare(("base", judged(BASE)), ("other", judged({"5": "ABCD"}, truth)), common=True)
-
-
-def test_different_truths_are_refused() -> None:
-    other = judged(BETTER, TRUTH | {"2": ("A", "C")})
-    with pytest.raises(RunError) as caught:
-        compare(("base", judged(BASE)), ("better", other))
-    assert str(caught.value) == (
-        "report 2: B is a fixed file for base but not for better; judge both by the same file, with --qrels"
-    )
-    with pytest.raises(RunError, match="report 2: B is a fixed file for base but not for better"):
-        compare(("better", other), ("base", judged(BASE)))
-    turned = judged(BETTER, TRUTH | {"2": ("B", "A")})
-    assert compare(("base", judged(BASE)), ("better", turned)).differences[0].wins == 2
-
-
-def test_another_search_space_is_told() -> None:
-    one = compare(("base", judged(BASE)), ("better", judged(BETTER, searched=9)))
-    assert one.other_searched == ("1", "2", "3", "4")
-
-
-def test_several_runs_against_the_first_or_each_other() -> None:
-    runs = {"base": judged(BASE), "better": judged(BETTER), "again": judged(BETTER)}
-    pairs = compare_all(runs)
-    assert [(one.a, one.b) for one in pairs] == [("base", "better"), ("base", "again")]
-    for place in (0, 1):
-        of_measure = [one.differences[place] for one in pairs]
-        assert [one.holm_t for one in of_measure] == holm([one.paired.t_test.p for one in of_measure])
-        assert [one.holm_bootstrap for one in of_measure] == holm([one.paired.bootstrap_p for one in of_measure])
-    every = compare_all(runs, all_pairs=True)
-    assert [(one.a, one.b) for one in every] == [("base", "better"), ("base", "again"), ("better", "again")]
-    assert [one.differences[0].holm_t for one in compare_all({"a": judged(BASE), "b": judged(BETTER)})] == [None]
 
 
 def test_the_same_rankings_whatever_their_names_numbers() -> None:
@@ -148,78 +90,10 @@ def test_the_same_rankings_whatever_their_names_numbers() -> None:
     )
 
 
-def test_known_ranks_are_compared_too() -> None:
-    def known(*ranks: int) -> Run:
-        files = np.arange(len(ranks), dtype=np.int32)
-        return Run({}, FILES, {"1": Order(files, np.zeros(0), np.array(ranks, dtype=np.int32))})
-
-    assert first_difference(known(2, 7), known(2, 7)) is None
-    assert first_difference(known(2, 7), known(2, 8)) == "report 1 differs first: B at rank 7 against B at rank 8"
-    whole = run_of({"1": "AB"})
-    assert first_difference(known(1, 2), whole) == "report 1 has 2 known ranks in the first and 2 files in the second"
-
-
-def results(**options: object) -> Results:
-    judgements = [
-        Judgement(
-            report, fixed, (*fixed, "Gone"), 4, attributes=ReportAttributes(report != "1", False, int(report == "2"))
-        )
-        for report, fixed in TRUTH.items()
-    ]
-    return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements)), **options)  # type: ignore[arg-type]
-
-
-def test_results_hold_headline_intervals_and_strata() -> None:
-    found = results(measures=[Measure("P", 1)])
-    assert found.summary == found.evaluation.summary()
-    assert set(found.intervals) == set(found.summary) - {"reports", "relevant", "dropped", "empty", "length"}
-    for name, interval in found.intervals.items():
-        assert interval is not None
-        assert interval.low <= (found.summary[name] or 0) <= interval.high
-    assert found.measures["P@1"].value == 0.25
-    rows = {row.name: row for row in found.strata}
-    assert (rows["reachable only"].reports, rows["reachable only"].relevant) == (3, 4)
-    assert rows["reachable only"].mrr is not None
-    assert rows["reachable only"].mrr.value == pytest.approx(1.75 / 3)
-    assert rows["already localized"].map is not None
-    assert (rows["already localized"].map.value, rows["already localized"].map.interval) == (1.0, None)
-    assert (rows["with a stack trace"].reports, rows["with a stack trace"].mrr) == (0, None)
-    assert rows["without a description"].few
-    assert found.length_note is None
-    assert results(strata=False).strata == ()
-
-
-def test_results_as_plain_values() -> None:
-    values = results_values(results(measures=[Measure("P", 1)]), name=True)
-    assert (values["run"], values["reports"], values["empty"]) == ("base", 4, 1)
-    assert values["strata"][-1] == {
-        "stratum": "only test files fixed",
-        "reports": 0,
-        "relevant": 0,
-        "mrr": None,
-        "map": None,
-        "intervals": {"mrr": None, "map": None},
-    }
-    assert set(values["measures"]["P@1"]) == {"mean", "interval"}
-    assert report_values(results().evaluation.per_report[1], [RR, Measure("P", 1)]) == {
-        "report": "2",
-        "ranks": [1, 2],
-        "relevant": 2,
-        "dropped": 1,
-        "searched": 4,
-        "AP": 1.0,
-        "RR": 1.0,
-        "P@1": 1.0,
-        "traits": {"description": True, "stack_trace": False, "named": 1},
-    }
-
-
 @pytest.mark.parametrize(
     ("taught", "notes"),
     [
         (None, []),
-        ("many", []),
-        (1, ["base: the checkpoint learned from 1 report of these, so that the numbers flatter it"]),
         (3320, ["base: the checkpoint learned from 3,320 reports of these, so that the numbers flatter it"]),
     ],
 )
@@ -227,16 +101,3 @@ def test_reports_that_taught_the_checkpoint_are_told(taught: object, notes: list
     judgements = [Judgement(report, fixed, fixed, 4) for report, fixed in TRUTH.items()]
     run = Run.of({TAUGHT: taught} if taught else {}, run_of(BASE).rankings())
     assert results_of(ScoredRun("base", run, Qrels.of(judgements))).notes == notes
-
-
-def test_a_cut_or_unknown_length_is_told() -> None:
-    def note(searched: int | None) -> str | None:
-        judgements = [Judgement(report, fixed, fixed, searched) for report, fixed in TRUTH.items()]
-        return results_of(ScoredRun("base", run_of(BASE), Qrels.of(judgements))).length_note
-
-    assert note(4) is None
-    assert note(8) == (
-        "base: rankings hold 50.0% of the files searched, 4 of 4 are cut off; "
-        "a fixed file that is not ranked counts as not found"
-    )
-    assert note(None) == "base: it is not known how many files were searched, so rankings may be cut off"

@@ -51,17 +51,6 @@ def test_summary_is_worked_by_hand() -> None:
     )
 
 
-def test_values_of_each_report_come_first() -> None:
-    evaluation = evaluate(RUN, Qrels.of(JUDGEMENTS))
-    assert [one.report for one in evaluation.per_report] == ["1", "2", "3", "4"]
-    assert [one.ranks for one in evaluation.per_report] == [(1, 2, 5, 12, 15), (4, 60), (120, 350), ()]
-    assert [one.reciprocal_rank for one in evaluation.per_report] == [1, 0.25, 1 / 120, 0]
-
-
-def test_the_order_of_the_reports_changes_nothing() -> None:
-    assert evaluate(RUN, Qrels.of(JUDGEMENTS[::-1])).summary() == evaluate(RUN, Qrels.of(JUDGEMENTS)).summary()
-
-
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
     run = Run.of({}, [ranked("1", FILES[:10])])
     result = evaluate(run, Qrels.of(JUDGEMENTS[:1]))

@@ -27,17 +27,10 @@ LISTED = {"version": "v", "like": None, "with": ["a"], "without": []}
     "changed",
     [
         {"files": [0.5, 1]},
-        {"files": ["0", "1"]},
-        {"files": [True, False]},
         {"files": [0, 2**40]},
         {"files": [-1, 0]},
-        {"files": {"0": 1}},
-        {"scores": ["2", "1"]},
         {"scores": [10**400, 1]},
-        {"scores": [[2], [1]]},
         {"report": [1]},
-        {"report": None},
-        {"ranks": [1.5, 2]},
         {"ranks": "12"},
     ],
 )
@@ -51,15 +44,9 @@ def test_runs(tmp_path: Path, changed: dict[str, object]) -> None:
     "changed",
     [
         {"fixed": "a"},
-        {"listed": {"a": 1}},
         {"fixed": [1]},
         {"searched": "2"},
-        {"searched": True},
-        {"searched": 1.5},
-        {"version": ["v"]},
-        {"report": None},
         {"traits": [1]},
-        {"traits": {"description": 1, "stack_trace": False, "named": 0}},
         {"nonrelevant": "b"},
     ],
 )

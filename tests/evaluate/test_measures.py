@@ -1,15 +1,13 @@
 """Worked numbers of the literature, and invariants that always hold."""
 
 import math
-from fractions import Fraction
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure, Others, Outcome
+from tosloc.evaluate.measures import Measure, Others, Outcome
 from tosloc.metrics import (
     Over,
     all_within,
@@ -127,14 +125,6 @@ def test_every_measure_of_a_report_without_fixed_files_is_zero(name: str) -> Non
     assert Measure(name)(Outcome((), 0, 20, 20)) == 0.0
 
 
-@pytest.mark.parametrize("text", ["AP", "AP@10", "AP_found@10", "AP_reachable@10", "P@5", "R@5", "Hit@1", "RR@10"])
-def test_a_measure_says_its_name_and_meaning(text: str) -> None:
-    measure = Measure.parse(f" {text} ")
-    assert repr(measure) == text
-    assert measure.meaning == MEASURE_MEANINGS[measure.name]
-    assert measure(Outcome((1, 2, 3, 4, 5), 5, 20, 20)) > 0
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -175,54 +165,6 @@ def test_over_the_found_is_never_below_the_textbook(found: set[int], more: int, 
         assert textbook == reachable == seen
     else:
         assert textbook < seen
-
-
-@given(found_sets, st.integers(0, 5))
-def test_all_retrieved_makes_the_denominators_one(found: set[int], k: int) -> None:
-    every = len(found)
-    assert average_precision(found, every, 60 + k, "found") == average_precision(found, every)
-
-
-def exact(found: list[int], k: int) -> Fraction | None:
-    """Average precision over the found, without rounding; None where it is undefined."""
-    kept = [rank for rank in found if rank <= k]
-    return sum((Fraction(n, rank) for n, rank in enumerate(kept, start=1)), Fraction()) / len(kept) if kept else None
-
-
-@given(found_sets, st.integers(0, 5))
-def test_a_cut_never_lowers_the_overestimation(found: set[int], more: int) -> None:
-    """Over the found against the textbook is relevant / found: the shorter, the more, while anything is found."""
-    relevant = len(found) + more
-    factors = []
-    for k in range(max(found), min(found) - 1, -1):
-        seen, textbook = (average_precision(found, relevant, k, over) for over in ("found", "relevant"))
-        factors.append(seen / textbook)
-        assert seen / textbook == pytest.approx(relevant / found_at(found, k))
-    assert all(later >= earlier * (1 - 1e-12) for earlier, later in pairwise(factors))
-
-
-@given(found_sets)
-def test_over_the_found_a_cut_raises_where_precision_falls(found: set[int]) -> None:
-    """It never falls where precision does not rise from one fixed file to the next; elsewhere it may."""
-    ordered = sorted(found)
-    precisions = [Fraction(n, rank) for n, rank in enumerate(ordered, start=1)]
-    falling = [rank for rank, (a, b) in zip(ordered[1:], pairwise(precisions), strict=True) if b > a]
-    last = min(falling) - 1 if falling else 60  # up to here precision only falls
-    values = [value for k in range(last, 0, -1) if (value := exact(ordered, k)) is not None]
-    assert all(later >= earlier for earlier, later in pairwise(values))
-
-
-def test_over_the_found_a_cut_may_lower_one_report() -> None:
-    assert average_precision([3, 4], 2, 4, "found") == pytest.approx(5 / 12)
-    assert average_precision([3, 4], 2, 3, "found") == pytest.approx(4 / 12)
-
-
-@given(st.lists(st.tuples(found_sets, st.integers(0, 3)), min_size=1), st.integers(1, 60))
-def test_dropping_the_undefined_never_lowers_the_mean(reports: list[tuple[set[int], int]], k: int) -> None:
-    values = [average_precision(found, len(found) + more, k, "found") for found, more in reports]
-    defined = [value for value, (found, _) in zip(values, reports, strict=True) if hit_at(found, k)]
-    if defined:
-        assert math.fsum(defined) / len(defined) >= math.fsum(values) / len(values) * (1 - 1e-12)
 
 
 @given(found_sets, st.integers(0, 5), st.integers(0, 20))

@@ -1,6 +1,4 @@
-import gzip
 import json
-import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +18,6 @@ RANKINGS = [
 HEADER = {"method": "linear", "split": "test"}
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-
-
 def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     write_run(tmp_path / "new" / "run.jsonl.gz", HEADER, RANKINGS)
     run = read_run(tmp_path / "new" / "run.jsonl.gz")
@@ -32,18 +26,6 @@ def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     assert run.ranking("7") == Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9]))
     assert run.ranking("8") == Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0]))
     assert len(run.ranking("9")) == 0
-
-
-def test_paths_are_written_once_in_order_of_first_appearance(tmp_path: Path) -> None:
-    write_run(tmp_path / "run.jsonl.gz", HEADER, RANKINGS)
-    assert lines(tmp_path / "run.jsonl.gz") == [
-        {"format": "tosloc-run/2", "method": "linear", "split": "test"},
-        {"first": 0, "paths": ["a b/X.java", "Y.java"]},
-        {"report": "7", "files": [0, 1], "scores": [0.123457, -1e-09]},
-        {"first": 2, "paths": ["caf\udce9.java", "Z.java"]},
-        {"report": "8", "files": [1, 2, 3], "scores": [12345700.0, 2, 2]},
-        {"report": "9", "files": [], "scores": []},
-    ]
 
 
 def test_the_same_run_is_the_same_file(tmp_path: Path) -> None:
@@ -69,13 +51,6 @@ def test_nothing_half_written_stays_and_the_old_run_survives(tmp_path: Path) -> 
     assert path.read_bytes() == before
 
 
-def test_a_plain_file_is_a_run_too(tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_text(
-        '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A"]}\n{"report":"1","files":[0],"scores":[1]}\n'
-    )
-    assert read_run(tmp_path / "run.jsonl").ranking("1").paths == ("A",)
-
-
 START = '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A","B"]}\n'
 
 
@@ -83,19 +58,11 @@ START = '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A","B"]}\n'
     ("text", "sentence"),
     [
         (START + '{"report":"1","files":[0,1,0],"scores":[3,2,1]}', "line 3: report 1 ranks A twice"),
-        (START + '{"report":"1","files":[0,1],"scores":[NaN,1]}', "line 3: scores.0: input should be a"),
-        (START + '{"report":"1","files":[0,1],"scores":[null,1]}', "line 3: scores.0: input should be a"),
         (START + '{"report":"1","files":[0,1],"scores":[1,2]}', "line 3: report 1: scores increase down the ranking"),
-        (START + '{"report":"1","files":[0,1],"scores":[1]}', "line 3: report 1: 2 paths but 1 scores"),
         (START + '{"report":"1","files":[0,2],"scores":[2,1]}', "line 3: report 1 is damaged"),
-        (START + '{"report":"1","files":[0,-1],"scores":[2,1]}', "line 3: files.1: input should be greater"),
-        (START + '{"report":"1","files":[0,1],"scores":"x"}', "line 3: scores: input should be a valid list"),
-        (START + '{"report":"1","files":[0]}', "line 3: report 1: 1 paths but 0 scores"),
         (START + '{"report":"1","files":[],"scores":[]}\n' * 2, "line 4: report 1 is ranked twice"),
         (START + "{", "line 3: not valid JSON"),
-        (START + "[]", "line 3: not a JSON object"),
         ("", "not a run of the form tosloc-run/2"),
-        ('{"format":"other"}', "not a run of the form tosloc-run/2"),
     ],
 )
 def test_a_broken_run_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -146,7 +113,6 @@ def test_judgements_come_back(tmp_path: Path) -> None:
         ('{"report":"1","fixed":["A","A"],"listed":["A"]}', "line 1: report 1: a file is listed twice"),
         ('{"report":"1","fixed":["A"],"listed":[]}', "line 1: report 1: fixed files that are not listed"),
         ('{"report":"1","fixed":[]}', "line 1: listed: field required"),
-        ('{"report":"1","fixed":[],"listed":[],"summary":7}', "line 1: summary: input should be a valid string"),
         ('{"report":"1","fixed":[],"listed":[]}\n' * 2, "line 2: report 1 is judged twice"),
     ],
 )
@@ -155,14 +121,3 @@ def test_broken_judgements_are_one_sentence(tmp_path: Path, text: str, sentence:
     with pytest.raises(RunError) as caught:
         read_judgements(tmp_path / "qrels")
     assert str(caught.value) == f"{tmp_path / 'qrels'} {sentence}"
-
-
-def test_a_large_run_stays_small(tmp_path: Path) -> None:
-    paths = [f"org/example/module{i % 50}/Class{i}.java" for i in range(3000)]
-    rng = np.random.default_rng(1)
-    write_run(
-        tmp_path / "run.jsonl.gz", {}, (Ranking.from_scores(str(r), paths, rng.normal(size=3000)) for r in range(20))
-    )
-    size = (tmp_path / "run.jsonl.gz").stat().st_size
-    assert size / (20 * 3000) < 8  # bytes for each ranked file
-    assert math.isclose(read_run(tmp_path / "run.jsonl.gz").ranking("0").scores.max(), 3.3, abs_tol=1.2)

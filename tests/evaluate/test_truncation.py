@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.errors import RunError
 from tosloc.evaluate import Evaluation, Judgement, ReportScores
 from tosloc.evaluate.curves import (
     any_curve,
@@ -69,21 +68,6 @@ def test_a_fraction_is_of_the_files_searched_rounded_up() -> None:
     assert [truncation(one).at("cleaned", cut).files for cut in FRACTIONS] == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     assert truncation(one).at("cleaned", FRACTIONS[0]).textbook == 0.5
     assert RankingCut(7, "tenths").length(10) == 7  # 0.7 * 10 is a little more than 7
-
-
-def test_what_is_not_known_is_told_or_an_error() -> None:
-    ranked_only = scored("1", (2,), searched=20)
-    outcome = Outcome((2,), 1, 20, None)
-    assert truncation(evaluation(ReportScores(ranked_only.judgement, outcome))).assumed == 1
-    with pytest.raises(RunError, match="report 1: neither its ranking's length nor the number of files searched"):
-        truncation(evaluation(ReportScores(ranked_only.judgement, Outcome((2,), 1, None, None))))
-    with pytest.raises(RunError, match="report 1: a fixed file has the rank 30 of only 20 files searched"):
-        truncation(evaluation(ReportScores(ranked_only.judgement, Outcome((30,), 1, None, 20))))
-
-
-def test_known_ranks_suffice() -> None:
-    full, known = scored("1", (3, 7)), Outcome((3, 7), 2, None, 15)
-    assert truncation(evaluation(ReportScores(full.judgement, known))) == truncation(evaluation(full))
 
 
 @st.composite
@@ -150,9 +134,3 @@ def test_curves_by_hand() -> None:
     assert first_hits(two).tolist() == [1, 1, 0, 0, 0, 0, 0, 1]
     assert largest_rank(two) == 4
     assert largest_rank(evaluation(scored("3", ()))) == 1
-
-
-def test_first_hits_fill_every_bin() -> None:
-    ranks = (1, 2, 5, 6, 10, 11, 50, 51, 100, 101, 300, 301)
-    drawn = evaluation(*[scored(str(rank), (rank,), searched=999) for rank in ranks], scored("none", (), unranked=1))
-    assert first_hits(drawn).tolist() == [1, 2, 2, 2, 2, 2, 1, 1]

@@ -10,10 +10,9 @@ import pytest
 
 from tests.conftest import GitRepository
 from tosloc.cli import main
-from tosloc.evaluate import read_run
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.git.repository import Repository
-from tosloc.lab.bm25_runs import WholeFiles, rank_with_bm25s
+from tosloc.lab.bm25_runs import WholeFiles
 from tosloc.records import BugReport
 
 FILES = {
@@ -88,30 +87,6 @@ def test_the_scores_are_the_librarys(project: tuple[GitRepository, Path]) -> Non
     assert snapshot.paths == ("app/empty.py", "app/http_server.py", "app/parser.py")
     assert scores.tolist() == pytest.approx(retriever.get_scores(query).tolist())
     assert np.all(scores[1:] > 0)
-
-
-def test_a_blob_of_two_versions_is_read_once(
-    project: tuple[GitRepository, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    with Repository(project[0].path) as repo:
-        texts = repo.texts
-        monkeypatch.setattr(repo, "texts", lambda blobs: texts(read.extend(blobs) or blobs))
-        files = WholeFiles(repo)
-        snapshots = [repo.snapshot(revision, {".py"}) for revision in ("HEAD~1", "HEAD")]
-        one, two = (files.index(snapshot) for snapshot in snapshots)
-        assert sorted(read) == sorted({blob for snapshot in snapshots for blob in snapshot.blobs})
-        report = BugReport("1", "mended", "", None)
-        assert (one(report).any(), two(report).any()) == (False, True)  # a later version's words change no earlier one
-
-
-def test_a_version_of_empty_files_has_an_order(repository: GitRepository, tmp_path: Path) -> None:
-    version = repository.commit({"b.py": "", "a.py": ""})
-    reports = tmp_path / "reports.jsonl"
-    record = {"id": "1", "summary": "s", "description": "", "opened": "2001-09-09T02:00:00Z", "version": version}
-    reports.write_text(json.dumps({**record, "fixed": ["b.py"]}) + "\n", encoding="utf-8")
-    assert rank_with_bm25s(repository.path, reports, tmp_path / "out")
-    assert read_run(tmp_path / "out/all/run.jsonl.gz").ranking("1").paths == ("a.py", "b.py")
 
 
 def test_a_split_without_reports_is_one_sentence(

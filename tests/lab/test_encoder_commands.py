@@ -147,15 +147,6 @@ def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
     assert len(curve[0]["losses"]) > 1
 
 
-def test_random_encoders_of_a_size(packed, tmp_path, capsys):
-    assert random_encoders.main([str(packed), str(tmp_path / "random"), "--layers", "2", "--width", "32"]) == 0
-    for name in ("code", "report"):
-        made = json.loads((tmp_path / "random" / name / "config.json").read_text())
-        assert (made["num_hidden_layers"], made["hidden_size"], made["num_attention_heads"]) == (2, 32, 1)
-    with pytest.raises(ToslocError, match="a multiple of it"):
-        random_encoders.main([str(packed), str(tmp_path / "other"), "--width", "100"])
-
-
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):
     whole = packed.read_bytes()
     for content, words in (

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tosloc.cli import main
-from tosloc.errors import MissingExtra, require
 
 COMMANDS = (
     "train rank data evaluate compare baselines restrict reproduce reproduce-check truncation feature-ablation pool"
@@ -36,14 +35,3 @@ def test_nothing_of_it_loads_for_other_commands(command: str) -> None:
         assert not [name for name in loaded if name.startswith("tosloc.lab")]
     else:
         assert loaded == []
-
-
-def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "nothing"]) == 2
-    assert "No such command 'nothing'" in capsys.readouterr().err
-
-
-def test_what_is_there_is_not_missing() -> None:
-    require("this", "lab", "json", "pathlib")
-    with pytest.raises(MissingExtra, match=r"this needs nothing_such; run: pip install 'tosloc\[lab\]'"):
-        require("this", "lab", "json", "nothing_such")

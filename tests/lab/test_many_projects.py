@@ -83,19 +83,6 @@ def test_the_function_level_of_many_projects(results: Path, capsys: pytest.Captu
     assert with_tests == "--no-tests: is not for --level function; leave it out"
 
 
-def test_compare_many_projects(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "lab", "compare", results / "worse", results / "good")
-    table = rows(out)
-    assert ["ann+one", "3", ".917", "/", ".528", "1.00", "/", ".611"] in [row[:8] for row in table]
-    assert [row[4] for row in table if row[:3] == ["mean", "of", "worse"]] == [".667", ".704"]  # of reports, projects
-    assert ["3", "projects", "AP", "RR"] in table
-    assert err == ""
-    found = json.loads(said(capsys, "lab", "compare", results / "worse", results / "good", "--json")[0])
-    assert (found["projects"]["number"], found["all"]["reports"]) == (3, 5)
-    assert found["projects"]["measures"]["RR"]["wins"] == 2
-    assert found["rows"]["bob+two"]["measures"]["RR"]["a"] == 0.5
-
-
 def test_the_mean_gain_of_pairs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [results / side / name for name in ("ann+one", "cid+three") for side in ("worse", "good")]
     found = json.loads(said(capsys, "lab", "compare", *pairs, "--json")[0])["projects"]["gains"]
@@ -124,8 +111,6 @@ def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[st
     [
         (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
         (["lab", "data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
-        (["lab", "rank", "--projects", "p.toml", "--out", "x"], "p.toml: cannot read the projects"),
-        (["rank", "--out", "x", "--reports", "x"], "{}: not in a git repository"),
     ],
 )
 def test_wrong_use(
@@ -197,18 +182,6 @@ def test_projects_that_taught_the_weights_are_named(
     err = said(capsys, "lab", "rank", *places, "--config", world / "small.toml", code=1)[1]
     assert err.startswith("tosloc: 1 project taught the shipped weights, so these numbers flatter them")
     assert err.splitlines()[0].endswith(": two")
-
-
-@pytest.mark.slow
-def test_two_processes_rank_as_one_does(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = world / "one-process", world / "two-processes"
-    jobs = world / "jobs.toml"
-    jobs.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
-    for out, settings in ((one, "small.toml"), (two, "jobs.toml")):
-        projects = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", out]
-        said(capsys, "lab", "rank", *projects, "--config", world / settings, code=1)
-    out, _ = said(capsys, "compare", "--same", one / "ann+one", two / "ann+one", "--split", "all")
-    assert out == "the same ranking for all 10 reports\n"
 
 
 @pytest.mark.slow

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from tosloc.cli import main
-from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, write_judgements, write_run
-from tosloc.evaluate.run_paths import read_scored
-from tosloc.lab.peers import against_peers, read_hits
 from tosloc.records import Ranking, ReportAttributes
 
 FILES = ("a.py", "b.go", "c.go", "test_a.py")
@@ -93,16 +90,6 @@ def test_reports_without_a_searched_fixed_file_can_be_left_out(
     assert fewer["projects"]["number"] == 1
 
 
-def test_folders_without_a_common_project_are_one_sentence(
-    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["lab", "compare", folders[0], str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err == f"tosloc: {tmp_path / 'none'}: no folder of runs, one a project\n"
-    write(tmp_path / "others" / "four" / "all", {"1": ("a.py", 1)})
-    assert main(["lab", "compare", folders[0], str(tmp_path / "others")]) == 2
-    assert "no project has a finished run of the split 'test' in both" in capsys.readouterr().err
-
-
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "hits.csv"
@@ -131,27 +118,13 @@ def test_hits_against_those_of_others(table: Path, tmp_path: Path, capsys: pytes
     assert "all" not in capsys.readouterr().out.split()
 
 
-def test_reports_of_one_side_alone_are_told(table: Path, tmp_path: Path) -> None:
-    run = read_scored(write(tmp_path / "x", {"1": ("a.py", 1), "77": ("a.py", 1)}))
-    rows, notes = against_peers(read_hits(table), [run])
-    assert {row.reports for row in rows} == {1}
-    assert notes == ["x: 3 reports are only in the run or only in the table, and left out"]
-    with pytest.raises(RunError, match="a second run of x"):
-        against_peers(read_hits(table), [run, run])
-    with pytest.raises(RunError, match="none of its reports is in the table"):
-        against_peers(read_hits(table), [read_scored(write(tmp_path / "z", {"77": ("a.py", 1)}))])
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "not a table of hits"),
-        ("project,bug_id\nx,1\n", "not a table of hits"),
         ("project,bug_id,tool_hit1\n", "without lines"),
         ("project,bug_id,tool_hit1\nx,1,2\n", "line 2: tool_hit1 is '2'; a hit is 0 or 1"),
-        ("project,bug_id,tool_hit1\nx,1\n", "line 2: tool_hit1 is None; a hit is 0 or 1"),
         ("project,bug_id,tool_hit1\nx,1,1\nx,1,1\n", "line 3: report 1 of x comes twice"),
-        ("\xff", "not a text in UTF-8"),
     ],
 )
 def test_what_is_no_table_of_hits_is_one_sentence(

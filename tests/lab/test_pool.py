@@ -17,7 +17,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
-from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
+from tosloc.lab.pool import Tables, fit_pool, folds_of, report_weights
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
 
@@ -39,13 +39,6 @@ def lists(reports: int, column: int, files: int = 4) -> RankingLists:
 def tables(name: str, learned: int, alone: bool = False) -> Tables:
     project = Project(name, Path(name), Path(name), alone=alone)
     return Tables(project, Path(name), name, NAMES, learned, learned, ())
-
-
-def test_evenly() -> None:
-    assert evenly(10, 4).tolist() == [0, 3, 6, 9]
-    assert evenly(3, 900).tolist() == [0, 1, 2]
-    assert evenly(5, 1).tolist() == [0]
-    assert evenly(0, 9).tolist() == []
 
 
 def test_each_project_counts_the_same() -> None:
@@ -213,33 +206,3 @@ def test_what_features_are_worth(
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| path"]
     assert main([*words, "--features", "chunk"]) == 2
     assert "no feature of the tables is called 'chunk'; they are bm25f, path, test" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_sampling_afterwards_is_sampling_at_once(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole tables that are judged give what is learned just as tables that were sampled when they were made."""
-    from tosloc.lab.pool import Pool
-    from tosloc.lab.projects import read_projects
-
-    monkeypatch.setattr(module, "SAMPLED", 3)
-    config = Config.of(
-        {
-            "stage_one": {"features": ["bm25f", "path"]},
-            "run": {"jobs": 1},
-            "data": {"train": 0.9, "validation": 0.05},
-        },
-        "test",
-    )
-    repository = read_projects(world / "projects.toml").projects[1]
-    both = Project("both", repository.repo, repository.reports, part="train", judged="train")
-    apart = Project("apart", repository.repo, repository.reports, part="train", judged="test")
-    made = [Pool(tmp_path, config, tmp_path / "stores").tables(one)[1].lists() for one in (both, apart)]
-    assert (made[0].sizes <= 4).all()
-    for name in ("rows", "fixed", "starts", "weights"):
-        assert getattr(made[0], name).tolist() == getattr(made[1], name).tolist()
-
-
-def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "pool", "--projects", str(tmp_path / "none.toml"), "--work", str(tmp_path / "work")]) == 2
-    assert "cannot read the projects" in capsys.readouterr().err
-    assert not (tmp_path / "work").exists()

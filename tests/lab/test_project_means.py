@@ -1,29 +1,14 @@
-"""Means over projects that count alike, by hand, and differences of two systems over the same projects."""
+"""Means over projects that count alike, by hand."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from tosloc.evaluate.compare import compare
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
-from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Measure, Outcome
+from tests.lab.paper.test_accuracy import evaluation
+from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.statistics import mean_interval
-from tosloc.lab.project_means import ProjectMeans, gains, over_projects, together
-
-
-def evaluation(ranks: Sequence[int]) -> Evaluation:
-    """Reports with one fixed file each, at these ranks."""
-    return Evaluation(
-        tuple(
-            ReportScores(Judgement(str(number), ("a",), ("a",), 100), Outcome((rank,), 1, 100, 100, None))
-            for number, rank in enumerate(ranks)
-        )
-    )
-
+from tosloc.lab.project_means import ProjectMeans
 
 SMALL, LARGE = evaluation([1]), evaluation([2, 4, 4, 4])
 
@@ -47,37 +32,3 @@ def test_each_project_counts_the_same_and_each_report() -> None:
     }  # fmt: skip
     assert values["macro"]["mrr"] == {"mean": pytest.approx((1 + large) / 2), "interval": [large, 1]}
     assert values["micro"]["reports"] == 5
-
-
-def test_one_project_has_no_interval() -> None:
-    means = ProjectMeans.of({"large": LARGE})
-    assert means.intervals == (None,) * 5
-    assert means.macro.tolist() == means.micro.tolist()
-
-
-def test_differences_are_of_projects() -> None:
-    better = {"small": evaluation([2]), "large": evaluation([1, 1, 1, 4]), "same": SMALL}
-    sides = zip((SMALL, LARGE, SMALL), better.items(), strict=True)
-    projects = {name: compare(("a", a), ("b", b)) for a, (name, b) in sides}
-    rr = over_projects(projects)[1]
-    large = (1 / 2 + 3 / 4) / 4, (3 + 1 / 4) / 4
-    assert (repr(rr.measure), rr.wins, rr.ties, rr.losses) == ("RR", 1, 1, 1)
-    assert rr.paired.mean == pytest.approx((large[1] - large[0] - 1 / 2) / 3)
-    assert rr.b - rr.a == pytest.approx(rr.paired.mean)
-    assert rr.paired.interval is not None
-    assert rr.paired.interval.low < 0 < rr.paired.interval.high
-    assert (rr.paired.bootstrap_p or 0) > 0.05
-    of_all = together(projects).differences[1]
-    assert of_all.b - of_all.a == pytest.approx((4 * (large[1] - large[0]) - 1 / 2) / 6)
-    nothing = over_projects({"one": compare(("a", SMALL), ("b", SMALL)), "two": compare(("a", LARGE), ("b", LARGE))})[0]
-    assert (nothing.paired.mean, nothing.ties, nothing.paired.bootstrap_p) == (0, 2, 1)
-
-
-def test_every_project_counts_alike_in_a_gain() -> None:
-    """RR gains .5 in a project of one report and loses in one of four."""
-    projects = {
-        "small": compare(("a", evaluation([2])), ("b", SMALL)),
-        "large": compare(("a", evaluation([2] * 4)), ("b", evaluation([4] * 4))),
-    }
-    mrr = gains(projects)["MRR"]
-    assert (mrr.mean, mrr.interval.low, mrr.interval.high, mrr.p) == (*[pytest.approx(0.125)] * 3, 0.0)

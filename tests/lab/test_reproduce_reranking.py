@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests import toy
+from tests.lab.test_reproduce import Run, refuse, values_of
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
 from tosloc.config import load_config
 from tosloc.lab import ablation
+from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.lab.paper import reranking
-from tosloc.lab.paper.published import read_published
-from tosloc.lab.paper.workspace import Workspace
-from tosloc.lab.projects import Project
 from tosloc.rerank.encoder.training import Trainer
 
 pytestmark = pytest.mark.slow  # every variant is trained
@@ -44,8 +43,6 @@ candidates = [5, 2]
 word2vec = { MRR = 0.34, MAP = 0.26 }
 """
 NAMES = [variant.name for variant in ablation.VARIANTS]
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +96,7 @@ def made(place: Path) -> Path:
 
 def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
     """(table, row, column) -> our number."""
-    return {
-        (table["heads"][0], row[0], head): cell["ours"]
-        for table in json.loads(printed)["tables"]
-        for row in table["rows"]
-        for head, cell in zip(table["heads"][1:], row[1:], strict=True)
-    }
-
-
-def refuse(*_: object, **__: object) -> None:
-    raise AssertionError("made again")
+    return {place: cell["ours"] for place, cell in values_of(printed).items()}
 
 
 def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tmp_path):
@@ -138,6 +126,9 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     runner = ablation.AblationRunner(tmp_path / "pack", load_config(two), tmp_path / "out", tmp_path / "vectors")
     rows = runner.ablation()
     assert [row["name"] for row in rows] == NAMES
+    trained = train_on_bundle(tmp_path / "pack", load_config(two), tmp_path / "alone")
+    for name in ("mix", "epochs", "validation", "test"):
+        assert rows[0][name] == trained[name], name
     for row in rows:
         for order, said in reranking.ORDERS.items():
             for measure, short in reranking.MEASURES.items():
@@ -203,38 +194,3 @@ def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp
     # as many candidates as the pack of another number holds
     packs = {path.name for path in (made / "second").glob("*.pack")}
     assert packs == {"elm.pack", "elm-5.pack"}
-
-
-def test_a_training_without_features_is_said(made, reproduce, tmp_path):
-    shutil.copytree(made / "elm", tmp_path / "runs" / "elm")
-    shutil.rmtree(tmp_path / "runs" / "elm" / ".tosloc-work")
-    options = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "new")]
-    code, out, err = reproduce("table-6", *options)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "keeps no feature tables" in err
-    assert "--keep-features, or leave out --runs" in err
-    assert not (tmp_path / "new").exists()
-
-
-def test_other_reports_are_packed_anew(made, reproduce, place, tmp_path):
-    out, table = tmp_path / "new", place / "published" / "figure-6.toml"
-    assert reproduce("figure-6", "--runs", str(made), "--out", str(out))[0] == 0
-    before, text = (out / "second" / "elm-5.pack").read_bytes(), table.read_text()
-    table.write_text(text.replace("train_reports = 10", "train_reports = 9"))
-    try:
-        assert reproduce("figure-6", "--runs", str(made), "--out", str(out))[0] == 0
-    finally:
-        table.write_text(text)
-    assert (out / "second" / "elm-5.pack").read_bytes() != before
-
-
-def test_a_project_of_an_encoder_has_its_own_settings(place, tmp_path):
-    own = tmp_path / "own.toml"
-    own.write_text('[stage_two]\ncode_encoder = "an/encoder"\nchunks = 3\n[run]\nseed = 5\n')
-    project = Project("elm", place / "elm/repo", place / "elm/reports.jsonl", load_config(own))
-    table = read_published("table-6").second
-    config = reranking.Experiment(Workspace([project], tmp_path, reranker=table), project, "ablate").config
-    assert (config.stage_two.code_encoder, config.stage_two.chunks, config.run.seed) == ("an/encoder", 3, 5)
-    work = Workspace([project], tmp_path, reranker=table, encoder="other/one")
-    config = reranking.Experiment(work, project, "ablate").config
-    assert (config.stage_two.code_encoder, config.stage_two.chunks) == ("other/one", 3)

@@ -2,54 +2,29 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests.evaluate.test_restrict import judged
 from tosloc.errors import RunError
-from tosloc.evaluate.file_lists import FileLists
-from tosloc.evaluate.judgements import Judgement, Qrels
-from tosloc.evaluate.run_paths import ScoredRun, read_scored
-from tosloc.evaluate.runs import Run
-from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
-from tosloc.records import Names, Ranking
-
-FILES = ("A.java", "B.java", "C.java", "D.java")
-
-
-def judged(fixed: str = "D") -> ScoredRun:
-    """One report that ranks A, B, C, D, in this order."""
-    run = Run.of({"search space": "all"}, [Ranking("1", FILES, np.array([4.0, 3.0, 2.0, 1.0]))])
-    names = Names(list(FILES), {name: number for number, name in enumerate(FILES)})
-    searched = FileLists(names, {"v": np.arange(4, dtype=np.int32)})
-    truth = tuple(f"{one}.java" for one in fixed)
-    return ScoredRun("run", run, Qrels.of([Judgement("1", truth, (*truth, "Gone.java"), 4, "v")], searched))
+from tosloc.lab.restricted import RESTRICTED, read_paths, restricted
 
 
 def test_files_that_were_never_fixed_make_way() -> None:
-    made = restricted(judged(), frozenset({"B.java", "D.java", "Z.java"}))
+    made = restricted(judged(["b"], lists=True), frozenset({"a", "b", "z"}))
     ranking = made.run.ranking("1")
-    assert ranking.paths == ("B.java", "D.java")
-    assert ranking.scores.tolist() == [3.0, 1.0]
+    assert ranking.paths == ("a", "b")
+    assert ranking.scores.tolist() == [-1.0, -3.0]
     summary = made.evaluation().summary()
     assert (summary["mrr"], summary["length"]) == (0.5, 1.0)
-    assert judged().evaluation().summary()["mrr"] == 0.25
     assert made.run.header["search space"] == RESTRICTED
     assert made.qrels.file_lists is not None
-    assert made.qrels.file_lists.files("v") == {"B.java", "D.java"}
-    assert made.qrels.judgements["1"].listed == ("D.java", "Gone.java")
+    assert made.qrels.file_lists.files("v") == {"a", "b"}
+    assert made.qrels.judgements["1"].listed == ("b", "t-gone", "gone")
 
 
 def test_a_list_of_another_project_is_refused() -> None:
-    with pytest.raises(RunError, match=r"report 1: D\.java is fixed but not among the files to keep"):
-        restricted(judged(), frozenset({"A.java"}))
-
-
-def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
-    made = restricted(judged(), frozenset({"B.java", "D.java"}))
-    write_restricted(tmp_path / "run" / "test", made)
-    again = read_scored(tmp_path / "run")
-    assert again.evaluation().summary() == made.evaluation().summary()
-    assert again.run.header["search space"] == RESTRICTED
+    with pytest.raises(RunError, match=r"report 1: b is fixed but not among the files to keep"):
+        restricted(judged(["b"], lists=True), frozenset({"a"}))
 
 
 @pytest.mark.parametrize("text", [None, "", "\n"])

@@ -73,12 +73,6 @@ def test_a_run_of_known_ranks_needs_the_files_searched(folder: Path, capsys: pyt
     assert printed.err.count("\n") == 1
 
 
-def test_a_missing_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "truncation", str(tmp_path / "none"), "--figure", str(tmp_path / "cut")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_page_is_written_beside_what_is_printed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,8 +88,3 @@ def test_the_page_is_written_beside_what_is_printed(
     assert capsys.readouterr().err == sentence
     assert main(["evaluate", str(folder), "--html", str(tmp_path)]) == 2
     assert "is a directory" in capsys.readouterr().err
-
-
-def test_one_form_at_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "truncation", str(folder), "--json", "--markdown"]) == 2
-    assert capsys.readouterr().err == "tosloc: --json and --markdown: choose one of them\n"

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tosloc.errors import ToslocError
-from tosloc.lab import word2vec as word_vectors
 from tosloc.lab.word2vec import WIDTH, word_encoder
 from tosloc.rerank.encoder.encoders import Encoder
 
@@ -46,13 +45,6 @@ def test_unknown_words_are_left_out(encoder: Encoder) -> None:
     } == known  # what stands once or twice is unknown
     assert np.array_equal(vector(encoder, "rare door elephant"), vector(encoder, "door"))
     assert not vector(encoder, "elephant").any()
-
-
-def test_common_words_count_less(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_vectors, "_skip_gram", lambda texts, words, seed, epochs: np.ones((len(words), WIDTH)))
-    plain = word_encoder(TEXTS, seed=3)
-    assert vector(plain, "the")[0] == pytest.approx(np.log(1 + 121 / 120), abs=1e-3)
-    assert vector(plain, "red")[0] == pytest.approx(np.log(1 + 121 / 60), abs=1e-3)
 
 
 def test_the_same_texts_and_seed_give_the_same_vectors(encoder: Encoder) -> None:

@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import GitRepository, RepositoryFactory
 from tosloc.cli import main
 from tosloc.errors import RepositoryError
-from tosloc.mcp import repositories
 from tosloc.mcp.repositories import repository_in
 
 SOURCE = {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}
@@ -195,14 +194,3 @@ def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepos
     (bare / "loop").symlink_to("loop")
     with pytest.raises(RepositoryError, match="loop, which lies outside"):
         repository_in([inside.path], "held")
-
-
-def test_few_repositories_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Path] = []
-    monkeypatch.setattr("tosloc.localizer.Localizer.open", lambda path, *_, **__: opened.append(path) or object())
-    repositories._opened.cache_clear()
-    asked = [Path(name) for name in "abacdeab"]
-    for path in asked:
-        repositories._opened(path, None)
-    repositories._opened.cache_clear()
-    assert opened == [Path(name) for name in "abcdeb"]

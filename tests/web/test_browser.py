@@ -117,14 +117,6 @@ def test_another_sites_name_and_form_are_not_let_in(address: str) -> None:
         browser.close()
 
 
-def test_what_is_no_report_is_said_and_stays(page: Any) -> None:
-    page.fill("#text", "https://github.com/a/b/issues/7")
-    page.click("button:has-text('Which files?')")
-    page.wait_for_selector("[role=alert]")
-    assert "nothing is asked of the web" in page.inner_text("[role=alert]")
-    assert page.input_value("#text") == "https://github.com/a/b/issues/7"
-
-
 def test_a_file_that_is_too_large_is_not_sent(page: Any, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("x" * 2_000_001)
     page.set_input_files("#file", tmp_path / "log.txt")

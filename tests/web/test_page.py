@@ -8,13 +8,13 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import GitRepository
+from tests.pages import Elements
 from tosloc.answer import Answer, Searched
 from tosloc.cli import main
 from tosloc.records import BugReport, Function, Hit, Reason
@@ -25,38 +25,6 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 
 ALLOWED = {"http-equiv", "content", "name", "charset", "class", "id", "href", "rel", "tabindex", "open", "role", "lang"}
 ALLOWED |= {"aria-label", "aria-labelledby", "aria-live", "aria-hidden", "hidden", "data-state"}
 ALLOWED |= {"viewbox", "preserveaspectratio", "width", "height"}
-
-
-class Elements(HTMLParser):
-    """Every element of a page with its attributes; the texts of its scripts and styles."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.inline: dict[str, list[str]] = {"script": [], "style": []}
-        self.text = ""
-        self._in = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        self._in = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._in in self.inline:
-            self.inline[self._in].append(data)
-        else:
-            self.text += data
-
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
-        return [
-            given
-            for name, given in self.found
-            if name == tag and all(given.get(key.rstrip("_")) == value for key, value in attributes.items())
-        ]
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
-from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.history import FixCommits, commit_recency
+from tosloc.lab.baselines.history import commit_recency
 
 
 def amalgam(made: BaselineContext, **values: Any) -> AmaLgam:
@@ -56,17 +56,6 @@ def test_fixing_commits_of_the_window_add_up() -> None:
     assert history(commits, days=120.0)[COOKIE] == pytest.approx(age(15.1, 120))
 
 
-def test_what_a_message_has_to_say_is_a_setting() -> None:
-    commits = [
-        Commit("a", 19, message="Bug 7", touched=[TREE]),
-        Commit("b", 19.1, message="prefix", touched=[TABLE]),
-        Commit("c", 19.2, message="say\nfixed", touched=[SOCKET]),
-        Commit("d", 19.3, message="a bug", touched=[COOKIE]),
-    ]
-    assert set(history(commits)) == {TREE, TABLE, SOCKET, COOKIE}
-    assert set(history(commits, fix_words="subject")) == {TABLE, COOKIE}
-
-
 def test_merges_and_other_branches_do_not_count() -> None:
     commits = [
         Commit("side", 15, message="fix", touched=[COOKIE], parents=["root"]),
@@ -87,14 +76,6 @@ def test_upstream_counts_from_the_fix_and_keeps_the_first_fix_of_a_file() -> Non
     # the first of the version is 8 days old at the fix; those of table and socket are beyond the window
     assert history(commits, fix=True) == pytest.approx({TREE: age(8), COOKIE: age(1)})
     assert history(commits) == pytest.approx({TABLE: age(10), SOCKET: age(10)})
-
-
-def test_upstream_asks_an_unlabelled_report_at_its_opening() -> None:
-    made = context(FILES, [Bug("1", "it", 20, 30, [TREE])], [Commit("a", 18, message="fix", touched=[TREE])])
-    query = ask(made, "1")
-    del made.fix_history.row_of_report["1"]
-    commits = FixCommits(made.fix_history.history, made.fix_history.touched.shape[1])
-    assert commits.scores_at_fix(query, 15).max() == pytest.approx(age(2))
 
 
 def test_fusion_and_gate() -> None:
@@ -141,8 +122,3 @@ def test_upstream_leaks_what_is_committed_before_the_fix() -> None:
     assert leaks.sees_the_fix_between(upstream)
     assert not leaks.sees_what_comes_later(upstream)
     assert not leaks.sees_the_order(upstream)
-
-
-def test_a_report_that_says_nothing_is_zero_everywhere() -> None:
-    made = context(FILES, [Bug("1", "Bug 1 the", 20, 30, [TREE])], [Commit("a", 19, message="fix", touched=[TREE])])
-    assert set(scores(amalgam(made), "1").values()) == {0.0}

@@ -13,18 +13,14 @@ from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD,
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.blia import (
     BLIA,
-    PARTS,
     BLIASettings,
     BLIATokenizer,
-    files_of_frame,
     listed_by_text,
     trace_scores,
     with_commits,
 )
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.parsed_source import parse_source
-from tosloc.lab.baselines.vsm import Counts, step_length_score
-from tosloc.reports.traces import frames
+from tosloc.lab.baselines.vsm import step_length_score
 
 
 def blia(made: BaselineContext, **values: Any) -> BLIA:
@@ -70,17 +66,6 @@ def slow_text(terms: Sequence[Sequence[Sequence[str]]], place: int, weight: str)
     return total
 
 
-def test_parts_hold_what_they_should() -> None:
-    technique = blia(context(SMALL, [REPORT]))
-    tokenizer = technique.tokenizer
-    for text, (types, methods, variables, comments) in zip(SMALL.values(), TERMS, strict=True):
-        source = parse_source(text)
-        assert tokenizer.names(source.outer) == types
-        assert tokenizer.names(source.methods) == methods
-        assert tokenizer.variables(source.variables) == variables
-        assert tokenizer.comments(source) == comments
-
-
 def test_stop_words_differ_between_reports_and_files() -> None:
     clean, upstream = BLIATokenizer(["main"]), BLIATokenizer(["main", "eclipse"])
     assert clean.report("new Eclipse main loop's the") == ["new", "eclips", "loop"]
@@ -95,17 +80,6 @@ def test_text_against_a_slow_one(weight: str) -> None:
     lengths = np.array([float(sum(map(len, file))) for file in TERMS])
     wanted = step_length_score(lengths) * [slow_text(TERMS, place, weight) for place in range(3)]
     assert technique.text(ask(made, "1")) == pytest.approx(wanted)
-
-
-def test_one_cosine_by_hand() -> None:
-    made = context(
-        {"A.java": "class Alpha { int beta; }", "B.java": "class Bet { int bet; }"},
-        [Bug("1", "alpha", 1, 2, ["A.java"])],
-    )
-    # the only word of the part is the only word of the summary: cosine 1; both files are 2 long, so g is .5
-    assert blia(made).text(ask(made, "1")).tolist() == pytest.approx([0.5, 0.0])
-    # idf x idf over the norm tf idf: ln 2 instead of 1, no matter how long the file
-    assert blia(made, source_weight="idf_idf").text(ask(made, "1")).tolist() == pytest.approx([0.5 * log(2), 0.0])
 
 
 def test_statistics_are_those_of_the_version() -> None:
@@ -136,24 +110,6 @@ def test_trace_of_a_report() -> None:
     assert blia(made, profile="upstream").trace(query).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.0])
     made = context(files, [Bug("1", "A and p.A fail", 1, 2, ["src/p/A.java"])])
     assert not blia(made).trace(ask(made, "1")).any()
-
-
-def test_a_frame_means_its_class_or_its_file() -> None:
-    files = {"src/p/A.java": "package p;", "old/q/B.java": "package q;", "old/q/List.java": "package q;"}
-    files |= {"a/r/Two.java": "package r;", "b/s/Two.java": "package s;"}
-    made = context(files, [Bug("1", "it", 1, 2, ["src/p/A.java"])])
-    version = ask(made, "1").version
-    paths = version.snapshot.paths
-
-    def meant(text: str, guess: bool = True) -> list[str]:
-        return [paths[place] for one in frames(text) for place in files_of_frame(version, one, guess)]
-
-    assert meant(frame("p.A")) == ["src/p/A.java"]
-    assert meant(frame("p.Helper", "A.java"), guess=False) == ["src/p/A.java"]
-    assert meant(frame("moved.B")) == ["old/q/B.java"]
-    assert meant(frame("moved.B"), guess=False) == []
-    assert meant(frame("java.util.List")) == []
-    assert meant(frame("moved.Two")) == []
 
 
 def test_golden_fusion() -> None:
@@ -213,30 +169,3 @@ def test_a_cut_list_takes_files_of_similar_bugs_in_and_leaves_the_rest_out() -> 
     assert answered["F00.java"] == answered["F01.java"] == pytest.approx(0.8 * 0.8)
     recent = 1 / (1 + exp(12 / 15)) + 1 / (1 + exp(36 / 15))  # "fix" at day 4, and the fix of bug 1 at day 2
     assert answered["F19.java"] == pytest.approx(0.8 * 0.2 + 0.2 * recent)
-
-
-def test_upstream_loses_similar_bugs_when_there_are_many() -> None:
-    # one candidate of 12 files, two different scores of similar bugs
-    files = dict(list(MANY.items())[:12])
-    old = [Bug("1", "apple plum", 1, 2, ["F11.java"]), Bug("3", "plum", 1, 3, ["F10.java", "F09.java"])]
-    old += [Bug("4", "kiwi", 1, 1.5, ["F08.java"])]
-    made = context(files, [*old, Bug("2", "apple plum x", 5, 9, ["F00.java"])])
-    kept = blia(made, candidate_rate=0.1)
-    lost = blia(made, candidate_rate=0.1, lose_similar=True)
-    query = ask(made, "2")
-    listed = [[path for path, score in scores(one, "2").items() if score >= 0] for one in (kept, lost)]
-    assert listed == [["F00.java", "F01.java", "F09.java", "F10.java", "F11.java"], ["F00.java", "F01.java"]]
-    assert blia(made, candidate_rate=1.0, lose_similar=True).scores(query) == pytest.approx(blia(made).scores(query))
-
-
-def test_a_report_without_known_words_gives_zeros() -> None:
-    made = context(SMALL, [Bug("1", "Bug 1 the", 1, 2, ["A.java"]), Bug("2", "zzz", 1, 3, ["A.java"])])
-    assert set(scores(blia(made), "1").values()) == set(scores(blia(made), "2").values()) == {0.0}
-    assert set(scores(blia(made, profile="upstream"), "2").values()) == {-1.0}
-
-
-def test_whole_files_are_the_sum_of_their_parts() -> None:
-    whole = blia(context(SMALL, [REPORT])).parts.whole
-    assert isinstance(whole, Counts)
-    assert whole.lengths.tolist() == [float(sum(map(len, file))) for file in TERMS]
-    assert PARTS == ("class", "method", "variable", "comment")

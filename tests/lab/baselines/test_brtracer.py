@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
+from tests.lab.baselines.by_hand import Bug, ask, context
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.brtracer import (
     BRTracer,
     BRTracerSettings,
-    declared_names,
-    files_of_frames,
     flat_boost,
     imported_files,
     median_length_score,
@@ -43,22 +40,6 @@ class TestLengths:
     def test_golden_values_of_the_public_median(self) -> None:
         found = median_length_score(LENGTHS, 50.0, "upper")
         assert found.round(6).tolist() == [0.0, 0.0, 0.000027, 0.5, 1.0]
-
-    def test_medians_of_an_even_number(self) -> None:
-        lengths = np.array([1.0, 4.0, 7.0, 21.0])
-        for median, middle in (("true", 5.5), ("upper", 14.0)):  # (7 + 21) / 2, without its fraction
-            found = median_length_score(lengths, 3.0, median)  # type: ignore[arg-type]
-            assert found.tolist() == pytest.approx([1 / (1 + exp(-3 * (x - middle) / 20)) for x in lengths])
-
-    def test_empty_files_count_nothing(self) -> None:
-        assert median_length_score(np.array([0.0, 5.0, 9.0]))[0] == 0.0
-        assert median_length_score(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
-
-    def test_small_versions_and_steep_curves(self) -> None:
-        for median in ("true", "upper"):
-            assert median_length_score(np.array([7.0]), 50.0, median).tolist() == [0.5]
-            assert median_length_score(np.zeros(0), 50.0, median).tolist() == []
-        assert median_length_score(LENGTHS, 1e9).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("number", "sizes"), [(0, [1]), (1, [2]), (3, [4]), (4, [4, 2]), (6, [4, 4]), (7, [4, 4, 2])])
@@ -102,68 +83,16 @@ class TestRankBoost:
         text = trace("p.Alpha", "p.Beta", "p.Alpha", "q.Gamma")
         assert by_path(one, rank_boost(one, text)) == {A: 1.0, B: 0.5, C: pytest.approx(1 / 3), D: 0.1}
 
-    def test_golden_values_of_many_classes(self) -> None:
-        one = version({f"src/p/C{number}.java": f"package p; class C{number} {{ }}" for number in range(12)})
-        found = by_path(one, rank_boost(one, trace(*(f"p.C{number}" for number in range(12)))))
-        assert [found[f"src/p/C{number}.java"] for number in range(12)] == pytest.approx(
-            [1 / rank for rank in range(1, 11)] + [0.1, 0.1]
-        )
-
     def test_frames_of_other_programs_do_not_take_a_rank(self) -> None:
         one = version()
         text = trace("java.util.ArrayList", "p.Beta", "sun.Main", "q.Delta$Deep")
         assert by_path(one, rank_boost(one, text)) == {B: 1.0, D: 0.5}
-
-    def test_copies_of_a_class_share_its_rank(self) -> None:
-        one = version({**FILES, "gtk/p/Alpha.java": "package p; class Alpha { }"})
-        found = by_path(one, rank_boost(one, trace("p.Alpha", "p.Beta")))
-        assert found == {A: 1.0, "gtk/p/Alpha.java": 1.0, B: 0.5}
-
-    def test_causes_go_on_counting(self) -> None:
-        text = trace("p.Alpha") + "Caused by: java.lang.Error\n" + trace("p.Beta")
-        one = version()
-        assert by_path(one, rank_boost(one, text)) == {A: 1.0, B: 0.5}
-
-    def test_frames_without_lines_and_lines_broken_by_mail(self) -> None:
-        one = version()
-        text = "at p.Alpha.run(Native Method) at p.Beta.run(Unknown Source) at q.Delta.run(Delta.j\nava:5)"
-        assert [[one.snapshot.paths[place] for place in places] for places in files_of_frames(one, text)] == [
-            [A],
-            [B],
-            [D],
-        ]
-
-    def test_a_class_beside_another_is_found_by_its_file(self) -> None:
-        one = version()
-        assert by_path(one, rank_boost(one, "at p.Aside.run(Alpha.java:3)")) == {A: 1.0}
-
-    def test_no_trace_no_boost(self) -> None:
-        one = version()
-        assert not rank_boost(one, "Alpha.java fails in p.Alpha").any()
 
     def test_an_import_names_one_class_however_many_others_share_letters_with_it(self) -> None:
         one = version()
         # nor is a whole package meant
         assert by_path(one, rank_boost(one, trace("q.Gamma"))) == {C: 1.0, A: 0.1, D: 0.1}
         assert [one.snapshot.paths[file] for file in sorted(imported_files(one, [2, 3, 4]))] == [A, D]
-
-    def test_classes_that_no_path_fits(self) -> None:
-        for text in (trace("moved.Beta"), "at Beta.run(Beta.java:4)"):
-            one, two = version(), version({**FILES, "x/Beta.java": "class Beta { int x; }"})
-            assert by_path(one, rank_boost(one, text)) == {B: 1.0}
-            assert by_path(two, rank_boost(two, text)) == {}
-
-    def test_copies_of_a_class_are_one_name(self) -> None:
-        copies = {
-            f"{platform}/w/Shell.java": f"package w; class Shell {{ int {platform}; }}" for platform in ("gtk", "win")
-        }
-        one = version(copies)
-        assert by_path(one, rank_boost(one, "at Shell.run(Shell.java:4)")) == dict.fromkeys(copies, 1.0)
-
-    def test_frames_with_paths(self) -> None:
-        one = version({"lib/shop/till.py": "class Till: pass", "lib/till.py": "x = 1"})
-        text = 'File "/usr/lib/shop/till.py", line 3, in pay'
-        assert by_path(one, rank_boost(one, text)) == {"lib/shop/till.py": 1.0}
 
 
 class TestFlatBoost:
@@ -175,27 +104,6 @@ class TestFlatBoost:
         assert by_path(one, flat_boost(one, "see Gamma.java, Alpha.java and Missing.java"))[A] == 0.5
         assert not flat_boost(one, "see Gamma").any()
         assert by_path(one, flat_boost(one, trace("p.Beta"))) == {B: 0.5}
-
-    def test_all_namesakes(self) -> None:
-        one = version({**FILES, "x/Beta.java": "class Beta { int x; }"})
-        assert by_path(one, flat_boost(one, "Beta.java")) == {B: 0.5, "x/Beta.java": 0.5}
-
-    def test_an_import_counts_wherever_a_name_holds_it(self) -> None:
-        names = ["q.Delta", "q.DeltaForce", "org.q.Delta", "a.b.q.Delta", "a.b.c.q.Delta", "q.delta.Small"]
-        files = {
-            f"src/{name.replace('.', '/')}.java": f"package {name.rpartition('.')[0]}; class X {{ }}" for name in names
-        }
-        files[C] = "package z; import q.Delta; class Gamma { }"
-        one = version(files)
-        found = {
-            path.removeprefix("src/").removesuffix(".java") for path in by_path(one, flat_boost(one, "Gamma.java"))
-        }
-        # three parts more are too many
-        assert found == {"q/Gamma", "q/Delta", "q/DeltaForce", "org/q/Delta", "a/b/q/Delta"}
-
-    def test_qualified_names(self) -> None:
-        one = version({A: FILES[A], "Top.java": "class Top { }"})
-        assert declared_names(one) == ["Top", "p.Alpha"]
 
 
 class TestScores:
@@ -253,34 +161,3 @@ class TestScores:
         space = VectorSpace(technique.counts, np.ones(5, dtype=np.int64))
         idf = {term: round(float(value), 6) for term, value in zip(space.counts.vocabulary, space.idf, strict=True)}
         assert idf == {"plum": 0.916291, "fig": 1.609438, "x": 0.510826, "y": 0.916291}  # ln 5/2, 5/1, 5/3, 5/2
-
-    def test_the_boost_comes_on_top(self) -> None:
-        made = context(self.TEXTS, self.BUGS)
-        query = ask(made, "3")
-        by_rank, flat = brtracer(made), brtracer(made, boost="flat")
-        assert by_rank.boost(query).tolist() == [0, 0, 1, 0]
-        assert flat.boost(query).tolist() == [0, 0, 0.5, 0]
-        assert by_rank.scores(query) - flat.scores(query) == pytest.approx(np.array([0, 0, 0.5, 0]))
-
-    def test_the_version_that_is_searched_counts(self) -> None:
-        made = context(self.TEXTS, self.BUGS, [Commit("moved", 4, {A: None, B: "class Beta { int apple, pear; }"})])
-        found = scores(brtracer(made), "3")
-        assert set(found) == {B, C, D}
-        assert found[B] > found[C]
-
-    def test_files_without_words_and_versions_with_one_file(self) -> None:
-        bug = Bug("1", "pear", opened=1, fixed_at=2, paths=[A])
-        for profile in ("clean", "upstream"):
-            assert scores(brtracer(context({A: ""}, [bug]), profile=profile), "1") == {A: 0.0}
-            found = scores(brtracer(context({A: "", B: self.TEXTS[B], C: self.TEXTS[C]}, [bug]), profile=profile), "1")
-            assert found[A] == 0.0
-
-    def test_all_files_are_ranked(self) -> None:
-        made = context(self.TEXTS, self.BUGS)
-        assert brtracer(made).left_out(ask(made, "3")) == 0
-
-
-def test_upstream_has_other_defaults() -> None:
-    upstream = BRTracerSettings(profile="upstream")
-    assert (upstream.boost, upstream.median, upstream.weighting, upstream.alpha) == ("flat", "upper", "wvtool", 0.3)
-    assert not upstream.nested_names

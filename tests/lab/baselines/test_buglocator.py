@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
-from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, report, scores
+from tests.lab.baselines.by_hand import Bug, ask, case, context, report, scores
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.buglocator import (
     BugLocator,
@@ -18,7 +18,6 @@ from tosloc.lab.baselines.buglocator import (
     TextSettings,
     Weighting,
     code_terms,
-    name_terms,
     report_stems,
 )
 from tosloc.lab.baselines.context import BaselineContext
@@ -45,12 +44,6 @@ class TestTerms:
         # Java's keywords stay, parts of words are not cut
         assert report_stems(report(bug)) == ["parser", "geturl", "2", "class", "isn't", "work"]
 
-    def test_of_a_report_as_the_public_code_stops_words(self) -> None:
-        # a word goes if its stem is the stem of a stop word: "having" as "have"
-        bug = Bug("7", "having parsers", opened=1)
-        assert report_stems(report(bug)) == ["have", "parser"]
-        assert report_stems(report(bug), "mixed") == ["parser"]
-
     SOURCE = """/* Licence. */ package org.app; import java.util.List;
 /** Renders widgets, this one too. */
 public class JUnitView { // a plain remark
@@ -65,25 +58,6 @@ public class JUnitView { // a plain remark
             *("unit", "view", "view", "port", "hello", "widget", "open", "url", "inner", "run"),  # J is one letter
             *("junitview", "inner", "openurl", "run"),
         ]
-
-    def test_the_switches(self) -> None:
-        source = parse_source(self.SOURCE)
-
-        def terms(**values: Any) -> list[str]:
-            return code_terms(source, TextSettings.model_validate(values))
-
-        assert terms(nested_names=False)[-3:] == ["junitview", "openurl", "run"]
-        assert terms(code_stops=("unit",)).count("string") == 2
-        assert "unit" not in terms(code_stops=("unit",))
-        # lists of stems hold "thi" and "arg", not "this" and "args"
-        assert {"thi", "arg"} <= set(terms(stopping="mixed")) - set(terms())
-
-    def test_names_are_not_stopped_and_count_again(self) -> None:
-        source = parse_source("class This { void string() { } void string(int a) { } }")
-        assert name_terms(source, TextSettings()) == ["thi", "string", "string"]
-
-    def test_broken_code_has_terms(self) -> None:
-        assert "widget" in code_terms(parse_source("}} widgets ((("), TextSettings())
 
 
 def test_golden_length_score() -> None:
@@ -137,28 +111,6 @@ class TestReports:
         found = reports.simi_scores(ask(context(FILES, self.BUGS), "asked")).tolist()
         assert found == pytest.approx([similar["1"] / 2 + similar["2"] / 2, similar["1"] / 2, 0.0])
 
-    @pytest.mark.parametrize("weighting", ["published", "wvtool"])
-    def test_a_report_without_a_label_gets_what_a_labelled_one_gets(self, weighting: Weighting) -> None:
-        known = [bug for bug in self.BUGS if bug.opened < 10]
-        labelled = context(FILES, [*known, self.BUGS[3]])
-        without = context(FILES, known)
-        one = case(labelled, "asked").report
-        past = labelled.fix_history.before(one, "fix-3")
-        expected = SimilarReports(labelled.fix_history, report_stems, weighting).similarities(one, past)
-        found = SimilarReports(without.fix_history, report_stems, weighting).similarities(
-            one, without.fix_history.before(one, "fix-3")
-        )
-        assert found.tolist() == pytest.approx(expected[:3].tolist())
-        assert found.any()
-
-    def test_nothing_known_and_nothing_said(self) -> None:
-        assert self.similarities(self.made(), "1") == dict.fromkeys(["1", "2", "3", "asked", "later"], 0.0)
-        empty = context(FILES, [self.BUGS[0], Bug("9", "the", opened=10, fixed_at=11, paths=[A])])
-        assert SimilarReports(empty.fix_history, report_stems).simi_scores(ask(empty, "9")).tolist() == [0, 0, 0]
-        nobody = context(FILES)
-        past = nobody.fix_history.before(report(self.BUGS[0]), "root")
-        assert SimilarReports(nobody.fix_history, report_stems).similarities(report(self.BUGS[0]), past).tolist() == []
-
 
 class TestScores:
     """rVSM and the fusion, docs/method.md, sections B.3.3 and B.3.5."""
@@ -200,46 +152,6 @@ class TestScores:
             found = list(scores(buglocator(made, alpha=alpha, length="minmax"), "2").values())
             assert found == pytest.approx(((1 - alpha) * text + alpha * similar).tolist())
 
-    def test_words_of_no_file_leave_it_to_similar_reports(self) -> None:
-        made = context(FILES, [*self.BUGS, Bug("3", "Bug 3 latch", opened=8, fixed_at=9, paths=[A])])
-        assert scores(buglocator(made), "3") == pytest.approx({A: 0.0, B: 0.2, C: 0.2})
-
-    def test_the_version_that_is_searched_counts(self) -> None:
-        bugs = [Bug("1", "zinc", opened=5, fixed_at=9, paths=[A])]
-        made = context(FILES, bugs, [Commit("moved", 1, {C: "class C { int zinc; }", B: None})])
-        assert scores(buglocator(made), "1", "root")[B] > 0
-        assert scores(buglocator(made), "1") == pytest.approx({A: 0.0, C: 0.8})
-
-    def test_files_without_words_and_versions_with_one_file(self) -> None:
-        bug = Bug("1", "silver", opened=1, fixed_at=2, paths=[A])
-        assert set(scores(buglocator(context({A: "", B: FILES[B]}, [bug])), "1")) == {A, B}
-        for profile in ("clean", "upstream"):
-            assert scores(buglocator(context({A: ""}, [bug]), profile=profile), "1") == {A: 0.0}
-
-    def test_all_files_are_ranked(self) -> None:
-        made = context(FILES, self.BUGS)
-        assert buglocator(made).left_out(ask(made, "2")) == 0
-
 
 def test_the_past_matters() -> None:
     assert leaks.answer(buglocator) != leaks.answer(buglocator, [leaks.ASKED])
-
-
-class TestSettings:
-    """The profiles."""
-
-    def test_upstream_has_other_defaults_and_given_values_stay(self) -> None:
-        upstream = BugLocatorSettings(profile="upstream")
-        assert (upstream.stopping, upstream.weighting) == ("mixed", "wvtool")
-        assert upstream.length == BugLocatorSettings().length == "three_sigma"
-        assert not upstream.nested_names
-        assert set(upstream.code_stops) == {"string", "main", "args", "org", "eclipse", "swt"}
-        assert BugLocatorSettings(profile="upstream", length="minmax").length == "minmax"
-
-    def test_from_one_profile_to_the_other(self) -> None:
-        given = BugLocatorSettings(alpha=0.3, length="minmax")
-        there = given.with_profile("upstream")
-        assert (there.profile, there.alpha, there.length, there.stopping) == ("upstream", 0.3, "minmax", "mixed")
-        assert there.with_profile("clean") == given
-        assert BugLocatorSettings(profile="upstream").with_profile("clean") == BugLocatorSettings()
-        assert given.with_profile("clean") == given

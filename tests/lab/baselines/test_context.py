@@ -7,22 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.conftest import GitRepository
-from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context, seconds
-from tosloc.git.repository import Repository
-from tosloc.index.paths import PathTable
+from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context
 from tosloc.lab.baselines.context import (
-    Baseline,
     BaselineContext,
-    BaselineQuery,
     Cutoff,
-    FixHistory,
-    FixHistoryAsOf,
-    ParsedFiles,
-    ParsedVersion,
 )
-from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.records import FloatArray, Snapshot
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
 FILES = {
@@ -59,10 +48,6 @@ class TestBefore:
 
     def test_only_fixes_before_the_opening(self, made: BaselineContext) -> None:
         assert known(made, "asked") == {"early"}
-
-    def test_a_fix_at_the_moment_of_the_opening_does_not_count(self, made: BaselineContext) -> None:
-        assert seconds(10) == case(made, "asked").report.opened_seconds == case(made, "at the opening").fixed_at
-        assert "at the opening" not in known(made, "asked")
 
     def test_fix_order_counts_what_was_fixed_before_the_own_fix(self) -> None:
         made = context(FILES, self.BUGS, cutoff="fix_order")
@@ -106,90 +91,9 @@ class TestBefore:
         assert ids == ["early", "at the opening", "between"]
         assert set(ids) == known(labelled, "new", "fix-asked")
 
-    def test_fix_order_needs_a_labelled_report(self) -> None:
-        made = context(FILES, self.BUGS, cutoff="fix_order")
-        stranger = case(context(FILES, [Bug("new", "x", opened=13, fixed_at=30, paths=[C])]), "new").report
-        with pytest.raises(KeyError):
-            made.query(stranger, "root")
-
-
-class TestFixHistoryAsOf:
-    """What the past says."""
-
-    BUGS = (
-        Bug("1", "x", opened=1, fixed_at=2, paths=[A, B]),
-        Bug("2", "x", opened=1, fixed_at=5, paths=[A, "gone/G.java"]),
-        Bug("3", "x", opened=1, fixed_at=30, paths=[A, B, C]),
-        Bug("asked", "x", opened=10, fixed_at=40, paths=[C]),
-    )
-
-    def test_fixes_and_last_fix(self) -> None:
-        made = context(FILES, self.BUGS)
-        past = ask(made, "asked").history
-        assert {path: past.fixes[at(made, path)] for path in FILES} == {A: 2, B: 1, C: 0}
-        last = {path: past.last_fix[at(made, path)] for path in FILES}
-        assert last == {A: seconds(5), B: seconds(2), C: -np.inf}
-
-    def test_sizes_count_files_that_are_gone(self) -> None:
-        fix_history = context(FILES, self.BUGS).fix_history
-        assert dict(zip(fix_history.row_of_report, fix_history.sizes.tolist(), strict=True)) == {
-            "1": 2,
-            "2": 2,
-            "3": 3,
-            "asked": 1,
-        }
-
-    def test_touched_is_the_same_by_path(self) -> None:
-        fix_history = context(FILES, self.BUGS).fix_history
-        assert (fix_history.touched.toarray() == fix_history.touched_by_path.toarray().T).all()
-
-    def test_last_fix_goes_by_the_time_and_not_by_the_row(self) -> None:
-        made = context(FILES, self.BUGS)
-        fix_history = made.fix_history
-        turned = FixHistory(
-            fix_history.cases[::-1],
-            fix_history.history,
-            fix_history.history.path_names.ids,
-            fix_history.touched.shape[1],
-        )
-        report = case(made, "asked").report
-        straight, other = (one.before(report, "fix-2") for one in (fix_history, turned))
-        assert straight.last_fix.tolist() == other.last_fix.tolist()
-        assert straight.fixes.tolist() == other.fixes.tolist()
-
 
 class TestParsedVersion:
     """One version of the files."""
-
-    def test_equal_texts_are_parsed_once(self) -> None:
-        made = context({"x/One.java": "class T { }", "y/Two.java": "class T { }", "z/Three.java": "class U { }"})
-        version = made.version("root")
-        assert len(made.files) == 2
-        assert version.rows.tolist() == [0, 0, 1]
-        assert version.multiplicity.tolist() == [2, 1]
-        assert version.to_files(np.array([0.5, 0.25])).tolist() == [0.5, 0.5, 0.25]
-
-    def test_a_file_that_could_not_be_read_is_still_ranked(self) -> None:
-        whole = context(FILES)
-        snapshot = whole.version("root").snapshot
-        files = ParsedFiles([ParsedSource(types=("A",))], {snapshot.blobs[0]: 0})
-        version = ParsedVersion(files, snapshot, whole.table)
-        assert len(version) == 3
-        assert version.rows.tolist() == [0, -1, -1]
-        assert version.to_files(np.array([2.0])).tolist() == [2.0, 0.0, 0.0]
-        assert [version.source(position) is None for position in range(3)] == [False, True, True]
-        assert ParsedVersion(ParsedFiles([], {}), snapshot, whole.table).to_files(np.zeros(0)).tolist() == [
-            0.0,
-            0.0,
-            0.0,
-        ]
-
-    def test_values_of_paths(self) -> None:
-        made = context(FILES, commits=[Commit("less", 1, {B: None, "src/a/New.java": "class New { }"})])
-        of_paths = np.arange(len(made.fix_history.history.path_names), dtype=np.float64)
-        version = made.version("less")
-        assert version.snapshot.paths == (A, "src/a/New.java", C)
-        assert version.from_paths(of_paths).tolist() == [at(made, path) for path in version.snapshot.paths]
 
     def test_files_of_a_class(self) -> None:
         moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
@@ -202,66 +106,3 @@ class TestParsedVersion:
         assert paths(version.files_of_class("z.a.A")) == ["other/z/a/A.java"]
         assert paths(version.files_of_class("a.A$Inner")) == paths(version.files_of_class("a.A"))
         assert version.files_of_class("a.Missing") == []
-
-    def test_a_class_of_another_version_is_not_found(self) -> None:
-        made = context(FILES, commits=[Commit("less", 1, {B: None})])
-        assert made.version("less").files_of_class("b.B") == []
-
-    def test_the_last_version_is_kept(self) -> None:
-        made = context(FILES, commits=[Commit("next", 1, {A: "class A { }"})])
-        first = made.version("root")
-        assert made.version("root") is first
-        assert made.version("next") is not first
-        assert made.version("root") is not first
-
-
-class TestParsedFiles:
-    """Parsed sources of real blobs, and counts that are made once."""
-
-    def test_blobs_of_versions_are_read_once(self, repository: GitRepository) -> None:
-        first = repository.commit({A: FILES[A], "b.txt": "text"})
-        second = repository.commit({A: FILES[A], B: FILES[B], "c/Copy.java": FILES[B]})
-        with Repository(repository.path) as repo:
-            versions = [repo.snapshot(commit, frozenset({".java"})) for commit in (first, second)]
-            files = ParsedFiles.of(repo, versions)
-            version = ParsedVersion(files, versions[1], PathTable(repo.path_names.names))
-        assert len(files) == 2
-        assert version.multiplicity.tolist() == [2, 1] or version.multiplicity.tolist() == [1, 2]
-        assert [one.types for one in map(version.source, range(3)) if one] == [("B",), ("A", "Inner"), ("B",)]
-
-    def test_counts_are_made_once_a_name(self) -> None:
-        files = context(FILES).files
-        assert files.counts("types", lambda one: one.types) is files.counts("types", lambda one: one.methods)
-        assert files.counts("types", lambda one: one.types).lengths.tolist() == [2, 1, 1]
-
-    def test_fields_share_their_columns(self) -> None:
-        files = context(FILES).files
-        made = files.fields("all", {"type": lambda one: one.types, "variable": lambda one: one.variables})
-        assert made["type"].vocabulary == made["variable"].vocabulary
-        shapes = {one.matrix.shape for one in made.values()}
-        assert shapes == {(3, 7)}
-        column = made["type"].vocabulary["cherry"]
-        assert made["variable"].matrix.toarray()[:, column].tolist() == [0, 0, 1]
-        assert made["type"].matrix.toarray()[:, column].tolist() == [0, 0, 0]
-
-
-class Alphabet(Baseline):
-    """The later in the alphabet, the better; sees what was query."""
-
-    name = "alphabet"
-
-    def scores(self, query: BaselineQuery) -> FloatArray:
-        self.query = query
-        return np.array([float(path == C) for path in query.version.snapshot.paths])
-
-
-def test_a_ranking_holds_every_file_and_ties_go_by_path() -> None:
-    made = context(FILES, [Bug("1", "x", opened=1, fixed_at=2, paths=[A])])
-    technique = Alphabet(None, made)
-    one = case(made, "1")
-    ranking = technique.rank(one.report, made.repo.snapshot(one.version, made.suffixes))
-    assert ranking.paths == (C, A, B)
-    assert isinstance(technique.query.history, FixHistoryAsOf)
-    assert technique.query.history.reports.tolist() == []
-    assert technique.left_out(technique.query) == 0
-    assert isinstance(technique.query.version.snapshot, Snapshot)

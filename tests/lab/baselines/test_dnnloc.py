@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
-from tests.lab.baselines.techniques import SMALL, fitted, parts, project
-from tosloc.errors import ConfigError
+from tests.lab.baselines.techniques import SMALL, parts, project
 from tosloc.lab.baselines.dnnloc import Dnnloc
 from tosloc.lab.baselines.dnnloc.features import ClassNames, DnnlocFeatures, month_recency, months
 from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
 from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
 from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
 from tosloc.lab.baselines.parsed_source import parse_source
-from tosloc.lab.baselines.training import Training, evenly_spaced
-from tosloc.lab.baselines.vsm import count, plain_length_score
+from tosloc.lab.baselines.vsm import count
 
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
 FILES = {
@@ -35,32 +31,16 @@ def settings(**values: object) -> DnnlocSettings:
     return DnnlocSettings.of({**SMALL["dnnloc"], **values}, "test")
 
 
-def test_there_is_no_upstream_profile() -> None:
-    with pytest.raises(ConfigError, match="no public code"):
-        DnnlocSettings.of({"profile": "upstream"}, "test")
-    with pytest.raises(ConfigError, match="no public code"):
-        DnnlocSettings().with_profile("upstream")
-
-
 def test_terms_are_stems_of_words_and_of_their_parts() -> None:
     assert DnnlocTokenizer()("The getURLFor of HTMLParser_2 (x) are Parsing; null") == (
         ["geturlfor", "url", "htmlparser_2", "html", "parser", "pars"]
     )
 
 
-def test_length_score_is_the_papers() -> None:
-    found = plain_length_score(np.array([10.0, 20.0, 40.0, 80.0, 200.0]))
-    assert found == pytest.approx([0.5, 0.513155, 0.539392, 0.591077, 0.731059], abs=1e-6)
-
-
 def test_recency_counts_absolute_months() -> None:
     moments = [datetime(2010, 1, 3, tzinfo=UTC), datetime(2009, 12, 30, tzinfo=UTC), datetime(2010, 1, 1, tzinfo=UTC)]
     query, *last = months(np.array([moment.timestamp() for moment in moments])).tolist()
     assert month_recency(query, np.array([*last, -np.inf])).tolist() == [0.5, 1.0, 0.0]
-
-
-def test_recency_of_a_report_dated_before_the_one_that_was_fixed() -> None:
-    assert month_recency(10.0, np.array([12.0])).tolist() == [1.0]
 
 
 def test_features_by_hand() -> None:
@@ -117,41 +97,6 @@ def test_hardest_files_are_the_most_similar_wrong_ones() -> None:
     assert hardest_negatives(np.array([0.1, 0.9, 0.9, 0.3]), np.array([1]), 2).tolist() == [2, 3]
 
 
-def test_the_newest_reports_are_wanted() -> None:
-    made = context(FILES, [Bug(str(n), "seed", opened=n, fixed_at=n + 0.5, paths=[A]) for n in range(1, 9)])
-    cases = list(reversed(made.fix_history.cases))
-    newest = Dnnloc.training_cases(settings(train_reports=3), cases)
-    assert [one.report.id for one in newest] == ["6", "7", "8"]
-    assert [one.report.id for one in Dnnloc.training_cases(settings(train_reports=0), cases)] == list("12345678")
-    assert [one.report.id for one in evenly_spaced(newest, 2)] == ["6", "8"]
-
-
-def test_every_file_gets_a_finite_score(tmp_path: Path) -> None:
-    found = scores(fitted("dnnloc", project(), tmp_path), "3")
-    assert set(found) == set(leaks.FILES)
-    assert np.isfinite(list(found.values())).all()
-
-
-def test_another_seed_gives_another_network(tmp_path: Path) -> None:
-    made = project()
-    found: list[dict[str, float]] = []
-    for seed in (7, 7, 8):
-        technique = Dnnloc(settings(), made, seed)
-        technique.fit(*parts(made), tmp_path / str(len(found)))
-        found.append(scores(technique, "3"))
-    assert found[0] == found[1] != found[2]
-
-
-def test_wrong_files_are_the_hardest_or_drawn_by_the_seed(tmp_path: Path) -> None:
-    made = project()
-    found: list[dict[str, float]] = []
-    for place, wrong in enumerate(("hardest", "random", "random")):
-        technique = Dnnloc(settings(negatives=1, wrong_files=wrong), made)
-        technique.fit(*parts(made), tmp_path / str(place))
-        found.append(scores(technique, "3"))
-    assert found[0] != found[1] == found[2]
-
-
 def tried(folder: Path, **values: object) -> tuple[dict[str, float], Dnnloc]:
     """Scores of the asked report by a technique that has learned, and the technique."""
     made = project()
@@ -160,7 +105,7 @@ def tried(folder: Path, **values: object) -> tuple[dict[str, float], Dnnloc]:
     return scores(technique, "3"), technique
 
 
-def test_validation_chooses_wrong_files_and_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_chooses_wrong_files_and_calibration(tmp_path: Path) -> None:
     pairs = [(wrong, calibration) for wrong in ("hardest", "random") for calibration in ("pairs", "versions")]
     alone = {pair: tried(tmp_path / "-".join(pair), wrong_files=pair[0], calibration=pair[1]) for pair in pairs}
     assert len({tuple(found.values()) for found, _ in alone.values()}) == 4
@@ -172,40 +117,6 @@ def test_validation_chooses_wrong_files_and_calibration(tmp_path: Path, monkeypa
     # a folder that is only read knows what was chosen
     again, read = tried(tmp_path / "chosen")
     assert (again, read.choice) == (found, technique.choice)
-    # whichever is best on validation is taken
-    learn = Training.learn
-    for wanted in pairs:
-        name = f"combiner, {', '.join(wanted)}"
-
-        def praised(one: Training, model: Any, what: str, *rest: Any, praise: str = name, **values: Any) -> float:
-            learn(one, model, what, *rest, **values)
-            return float(what == praise)
-
-        monkeypatch.setattr(Training, "learn", praised)
-        found, technique = tried(tmp_path / f"as {name}")
-        assert (technique.choice["wrong files"], technique.choice["calibration"]) == wanted
-        assert found == alone[wanted][0]
-
-
-def test_versions_calibrate_by_all_files_of_validation_reports(tmp_path: Path) -> None:
-    made = project()
-    train, validation = parts(made)
-    [query] = [ask(made, one.report.id) for one in validation]
-    technique = Dnnloc(settings(negatives=1, calibration="versions"), made)
-    technique.fit(train, validation, tmp_path)
-    assert technique._fitted is not None
-    combiner = technique._fitted[1]
-    features = technique.features.of(query)
-    assert combiner.low[1:] == pytest.approx(features.min(axis=0))
-    assert combiner.high[1:] == pytest.approx(features.max(axis=0))
-
-
-def test_all_validation_reports_are_asked_unless_fewer_are_wanted(tmp_path: Path) -> None:
-    made = project()
-    cases = list(made.fix_history.cases)
-    for number, wanted in ((0, len(cases)), (1, 1)):
-        training = Dnnloc(settings(validation_reports=number), made).training(cases, cases, tmp_path)
-        assert len(training.validation) == wanted
 
 
 def test_training_learns_what_a_feature_tells(tmp_path: Path) -> None:

@@ -6,22 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.lab.baselines import leaks
-from tests.lab.baselines.by_hand import Bug, ask, context, scores
-from tests.lab.baselines.techniques import SMALL, fitted, project
-from tosloc.code.complexity import lizard_complexity
+from tests.lab.baselines.by_hand import Bug, ask, context
+from tests.lab.baselines.techniques import SMALL
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import network
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
-from tosloc.lab.baselines.dreamloc.ranker import TrainingFiles, margin_loss, sampled_negatives, triples_of
+from tosloc.lab.baselines.dreamloc.ranker import TrainingFiles, margin_loss
 from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
 from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, fix_recency, sigmoid_if_positive
@@ -29,9 +25,7 @@ from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
     DreamLocTokenizer,
     WordVectors,
-    code_text,
     compounds_and_parts,
-    truncated,
     word_and_parts,
 )
 from tosloc.lab.baselines.parsed_source import parse_source
@@ -44,30 +38,12 @@ def settings(**values: object) -> DreamLocSettings:
 # Words
 
 
-def test_more_best_snippets_than_snippets_are_refused() -> None:
-    with pytest.raises(ConfigError, match="best_snippets"):
-        settings(best_snippets=5)
-
-
 def test_words_stay_whole_and_compounds_are_cut_too() -> None:
     assert DreamLocTokenizer()("The getURLFor parses x2 of MAX_VALUE; aB null") == (
         ["geturlfor", "url", "parses", "max_value", "max", "value", "ab"]
     )
     assert word_and_parts("aB") == ("ab", ())  # no part is longer than two letters
     assert compounds_and_parts("a TreeViewer and a treeviewer") == ["treeviewer", "tree", "viewer"]
-
-
-def test_a_long_report_keeps_its_compounds() -> None:
-    words = [f"w{n}" for n in range(400)]
-    keywords = [f"k{n}" for n in range(30)]
-    assert truncated(words, keywords, 300) == words[:270] + keywords
-    assert truncated(words, ["aa", "b", "cccc"], 2) == ["cccc", "aa"]
-
-
-def test_code_is_read_behind_its_imports() -> None:
-    text = '/* Licence */\npackage a.b;\nimport c.D;\n/** Doc. */ class E { String s = "text"; } // end'
-    words = DreamLocTokenizer()(code_text(parse_source(text)))
-    assert words == ["doc", "string", "text", "end"]
 
 
 def test_vectors_of_compounds_are_means_of_their_parts() -> None:
@@ -82,12 +58,6 @@ def test_vectors_of_compounds_are_means_of_their_parts() -> None:
     assert other == pytest.approx(vectors.unknown("zebra", ()))
     again = WordVectors.learned(texts, tokenizer.parts, settings(), 7)
     assert np.array_equal(vectors.vectors, again.vectors)
-
-
-def test_smoothed_idf_and_its_copy() -> None:
-    found = DocumentFrequencies.count([["a", "a"], ["a", "b"], []])
-    assert found.idf(["a", "b", "z"]) == pytest.approx([math.log(4 / 3) + 1, math.log(2) + 1, math.log(4) + 1])
-    assert DocumentFrequencies.from_arrays(found.arrays("x"), "x") == found
 
 
 def test_snippets_hold_distinct_words_with_the_logs_of_their_counts() -> None:
@@ -114,11 +84,6 @@ def test_a_file_that_was_ever_fixed_stands_half_above_the_others() -> None:
     assert sigmoid_if_positive(np.array([0.0, 1.0, 4.0, 8.0]), 4.0) == pytest.approx(
         [0, 1 / (1 + math.exp(-0.25)), 0.731059, 0.731059]
     )
-
-
-def test_complexity_is_the_sum_over_functions() -> None:
-    text = "class A { void f(int a) { if (a > 1 && a < 3) {} } void g(int a) { if (a>1) {} if (a>2) {} if (a>3) {} } }"
-    assert lizard_complexity(text, ".java") == 7
 
 
 FRUIT = {
@@ -157,18 +122,6 @@ def test_wide_features_by_hand() -> None:
     sigmoid = [1 / (1 + math.exp(-x)) for x in (0.25, 0.5, 1 / 3)]
     assert wide[:, 3] == pytest.approx([sigmoid[0], sigmoid[1], 0.0])
     assert wide[:, 4] == pytest.approx([sigmoid[2], sigmoid[2], 0.0])  # 63 and 61 days: two whole months
-
-
-def test_the_label_does_not_show_in_the_histories() -> None:
-    first, second, third = FRUIT
-    bugs = [
-        Bug("1", "seed rots", opened=1, fixed_at=2, paths=[first, second]),
-        Bug("2", "peel browns", opened=60, fixed_at=61, paths=[second]),
-        Bug("3", "seed peel", opened=100, fixed_at=101, paths=[first]),
-    ]
-    said, other = context(FRUIT, bugs), context(FRUIT, [*bugs[:2], replace(bugs[2], paths=[third])])
-    one, two = (wide_features(made).of(ask(made, "3")).tolist() for made in (said, other))
-    assert one == two
 
 
 def test_there_is_no_upstream_profile() -> None:
@@ -259,57 +212,7 @@ def test_batches_over_distinct_words_give_what_the_formula_does(usual: int, monk
     assert pairs.detach().numpy() == pytest.approx(np.array(expected), abs=1e-5)
 
 
-def test_what_words_gave_files_is_remembered_until_the_model_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, vectors = model_of(TEXTS)
-    matched = model.word_values
-    query: list[tuple[int, list[int]]] = []
-
-    def noted(vectors: Any, rows: Any) -> Any:
-        query.append((len(vectors), rows.tolist()))
-        return matched(vectors, rows)
-
-    monkeypatch.setattr(model, "word_values", noted)
-    one, two = report_words(["apple", "pear"], vectors, IDF), report_words(["pear", "fig"], vectors, IDF)
-    model.deep_of_files(one, np.array([0, 1], dtype=np.int32))
-    later = model.deep_of_files(two, np.array([1, 0, 2], dtype=np.int32))
-    assert query == [(2, [0, 1]), (1, [0, 1, 2]), (1, [2])]
-    model.forget()
-    assert later == pytest.approx(model.deep_of_files(two, np.array([1, 0, 2], dtype=np.int32)), abs=1e-6)
-
-
-def test_a_small_memory_changes_no_value() -> None:
-    (small, vectors), (large, _) = model_of(TEXTS, cache_mb=0), model_of(TEXTS)
-    rows = np.arange(5, dtype=np.int32)
-    for report in (["apple", "pear"], ["pear", "fig"], ["apple"]):
-        words = report_words(report, vectors, IDF)
-        assert small.deep_of_files(words, rows) == pytest.approx(large.deep_of_files(words, rows), abs=1e-6)
-    assert not small._known
-
-
-def test_a_report_without_words() -> None:
-    model, _ = model_of(TEXTS)
-    words = ReportWords((), np.zeros((0, 6), dtype=np.float32), np.zeros(0, dtype=np.float32))
-    assert model.deep_of_files(words, np.array([0, -1], dtype=np.int32)).tolist() == [0.0, 0.0]
-    assert model.deep_of_pairs([(words, 0)]).tolist() == [0.0]
-
-
 # Learning
-
-
-def test_every_drawn_file_is_used_once_and_fixed_ones_in_turn() -> None:
-    empty = ReportWords((), np.zeros((0, 6), dtype=np.float32), np.zeros(0, dtype=np.float32))
-    pools = [
-        TrainingFiles(empty, np.arange(size), np.zeros((size, 5), dtype=np.float32), fixed)
-        for size, fixed in ((5, 2), (3, 0))
-    ]
-    assert triples_of(pools).tolist() == [[0, 0, 2], [0, 1, 3], [0, 0, 4]]
-
-
-def test_as_many_wrong_files_as_fixed_ones() -> None:
-    rng = np.random.default_rng(0)
-    assert len(sampled_negatives(20, np.arange(7), 3, rng)) == 7
-    assert len(sampled_negatives(20, np.arange(2), 3, rng)) == 3
-    assert not set(sampled_negatives(20, np.arange(7), 3, rng).tolist()) & set(range(7))
 
 
 def test_the_loss_is_the_margin_between_the_scores() -> None:
@@ -325,13 +228,3 @@ def test_the_loss_is_the_margin_between_the_scores() -> None:
         expected = (max(1e-6, 2 - right + one) + max(1e-6, 2 - right + two)) / 2
     loss = margin_loss(model, [pool], np.array([[0, 0, 1], [0, 0, 2]]), 2.0)
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-6)
-
-
-def test_every_file_gets_a_finite_score_and_the_same_again(tmp_path: Path) -> None:
-    made = project()
-    technique = fitted("dreamloc", made, tmp_path)
-    found = scores(technique, "3")
-    assert set(found) == set(leaks.FILES)
-    assert np.isfinite(list(found.values())).all()
-    assert len(set(found.values())) > 1
-    assert scores(technique, "3") == found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,10 +83,3 @@ def test_it_has_to_be_fitted_and_needs_reports(name: str, said: str, tmp_path: P
         scores(build(name, made), "3")
     with pytest.raises(ToslocError, match=said):
         build(name, made).fit([case(made, "1")], [], tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNED)
-def test_the_module_loads_neither_torch_nor_gensim(name: str) -> None:
-    program = f"import sys, tosloc.lab.baselines.{name}; sys.exit('torch' in sys.modules or 'gensim' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

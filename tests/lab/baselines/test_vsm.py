@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import exp, floor, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.vsm import VectorSpace, count, simi_score, step_length_score, widened
+from tosloc.lab.baselines.vsm import VectorSpace, count, simi_score, step_length_score
 
 TEXTS = [["a", "a", "b"], ["b", "c"], ["c", "c", "c", "d"]]
 LENGTHS = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
@@ -71,51 +70,9 @@ def test_nothing_to_ask_gives_zeros(query: list[str]) -> None:
     assert space.cosine(query).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_an_empty_shelf() -> None:
-    assert VectorSpace(count([]), np.zeros(0, dtype=np.int64)).cosine(["a"]).tolist() == []
-
-
-def test_counts_share_their_places() -> None:
-    made = count(TEXTS)
-    assert made.presence.toarray().tolist() == [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
-    assert made.log_tf.toarray()[2].tolist() == pytest.approx([0, 0, log(3) + 1, 1])
-    assert made.squared_log_tf.toarray()[0].tolist() == pytest.approx([(log(2) + 1) ** 2, 1, 0, 0])
-    assert (made.log_tf_by_term.toarray() == made.log_tf.toarray().T).all()
-    assert (made.presence_by_term.toarray() == made.presence.toarray().T).all()
-    assert made.matrix.toarray()[2].tolist() == [0, 0, 3, 1], "other values must not change the counts"
-    assert made.document_frequencies(np.array([2, 0, 1], dtype=np.int64)).tolist() == [2, 2, 1, 1]
-
-
-def test_a_shared_vocabulary() -> None:
-    numbers: dict[str, int] = {}
-    first, second = count([["a"]], numbers), count([["b", "a"]], numbers)
-    assert numbers == {"a": 0, "b": 1}
-    assert widened(first, numbers).matrix.toarray().tolist() == [[1, 0]]
-    assert second.matrix.toarray().tolist() == [[1, 1]]
-
-
 def test_golden_step_length() -> None:
     golden = [0.553778, 0.606326, 0.703451, 0.849102, 0.986861]
     assert step_length_score(LENGTHS).round(6).tolist() == golden
-
-
-def test_step_length_outside_three_sigma_and_of_empty_files() -> None:
-    lengths = np.array([0.0, *[100.0] * 30, 10_000.0])
-    real = lengths[1:]
-    high = real.mean() + 3 * real.std()
-    found = step_length_score(lengths)
-    assert found[0] == 0.5
-    assert found[1] == pytest.approx(1 / (1 + exp(-6 * 100 / high)))
-    assert found[-1] == 1.0
-    assert real.mean() < 3 * real.std()
-
-
-def test_step_length_begins_at_the_whole_number_below_three_sigma() -> None:
-    lengths = np.array([99.0, 100.0, 101.5])
-    low, high = lengths.mean() - 3 * lengths.std(), lengths.mean() + 3 * lengths.std()
-    assert low % 1
-    expected = [1 / (1 + exp(-6 * (x - floor(low)) / (high - floor(low)))) for x in lengths]
-    assert step_length_score(lengths).tolist() == pytest.approx(expected)
 
 
 def test_step_length_of_equal_files_is_a_number() -> None:
@@ -135,7 +92,3 @@ def test_files_that_are_gone_count_in_the_size_of_a_fix() -> None:
     touched = sparse.csr_array(np.array([[1.0]]))
     assert simi_score(np.array([0.6]), touched, np.array([3.0])).tolist() == pytest.approx([0.2])
     assert simi_score(np.array([0.6]), touched, np.array([0.0])).tolist() == [0.0]
-
-
-def test_min_max_of_equal_values_is_zero() -> None:
-    assert min_max(np.array([3.0, 3.0])).tolist() == [0.0, 0.0]

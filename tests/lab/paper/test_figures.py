@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tosloc.lab.paper.figures import Bar, growth_figure, lengths_figure, spaces_figure
+from tosloc.lab.paper.figures import Bar, Panel, candidates_figure, growth_figure, lengths_figure, spaces_figure
 from tosloc.plots.drawing import svg
 
 
@@ -45,3 +45,14 @@ def test_lengths_against_what_an_encoder_reads():
     assert list(curve.get_xdata()) == [1, 10, 100, 600, 9000]  # a logarithm has no place for 0
     assert list(limit.get_xdata()) == [512, 512]
     assert axes.get_xlabel().startswith("length in words")
+
+
+def test_how_many_files_are_read_again():
+    series = {"MRR": [0.4, 0.5], "MAP": [0.3, 0.35]}
+    figure = candidates_figure([Panel([10, 50], series, "tomcat", "mean"), Panel([10, 50], series, "jdt", "mean")])
+    assert [panel.get_title() for panel in figure.axes] == ["tomcat", "jdt"]
+    assert {line.get_label(): list(line.get_ydata()) for line in figure.axes[1].lines} == series
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "50"]
+    assert labels(figure) == list(series)
+    assert [panel.get_ylabel() for panel in figure.axes] == ["mean", ""]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()

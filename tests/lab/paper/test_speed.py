@@ -7,11 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.lab.baseline_runs import Chosen
-from tosloc.lab.baselines.context import Baseline
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.speed import Timed, in_turns, slope, table, without_memory
+from tosloc.lab.paper.speed import Timed, in_turns, table
 from tosloc.records import BugReport
 
 PUBLISHED = Published(title="", source="", paper={"growth": {"DreamLoc": {"all": 0.9}}})
@@ -47,13 +44,6 @@ def test_ratios_are_of_one_version_and_slopes_of_all():
     )
 
 
-def test_stage_one_alone_has_growth_only():
-    alone = [Timed("v", files, {"stage-one": [1.0]}, "s") for files in (10, 20)]
-    outcome = table({"a": alone}, [], PUBLISHED)
-    assert [table.heads[0].split(":")[0] for table in outcome.tables] == ["growth", "ratio to stage one"]
-    assert slope([10, 20], [1.0, 1.0]) == pytest.approx(0.0)
-
-
 def test_answers_take_turns(monkeypatch):
     asked: list[str] = []
     clock = [0.0]
@@ -73,36 +63,6 @@ def test_answers_take_turns(monkeypatch):
     assert "".join(asked) == "ab" + "ab" + "a" + "a"  # b is slow: one measurement is enough
     assert last == costs
     asked.clear()
-    costs["a"] = 0.5
-    assert in_turns(answers, REPORT, last) == costs
-    assert "".join(asked) == "a" + "ab" + "a" + "a"
-    asked.clear()
     costs["b"] = 1.5
     assert in_turns(answers, REPORT, {}) == costs
     assert "".join(asked) == "ab" + "ab" + "ba" + "ab"
-
-
-def test_candidates_are_encoded_before_both_stages_are_timed(monkeypatch):
-    clock, known = [0.0], set[str]()
-
-    def both(report):
-        clock[0] += 3.0 if report.id in known else 60.0
-        known.add(report.id)
-
-    monkeypatch.setattr(time, "process_time", lambda: clock[0])
-    last: dict[str, float] = {}
-    for number in range(3):
-        assert in_turns({"both-stages": both}, BugReport(str(number), "a", "", REPORT.opened), last) == {
-            "both-stages": 3.0
-        }
-
-
-def test_no_report_helps_the_next():
-    class Remembering(Settings):
-        cache_mb: int = 512
-
-    kept = Chosen("x", Baseline, Remembering())
-    assert without_memory(kept).settings == Remembering(cache_mb=0)
-    assert kept.settings.cache_mb == 512
-    bare = Chosen("x", Baseline, Settings())
-    assert without_memory(bare) is bare

@@ -1,0 +1,43 @@
+"""A server on loopback that answers as a test says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+Answer = tuple[int, Any, Mapping[str, str]]
+"""Status, value of the body, headers."""
+
+
+class Stub:
+    """Asks ``answer(method, path, headers, body)`` for each request what to say, in JSON."""
+
+    def __init__(self, answer: Callable[[str, str, Mapping[str, str], Any], Answer]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def say(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                code, value, headers = answer(self.command, self.path, dict(self.headers), body)
+                data = json.dumps(value).encode()
+                self.send_response(code)
+                for name, text in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, text)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = say
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
