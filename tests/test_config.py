@@ -1,4 +1,3 @@
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -56,11 +55,6 @@ def test_a_file_changes_only_what_it_holds() -> None:
 
 def test_the_second_stage_that_was_measured_is_the_default_one() -> None:
     assert load_config(CONFIGS / "second.toml") == Config()
-
-
-def test_settings_survive_json() -> None:
-    paper = load_config(CONFIGS / "paper.toml")
-    assert Config.of(json.loads(json.dumps(paper.as_dict())), "config.json") == paper
 
 
 @pytest.mark.parametrize(

@@ -86,14 +86,6 @@ def test_a_nul_byte_in_a_message_forges_nothing(repository):
         assert history.messages[1] == "x"
 
 
-def test_progress_is_told(repository):
-    repository.commit({"A.java": "1"})
-    told = []
-    with Repository(repository.path) as opened:
-        read_history(opened, "HEAD", JAVA, lambda what, done, total: told.append((what, done, total)))
-    assert told == [("reading history", 1, 1)]
-
-
 def test_a_shallow_clones_first_commit_touches_nothing(repository, tmp_path):
     commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
     clone = tmp_path / "shallow"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import random
 import subprocess
@@ -246,15 +245,6 @@ def test_objects_that_are_too_large(sound, monkeypatch):
         with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
             opened.commits([commit])
         assert opened.commits([sound.made[-1]])[0].message.startswith("Fix bug 12")
-
-
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_parts_of_a_stream(size):
-    class Blocks(io.BytesIO):
-        def read(self, _=None):
-            return super().read(size)
-
-    assert list(git_process.parts(Blocks(b"\0a\0\0bc\0" + b"d" * 50 + b"\0e"))) == [b"a", b"bc", b"d" * 50, b"e"]
 
 
 def test_borrowed_objects(sound, tmp_path):

@@ -121,11 +121,6 @@ def test_coverage_of_file_names_by_hand():
     assert view.name_coverage(frozenset()).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_sums_of_folders_by_hand():
-    view = view_of(("a/x.c", "a/y.c", "b/z.c", "a/gone.c"), [0, 1, 2])
-    assert view.directory_sum(np.array([1.0, 2.0, 5.0])) == pytest.approx([3 / math.sqrt(2), 3 / math.sqrt(2), 5.0])
-
-
 def test_numbering_of_absent_paths_changes_nothing():
     paths = ("org/core/parser.c", "org/ParserContext.c", "core/core/label.c")
     alone = view_of(paths)
@@ -133,14 +128,6 @@ def test_numbering_of_absent_paths_changes_nothing():
     weights = {"parser": 1.0, "core": 2.0, "context": 1.5}
     assert among.bm25(weights).tolist() == alone.bm25(weights).tolist()
     assert among.name_coverage(frozenset(weights)) == pytest.approx(alone.name_coverage(frozenset(weights)), rel=1e-12)
-
-
-def test_a_version_without_files():
-    view = view_of(("a/x.c",), [])
-    assert view.bm25({"x": 1.0, "a": 1.0}).tolist() == []
-    assert view.name_coverage(frozenset({"x"})).tolist() == []
-    empty = view_of(())
-    assert empty.bm25({"x": 1.0}).tolist() == []
 
 
 OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")

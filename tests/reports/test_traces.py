@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tosloc.reports.traces import frames, locations, qualified_names, without_frames
@@ -109,17 +107,6 @@ def test_names_in_logs(text: str, expected: list[str]) -> None:
 def test_no_cause_is_counted_before_the_first_frame() -> None:
     text = "The root cause is unclear. Caused by: a.E: x at a.B.c(B.java:1) Caused by: a.F: y at a.D.e(D.java:2)"
     assert [frame.cause for frame in frames(text)] == [0, 1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["x at ", "at a(", "a.", "12:00:00 ", "a.b.C ", "INFO ", 'File "', "at ", "(", "A.", "at a.B.c(B ", "[", "line: "],
-)
-def test_long_texts_take_no_time(text: str) -> None:
-    start = time.process_time()
-    qualified_names(text * 20_000)
-    without_frames(text * 20_000)
-    assert time.process_time() - start < 3
 
 
 # ---- places
