@@ -27,14 +27,6 @@ def test_similarity_golden():
     assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
-def test_words_that_are_everywhere_or_nowhere():
-    vectors = RevisedVectors.of(sparse.csr_array(np.array([[2.0, 0, 0], [1.0, 1.0, 0]])), {"a": 0, "b": 1, "c": 2})
-    # the first word stands in every file: ln 1 = 0; the third in none
-    assert vectors.similarity({"a": 1.0, "c": 1.0}).tolist() == [0.0, 0.0]
-    assert vectors.similarity({"a": 1.0, "b": 1.0}) == pytest.approx([0.0, 0.5])
-    assert vectors.similarity({}).tolist() == [0.0, 0.0]
-
-
 def structured(make_table, files, gone=()):
     """The paper's vectors of a version whose blobs are called as their paths."""
     snapshot = Snapshot.of("v", 0, {path: path for path in files})
