@@ -58,12 +58,10 @@ def test_judge_counts_reports_without_a_fixed_file_as_nothing():
 @pytest.mark.parametrize(
     ("tried", "taken"),
     [
-        ({"a": (0.5, 0.5)}, "a"),
         ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN / 2)}, "a"),
         ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN * 2)}, "b"),
         ({"a": (0.5, 0.5), "b": (0.6, 0.5), "c": (0.6, 0.5)}, "b"),
         ({"a": (0.5, 0.5), "b": (0.4, 0.5), "c": (0.6, 0.5)}, "c"),
-        ({"a": (0.0, 0.0), "b": (0.0, 0.0)}, "a"),
     ],
 )
 def test_choose_the_simplest_within_the_margin(tried, taken):
