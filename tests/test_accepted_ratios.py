@@ -112,19 +112,3 @@ def test_a_planted_slowdown_is_told() -> None:
         "stage one / bm25s",
         "stage one (paper) / bm25s",
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--quick", "--repo", "."], "--quick: makes a repository itself"),
-        (["--accept"], "--accept: goes with --quick"),
-        (["--quick", "--only", "growth"], "--quick: measures none of growth, stage two"),
-        (["--quick", "--accepted", "nowhere.json"], "nowhere.json: no accepted ratios"),
-    ],
-)
-def test_wrong_input_is_one_sentence(arguments: list[str], words: str) -> None:
-    done = run(str(SCRIPTS / "bench.py"), *arguments)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert words in done.stderr

@@ -76,10 +76,8 @@ def npy(array, shape=None, dtype=None) -> bytes:
     "content",
     [
         npy(np.arange(4), shape=(2**40,)),
-        npy(np.arange(4), shape=(0, 2**70)),
         npy(np.arange(4), shape=(-4,)),
         npy(np.arange(4), dtype="|O"),
-        npy(np.arange(4), dtype="<U2"),
         npy(np.arange(4), dtype=[("a", "<i8")]),
         b"\x93NUMPY\x01\x00\xff\xff{",
         pickle.dumps([1]),

@@ -96,11 +96,3 @@ def test_evaluation_needs_no_repository() -> None:
     assert all(name in done.stdout for name in EVALUATION)
     done = run("--only", "evaluation", "--rankings", "0")
     assert (done.returncode, done.stderr) == (2, "bench: --rankings and --files: 1 or more of each\n")
-
-
-def test_a_commit_that_is_not_there(repository: GitRepository) -> None:
-    repository.commit({"A.java": "class A {}"})
-    done = run("--repo", str(repository.path), "--commit", "nothing-of-the-kind")
-    assert done.returncode == 2
-    assert "nothing-of-the-kind" in done.stderr
-    assert len(done.stderr.splitlines()) == 1

@@ -186,19 +186,3 @@ def test_a_reranker_that_scores_is_told_nothing_of_the_fix(experiment, tables) -
         assert known.fixed_at > 0
         assert not asked.fixed.any()
         assert (asked.missed_ranks, asked.relevant, asked.fixed_at) == ((), 0, 0)
-
-
-def test_tables_are_read_one_by_one(experiment, tables) -> None:
-    """However many reports there are, a few of them are in memory."""
-    read = list[str]()
-
-    def noted(part: str) -> Iterator[FeatureTable]:
-        for table in tables[part]:
-            read.append(table.report)
-            yield table
-
-    made = experiment.candidates(STAGE, noted)
-    next(made.candidates("train", 3))
-    assert len(read) == 1
-    next(made.rankings("train", Turned(), RerankingContext()))  # type: ignore[arg-type]
-    assert len(read) <= 3

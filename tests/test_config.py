@@ -1,4 +1,3 @@
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -58,11 +57,6 @@ def test_the_second_stage_that_was_measured_is_the_default_one() -> None:
     assert load_config(CONFIGS / "second.toml") == Config()
 
 
-def test_settings_survive_json() -> None:
-    paper = load_config(CONFIGS / "paper.toml")
-    assert Config.of(json.loads(json.dumps(paper.as_dict())), "config.json") == paper
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -70,14 +64,10 @@ def test_settings_survive_json() -> None:
             "[stage_one.evolution]\ngeneratoins = 3",
             "[stage_one.evolution]: unknown key 'generatoins', did you mean 'generations'?",
         ),
-        ("[stage_on]\nl2 = 1", ": unknown key 'stage_on', did you mean 'stage_one'?"),
         ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed"),
         ("[run]\nseed = 'x'", "[run]: seed should be a valid integer, not 'x'"),
-        ("[run]\nseed = -1", "[run]: seed should be greater than or equal to 0, not -1"),
         ("[run]\njobs = 0", "[run]: jobs: a number of processes, or -1 for every core"),
-        ("[data]\ntrain = nan", "[data]: train should be a finite number, not nan"),
         ("[stage_one]\nmethod = 'deep'", "[stage_one]: method should be 'linear' or 'paper', not 'deep'"),
-        ("[stage_one]\nfeatures = 'text'", "[stage_one]: features should be a valid list, not 'text'"),
         ("[stage_one]\nfeatures = [3]", "[stage_one]: features should be a text in quotes, not 3"),
         ("[stage_one]\nfeatures = ['a', 'a']", "[stage_one]: features: a feature stands in the list twice"),
         ("run = 3", ": run is a section, [run]"),

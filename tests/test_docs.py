@@ -104,25 +104,6 @@ def test_a_wrong_command_is_seen() -> None:
     assert unknown_in("data ... --ever-fixed x") == unknown_in("lab ...") == unknown_in("--version") == []
 
 
-def test_commands_are_found_in_blocks_and_in_sentences(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "`tosloc data ...\n--json` and `T=$(x) tosloc mine`, `tosloc.answer`\n"
-        "```console\n$ tosloc index && tosloc cache    # keeps\ntosloc: said\n"
-        "$ tosloc lab bm25 a \\\n    --keep b\n```\n"
-        "```sh\nT=1 tosloc mine x | tosloc serve\n```\n"
-    )
-    assert [call.split() for call in commands_of(page)] == [
-        ["index"],
-        ["cache"],
-        ["lab", "bm25", "a", "--keep", "b"],
-        ["mine", "x"],
-        ["serve"],
-        ["data", "...", "--json"],
-        ["mine"],
-    ]
-
-
 def test_the_table_of_rooms_is_complete() -> None:
     table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
     rooms = set().union(*FLOORS)

@@ -73,10 +73,6 @@ def test_methods_are_found_by_name_then_by_the_rest_of_it_then_by_the_nearest_li
     assert judged(("(anonymous)", 3)) == ([], [])
 
 
-def test_files_that_are_not_searched_do_not_count():
-    assert judged(("Line.draw",), path="tests/test_a.py") == ([], [])
-
-
 DRAWING = """\
 class Canvas:
     def draw_circle(self, radius):

@@ -17,9 +17,8 @@ import pytest
 from tests.conftest import GitRepository, RepositoryFactory
 from tosloc import Localizer
 from tosloc.answer import Answer
-from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
+from tosloc.errors import ToslocError
 from tosloc.index import build
-from tosloc.index.repository import IndexedRepository
 from tosloc.records import BugReport
 
 TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
@@ -109,20 +108,6 @@ def test_options(opened: Localizer) -> None:
         opened.localize(LATER, include=["*.rs"])
 
 
-def test_home_is_the_users(grown: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(grown.path.parent))
-    with Localizer.open("~/repo") as localizer:
-        assert localizer.version().snapshot.commit == grown.made[-1]
-
-
-def test_what_is_no_repository_is_said(grown: GitRepository, tmp_path: Path) -> None:
-    for path, words in ((tmp_path / "nowhere", "no such folder"), (tmp_path, "not a git repository")):
-        with pytest.raises(RepositoryError, match=words):
-            Localizer.open(path)
-    with pytest.raises(UnknownCommit, match="no commit 'v9'"):
-        Localizer.open(grown.path, commit="v9")
-
-
 def test_the_head_moves(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
     before = content(opened.localize(TEXT))
     grown.commit({path_of("parser"): source("parser", "byteCount--;")}, "Fix #8000: the parser's first byte")
@@ -160,13 +145,6 @@ def test_the_history_is_rewritten(grown: GitRepository, opened: Localizer, tmp_p
     assert content(answer) == anew(grown, tmp_path)
 
 
-def test_only_what_is_new_is_made(grown: GitRepository, opened: Localizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened.localize(TEXT)
-    for name in ("index", "corpus", "history"):
-        monkeypatch.setattr(IndexedRepository, name, None)
-    assert opened.localize(LATER).commit == grown.made[-1]
-
-
 def test_threads_answer_as_one_after_the_other(grown: GitRepository, opened: Localizer) -> None:
     reports = [f"{word} loses a byte\n\nopen{word.title()} and close{word.title()} fail" for word in WORDS]
     expected = [json.dumps(content(opened.localize(report, commit=grown.made[-1]))) for report in reports]
@@ -195,19 +173,6 @@ def test_one_that_is_closed_says_so(grown: GitRepository) -> None:
     localizer.close()
     with pytest.raises(ToslocError, match="was closed; open it again"):
         localizer.localize(TEXT)
-
-
-def test_damaged_and_old_kept_versions_do_not_matter(grown: GitRepository, tmp_path: Path) -> None:
-    with Localizer.open(grown.path) as localizer:
-        expected = content(localizer.localize(TEXT))
-    [kept] = (tmp_path / "cache").rglob("*.safetensors")
-    whole = kept.read_bytes()
-    for data in (b"", whole[:1000], whole.replace(b"data_offsets", b"data_offsetz")):
-        kept.unlink()
-        kept.write_bytes(data)
-        with Localizer.open(grown.path) as localizer:
-            assert content(localizer.localize(TEXT)) == expected
-        assert kept.read_bytes() == whole
 
 
 def test_a_bare_repository_and_a_carried_version(make_repository: RepositoryFactory, tmp_path: Path) -> None:

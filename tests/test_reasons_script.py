@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.reasons import Told, is_filler, main, problem
+from scripts.reasons import Told, main, problem
 from tests.conftest import GitRepository
 from tosloc.records import BugReport, Hit, Reason
 
@@ -54,12 +54,6 @@ def test_what_is_untrue_is_seen(project: GitRepository) -> None:
     assert problem(elsewhere, project.path) == "the commit did not touch the file"
     later = replace(told(project, fix), version=project.made[0])
     assert problem(later, project.path) == "the commit is not before the version"
-
-
-def test_filler_is_what_points_to_nothing(project: GitRepository) -> None:
-    for text, filler in (("words header", False), ("words some", True), ("words a, b, c", False)):
-        assert is_filler(told(project, Reason("words", text))) == filler
-    assert is_filler(told(project, Reason("activity", "no word in common")))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import tree_sitter_python
 from tree_sitter import Language, Parser
 
 from scripts import synthetic
-from scripts.synthetic import Plan, main
+from scripts.synthetic import main
 from tosloc.cli.guard import guarded
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
@@ -120,13 +120,6 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
     assert 6 < folders.mean() < 14
     depth = np.median([path.count("/") for path in snapshot.paths])
     assert 3 <= depth <= 10
-
-
-def test_a_plan_has_as_many_files_as_were_asked_for() -> None:
-    plan = Plan(400)
-    assert sum(folder.files for folder in plan.folders) == 400
-    texts = [found for folder in range(len(plan.folders)) for found in plan.texts(folder)]
-    assert len({path for path, _ in texts}) == len(texts) == 400
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from tests import toy
 from tosloc import training as module
-from tosloc.errors import ToslocError
 from tosloc.records import BugReport, Case
 from tosloc.training import training_cases
 
@@ -34,8 +33,3 @@ def test_the_listwise_fit_learns_from_all_with_a_sample_of_their_wrong_files() -
     chosen, sampled = training_cases(toy.config(), cases)
     assert [one.report.id for one in chosen] == list(map(str, range(9)))
     assert sampled == module.SAMPLED
-
-
-def test_nothing_to_learn_from() -> None:
-    with pytest.raises(ToslocError, match="no training report has a fixed file"):
-        training_cases(toy.config(), [replace(case(1), fixed=())])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields
 
-import numpy as np
 import pytest
 
-from tosloc.code.function_rows import KINDS, FunctionFacts
+from tosloc.code.function_rows import KINDS
 from tosloc.code.functions import MAX_FUNCTIONS, functions_of
 from tosloc.code.languages import LANGUAGES as SUFFIXES
 from tosloc.code.languages import has_grammar, language_of
-from tosloc.index.function_facts import pack_functions, unpack_functions
 
 
 def outline(text, suffix):
@@ -417,9 +414,3 @@ def test_deep_nesting_is_bounded():
     assert max(map(len, facts.names)) < 100
     braces = "function f() {" * 3_000 + "}" * 3_000
     assert len(functions_of(braces, ".js")) <= 8
-
-
-@pytest.mark.parametrize("facts", [FunctionFacts(), functions_of(CPP, ".cc")])
-def test_packed_and_unpacked_they_are_the_same(facts):
-    again = unpack_functions(pack_functions(facts))
-    assert all(np.array_equal(getattr(again, part.name), getattr(facts, part.name)) for part in fields(FunctionFacts))

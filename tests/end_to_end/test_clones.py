@@ -12,7 +12,6 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 from tosloc.git.repository import Repository
-from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import Extraction, tasks_of
@@ -98,9 +97,3 @@ def test_two_processes_extract_what_one_does(project: toy.Toy, tmp_path: Path, m
     assert len(blocks[0]) == 3
     assert blocks[0] == blocks[1]
     assert [table.report for table in made[0]] == [case.report.id for case in experiment.dataset.cases]
-
-
-def test_a_project_that_did_nothing_leaves_no_store(project: toy.Toy, tmp_path: Path) -> None:
-    with Repository(project.git.path) as repo:
-        IndexedRepository(repo, tmp_path / "folder/facts").close()
-    assert not (tmp_path / "folder").exists()

@@ -255,8 +255,3 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store)
-
-
-def test_learned_nothing_yet():
-    with pytest.raises(ToslocError, match="learned nothing"):
-        _ = Localizer().stage_one

@@ -96,16 +96,6 @@ def test_what_validation_said_is_what_its_ranking_gives(out):
     assert record_of(out)["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
 
 
-@pytest.mark.slow
-def test_the_same_command_gives_the_same_bytes(out, project):
-    again = train(project, "again", config(), project.records)
-    shutil.copy(project.folder / "again.jsonl", project.folder / "out.jsonl")
-    assert vectors_of(again) == vectors_of(out)
-    assert record_of(again) == record_of(out)
-    for name in RUNS:
-        assert list(read_run(again / name).rankings()) == list(read_run(out / name).rankings()), name
-
-
 def relabelled(project: toy.Toy, first: int, last: int) -> list[dict[str, Any]]:
     """The project's records with other labels, and the texts of the later ones changed, of some of them."""
     return [

@@ -18,16 +18,13 @@ import torch
 from tests import toy
 from tests.rerank.encoder.epochs import Epochs
 from tests.rerank.encoder.tiny import write_encoder
-from tests.rerank.made import candidates, report
 from tosloc import experiment, training
 from tosloc.config import Config
-from tosloc.errors import CheckpointError, ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
-from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.encoder.scoring import RerankingModel
 
 torch.set_num_threads(1)  # as in the tests of stage two
@@ -81,10 +78,6 @@ def weighing(checkpoint: Path, out: Path, **changes: Any) -> Path:
     return checkpoint
 
 
-def test_rankings_are_whole_and_only_the_head_moves(out):
-    toy.only_the_head_moves(out, 8)
-
-
 def test_validation_never_loses_and_is_what_was_chosen_by(out):
     record = json.loads((out / "checkpoint/encoder/encoder.json").read_text())
     both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
@@ -92,12 +85,6 @@ def test_validation_never_loses_and_is_what_was_chosen_by(out):
     assert record["validation"][chosen] == pytest.approx([both.mrr, both.map])
     assert record["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
     assert both.mrr + both.map >= first.mrr + first.map - 1e-9
-
-
-def test_the_same_command_gives_the_same_bytes(out, project, encoder):
-    train(project, "again", config(encoder))
-    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "checkpoint/encoder/encoder.json", HEAD):
-        assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
 def test_what_is_tested_teaches_nothing(out, project, encoder):
@@ -113,17 +100,6 @@ def test_what_is_tested_teaches_nothing(out, project, encoder):
         assert (folder / name).read_bytes() == (out / name).read_bytes()
 
 
-def test_localizing_with_and_without_the_repository(out, project):
-    carried = Localizer.load(out).localization(REPORT)
-    newest = project.git.made[-2]
-    with Repository(project.git.path) as repo:
-        asked = toy.ask(Localizer.load(out), REPORT, repo, newest, project.store)
-    assert asked.ranking == carried.ranking
-    alone = Localizer.load(out)
-    alone.version_.reranking = None
-    assert carried.ranking.paths[8:] == alone.localization(REPORT).ranking.paths[8:]
-
-
 def test_a_file_that_moved_says_nothing_that_nobody_can_check(out, tmp_path):
     both = Localizer.load(weighing(tmp_path / "c", out, weight=math.inf))
     moved = {hit.path: hit for hit in both.localization(REPORT).top(8)}
@@ -132,14 +108,6 @@ def test_a_file_that_moved_says_nothing_that_nobody_can_check(out, tmp_path):
     assert places.keys() == moved.keys()
     assert any(hit.rank != places[path] for path, hit in moved.items())
     assert not any(reason.kind == "terms" for hit in moved.values() for reason in hit.why)
-
-
-def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
-    folder = project.folder / "ranked"
-    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), folder, "test", project.store)
-    assert list(read_run(folder / "test/run.jsonl.gz").rankings()) == list(
-        read_run(out / "test/run.jsonl.gz").rankings()
-    )
 
 
 @pytest.mark.slow
@@ -154,22 +122,6 @@ def test_encoders_learn_too(project, encoder, learns):
     own = "report" if learns == "report" else "code"
     assert (project.folder / learns / "checkpoint/encoder" / own / "model.safetensors").is_file()
     assert loaded.localization(REPORT).ranking.paths == learned.localization(REPORT).ranking.paths
-
-
-@pytest.mark.slow
-def test_learning_on_a_kept_run_is_what_training_does(out, project, encoder):
-    kept, added = project.folder / "kept", project.folder / "added"
-    settings = config(encoder)
-    alone = settings.model_copy(update={"stage_two": Config().stage_two})
-    given = project.git.path, project.reports()
-    training.train(alone, *given, kept, project.store, keep_features=True)
-    training.train_reranker(settings, kept, *given, added, project.store)
-    for name in ("validation/run.jsonl.gz", "test/run.jsonl.gz"):
-        assert list(read_run(added / name).rankings()) == list(read_run(out / name).rankings()), name
-    # nothing is left of the work but the run's own tables
-    assert not (added / ".tosloc-work").exists()
-    training.train_reranker(settings, kept, *given, kept, project.store)
-    assert sorted(path.name for path in (kept / ".tosloc-work").iterdir())
 
 
 def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):
@@ -223,26 +175,6 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, proje
     assert answer.ranking == localizer.localization(early).ranking
 
 
-def test_nothing_is_encoded_for_reports_that_are_left_to_stage_one(out, tmp_path):
-    reranker = Localizer.load(out).reranker_
-    asked = list[str]()
-
-    def texts(blobs):
-        asked.extend(blobs)
-        return ((blob, "class Violin") for blob in blobs)
-
-    context = RerankingContext(texts=texts, vectors=tmp_path / "v.sqlite")
-    lists = [
-        candidates(blob, of=report(blob, reranker.trained_until + later))
-        for blob, later in (("early", -1), ("known", 0))
-    ]
-    early, known = reranker.encoder_scores(lists, context)
-    assert asked == ["known"]
-    assert early.tolist() == [0.0]
-    assert known.shape == (1,)
-    assert known[0] != 0
-
-
 def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
     """Validation wants nothing of it: no file is encoded, and stage one's order stands."""
     checkpoint = weighing(tmp_path / "c", out, weight=0.0)
@@ -263,52 +195,3 @@ def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
     whole = Localizer.load(out)
     whole.version_.reranking = None
     assert Localizer.load(tmp_path / "c").localization(REPORT).ranking == whole.localization(REPORT).ranking
-
-
-@pytest.mark.parametrize(
-    ("file", "sentence"),
-    [
-        ("encoder/head.safetensors", "incomplete or damaged"),
-        (RECORD, "incomplete or damaged"),
-    ],
-)
-def test_a_damaged_second_stage_is_one_sentence(out, tmp_path, file, sentence):
-    shutil.copytree(out / "checkpoint", tmp_path / "c")
-    (tmp_path / "c" / file).write_text("{")
-    with pytest.raises(CheckpointError, match=sentence):
-        Localizer.load(tmp_path / "c")
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"schema": 2}, "written by another version of TosLoc; train again"),
-        ({"weight": None}, "incomplete or damaged"),
-        ({"trained_until": "x"}, "incomplete or damaged"),
-        ({"settings": {"reader": "encoder"}}, "incomplete or damaged"),
-    ],
-)
-def test_a_damaged_record_is_one_sentence(out, tmp_path, changes, sentence):
-    with pytest.raises(CheckpointError, match=sentence) as caught:
-        Localizer.load(weighing(tmp_path / "c", out, **changes))
-    assert "\n" not in str(caught.value)
-
-
-def test_another_encoder_is_one_sentence(out, project, tmp_path):
-    write_encoder(tmp_path / "other", words=WORDS, seed=2)
-    write_encoder(tmp_path / "wide", words=WORDS, width=32)
-    for other, sentence in (("other", "not the encoder that"), ("wide", "not the encoder that")):
-        shutil.copytree(out / "checkpoint", tmp_path / f"c-{other}")
-        path = tmp_path / f"c-{other}" / RECORD
-        record = json.loads(path.read_text())
-        record["encoders"]["code"]["place"] = str(tmp_path / other)
-        path.write_text(json.dumps(record))
-        with pytest.raises(CheckpointError, match=sentence):
-            Localizer.load(tmp_path / f"c-{other}")
-    with pytest.raises(CheckpointError, match="do not fit together"):
-        train(project, "unfit", config(tmp_path / "other", report_encoder=str(tmp_path / "wide")))
-
-
-def test_nothing_to_learn_from_is_one_sentence(project, encoder):
-    with pytest.raises(ToslocError, match="no training report has both fixed and wrong candidates"):
-        train(project, "short", config(encoder, candidates=1))

@@ -91,34 +91,6 @@ def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatc
         assert len(opened.path_names) <= len(everything)
 
 
-def test_one_tree_at_two_places_is_two_directories(repository):
-    repository.commit({"a/x.java": "same", "b/x.java": "same", "c/a/x.java": "same"})
-    with Repository(repository.path) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert snapshot.paths == ("a/x.java", "b/x.java", "c/a/x.java")
-        assert len(opened.blob_names) == 1
-
-
-def test_a_second_version_reads_only_the_trees_that_changed(repository, monkeypatch):
-    first = repository.commit({f"{top}/{name}/A.java": f"{top} {name}" for top in "abcd" for name in "pqr"})
-    second = repository.commit({"b/q/A.java": "changed"})
-    third = repository.commit({"d/B.java": "new"})
-    asked, real = [], git_process.ObjectReader.read
-
-    def spy(reader, names, kind):
-        asked.extend(names := list(names))
-        return real(reader, names, kind)
-
-    monkeypatch.setattr(git_process.ObjectReader, "read", spy)
-    with Repository(repository.path) as opened:
-        opened.snapshot(first, JAVA)
-        for commit, changed in ((second, ("", "b", "b/q")), (third, ("", "d"))):
-            asked.clear()
-            assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
-            trees = [repository.git("rev-parse", f"{commit}:{path}") for path in changed]
-            assert asked == [f"{commit}^{{commit}}", *trees]
-
-
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home"])
 def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
     repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
@@ -385,15 +357,6 @@ def test_copies_for_other_processes_and_closing(repository):
     opened.close()
     assert opened.resolve(commit) == commit  # a closed repository starts again
     opened.close()
-
-
-def test_a_failing_git_command_says_what_to_do(repository):
-    with (
-        Repository(repository.path) as opened,
-        pytest.raises(RepositoryError, match=r"git log failed \(fatal: .*\); run 'git fsck' there"),
-        opened.stream(["log", "0" * 40]) as output,
-    ):
-        assert output.read() == b""
 
 
 def test_an_empty_repository(repository):

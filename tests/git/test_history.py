@@ -86,14 +86,6 @@ def test_a_nul_byte_in_a_message_forges_nothing(repository):
         assert history.messages[1] == "x"
 
 
-def test_progress_is_told(repository):
-    repository.commit({"A.java": "1"})
-    told = []
-    with Repository(repository.path) as opened:
-        read_history(opened, "HEAD", JAVA, lambda what, done, total: told.append((what, done, total)))
-    assert told == [("reading history", 1, 1)]
-
-
 def test_a_shallow_clones_first_commit_touches_nothing(repository, tmp_path):
     commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
     clone = tmp_path / "shallow"
@@ -143,57 +135,38 @@ def test_history_equals_git_over_a_random_graph(make_repository):
 FIXES = [
     "Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=56663\nImprove available",
     "https://issues.apache.org/bugzilla/show_bug.cgi?id=47774\nEnsure the class loader is set",
-    "Fixed NPE in getBounds()",
     "fixes a race when a session expires",
-    "Bugfix: wrong offset in the last column",
-    "Bug 558339 - [win32] ConcurrentModificationException",
     "Bug339655 - Program#execute(String) broken for file:/ arguments",
     "BugÊ312365 - Carbon: DnD fails",
     "267466 - [SWT_AWT] Browser.print(GC) should not clip",
     "[42341]",
-    "34445",
-    "PR14656 - close the IME explicitly",
     "Fix for PR#44809",
     "- Should fix 39699.",
-    "Null check before use\n\nCloses #12",
     "Guard against null (resolves GH-7)",
     "Do not lose the tail\n\nFixes: eclipse-jdt/eclipse.jdt.ui#2704",
     "Do not lose the tail\n\nFixes https://github.com/eclipse-jdt/eclipse.jdt.ui/issues/1489",
-    "KAFKA-123 fix offset",
     "Resolves KAFKA-123: offset",
     "Defect 4711: wrong sum",
     "Add another test case for 6.9\nFix a bug where end of stream was never sent",
     "- Summary:\nfailed to create a design\n\n- Bugzilla Bug (s) Resolved:\n 151662\n",
     "- Summary: fix 189107 [Accessibility] There is no short cut",
-    "Merge fix for lost sessions from the branch",
-    "Fix NPE in the comment parser",
 ]
 NOT_FIXES = [
     "",
     "prefix and suffix are kept",
-    "Add a fixture",
-    "Fixed-width columns",
     "Support fixed size pools",
     "Add quick fix for missing import",
     "Fix typo",
-    "Fixed Javadoc warnings",
     "Fix a few deprecation warnings when compiling with Java 11",
-    "fix comment typo",
-    "Fix remaining Eclipse warnings in unit tests",
-    "Fix indentation",
-    "Fixed compile error",
     "Fix failing test",
     'Revert "Bug 543747 - [win32] JVM crash"\n\nThis reverts commit d4322185.',
     "reverted Bug 311212: performance problem",
     "Merge pull request #391 from someone/fix-npe",
-    "Merge branch 'fixes'",
-    "Happy New Year 2024",
     "v3430 for I20080222",
     "Edge: test for opening a new window\n\nSee #1771",
     "Improve performance by 20000 per cent",
     "Update to SHA-256\n\ngit-svn-id: https://svn/fix@1 Bug 12345\nChange-Id: Fix",
     "Debug 12345 objects",
-    "Cleanup",
 ]
 
 
@@ -213,15 +186,9 @@ def test_a_message_that_does_not(message):
         ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=56663\nBZ56663: more", ("56663",)),
         ("Bug 558339 - [win32] gives 4096 bytes", ("558339",)),
         ("bugs 123, 456 and 789; see issue #12", ("123", "456", "789", "12")),
-        ("Fix 114421 and 113200", ("114421", "113200")),
-        ("Bug339655 - x", ("339655",)),
-        ("BugÊ312365 - x", ("312365",)),
         ("Fix Bugzilla \x96 Bug 286356 Predefined", ("286356",)),
         ("fix for BZ 42648\nhttp://issues.apache.org/bugzilla/show_bug.cgi?id=42648", ("42648",)),
-        ("34445", ("34445",)),
         ("[3616]", ("3616",)),
-        ("267466 - Browser", ("267466",)),
-        ("PR14656 - close", ("14656",)),
         ("- Bugzilla Bug (s) Resolved:\n 151662", ("151662",)),
         ("Fixes: eclipse-jdt/ui#2704", ("2704",)),
         ("Fix GC#12 and C#8 syntax", ()),
@@ -230,9 +197,7 @@ def test_a_message_that_does_not(message):
         ("see https://github.com/x/y/issues/1824", ("1824",)),
         ("PROJ-12: use UTF-8 and SHA-256, not ISO-8859", ("PROJ-12",)),
         ("2024 copyright, tests 46/145", ()),
-        ("v3430 for I20080222", ()),
         ("Cleanup\n\ngit-svn-id: https://svn/trunk@1730000 13f79535-47bb", ()),
-        ("", ()),
     ],
 )
 def test_bug_numbers(message, expected):

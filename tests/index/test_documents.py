@@ -54,21 +54,6 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
-def test_incidence_shares_a_document_among_its_files():
-    groups = in_files(documents_of(["a", "b"], [(0, 1, 2, 3), (3,)]))
-    assert (groups.rows.tolist(), groups.values.tolist()) == ([0, 1, 2, 3, 3], [0.5, 0.5, 0.5, 0.5, 1.0])
-
-
-def test_statistics_of_the_known_only():
-    made = documents_of(["aab", "b", "ac", "c"])
-    view = DocumentsView(made, bools(True, True, True, False))
-    assert view.number == 3
-    assert view.frequency.tolist() == [2, 2, 1]
-    assert view.idf == pytest.approx([math.log(1 + 1.5 / 2.5), math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)])
-    norms = [math.hypot((1 + math.log(2)) * view.idf[0], view.idf[1]), view.idf[1]]
-    assert view.norms[:2] == pytest.approx(norms)
-
-
 @given(TEXTS, st.data())
 @settings(max_examples=40, deadline=None)
 def test_similarities_equal_a_dense_cosine(texts, data):
@@ -90,45 +75,19 @@ def test_similarities_equal_a_dense_cosine(texts, data):
     assert DocumentsView(made, known).similarities(QUERY) == pytest.approx(expected, abs=1e-6)
 
 
-def test_unknown_documents_and_words_are_like_nothing():
-    view = DocumentsView(documents_of(["ab", "ab"]), bools(True, False))
-    assert view.similarities({"a": 1.0, "b": 1.0}) == pytest.approx([1.0, 0.0])
-    assert view.similarities({"zzz": 1.0}).tolist() == [0.0, 0.0]
-    assert view.similarities({}).tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("similarities", "number", "expected"),
     [
         ([0.1, 0.9, 0.5], 2, [1, 2]),
-        ([0.1, 0.9, 0.5], 3, [1, 2, 0]),
         ([0.1, 0.9, 0.5], 9, [1, 2, 0]),
         ([0.5, 0.5, 0.9, 0.5], 3, [2, 3, 1]),
-        ([0.5, 0.5, 0.5, 0.5], 1, [3]),
         ([0.0, 0.3, 0.0], 2, [1]),
-        ([0.0, 0.0, 0.0], 2, []),
         ([], 2, []),
     ],
 )
 def test_nearest_first_and_of_equals_the_latest(similarities, number, expected):
     view = DocumentsView(documents_of(["a"] * 4), bools(True, True, True, True))
     assert view.nearest(np.array(similarities), number).tolist() == expected
-
-
-def test_values_spread_over_touched_files():
-    view = DocumentsView(documents_of("ab", [(0, 2), (2, 3)]), bools(True, True))
-    assert view.spread(np.array([1, 0]), np.array([10.0, 1.0]), 5).tolist() == [1.0, 0.0, 11.0, 10.0, 0.0]
-    assert view.spread(np.zeros(0, dtype=np.int64), np.zeros(0), 2).tolist() == [0.0, 0.0]
-
-
-def test_renumbered_leaves_files_out_but_remembers_how_many_there_were():
-    made = documents_of("abc", [(0, 1), (1,), (0, 2)])
-    moved = made.renumbered(np.array([7, -1, 3], dtype=np.int32))
-    assert moved.files.tolist() == [7, 3, 7]
-    assert moved.file_starts.tolist() == [0, 1, 1, 3]
-    assert moved.sizes.tolist() == [2.0, 1.0, 2.0]
-    assert moved.ids == made.ids
-    assert made.files.tolist() == [0, 1, 1, 0, 2]
 
 
 def test_bm25_of_two_aggregated_documents_by_hand():
@@ -143,12 +102,3 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])
-
-
-def test_without_any_document():
-    none = Documents.collect([])
-    view = DocumentsView(none, np.zeros(0, dtype=bool))
-    assert view.similarities({"a": 1.0}).tolist() == []
-    terms, weights = view.known_terms({"a": 1.0})
-    aggregated = AggregatedDocuments(view, in_files(none), np.ones(3, dtype=bool))
-    assert aggregated.bm25(terms, (weights,))[0].tolist() == [0.0, 0.0, 0.0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from datetime import UTC, datetime
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,11 +18,8 @@ from tosloc.index.history_index import (
     build_history,
     commit_payloads,
     history_of_commits,
-    in_names,
-    report_terms,
     without_trailers,
 )
-from tosloc.index.paths import PathTable
 from tosloc.records import BugReport, Case
 
 NOW = 1000 * DAY
@@ -70,44 +66,6 @@ def test_looking_back_again_forgets_what_came_later():
     assert history.as_of(NOW - 5 * DAY).commits.frequency.tolist() == early
 
 
-def test_activity():
-    # file 0: alone 60 days ago, and with three others (k = 4) at 120 days; file 4: never
-    at = history_of([commit(60, (0,)), commit(120, (0, 1, 2, 3))]).as_of(NOW)
-    one, two = math.exp(-1), math.exp(-2) / 2
-    assert at.activity(60.0, 5) == pytest.approx([math.log1p(one + two), *[math.log1p(two)] * 3, 0.0])
-    assert at.activity(math.inf, 5) == pytest.approx([math.log(2.5), *[math.log(1.5)] * 3, 0.0])
-
-
-def test_last_touch():
-    at = history_of([commit(60, (0,)), commit(5.5, (0, 1)), commit(-3, (0,))]).as_of(NOW)
-    assert at.last_touch(at.commits, 3).tolist() == [5.5, 5.5, math.inf]
-
-
-def test_number_of_fixes():
-    at = history_of([], [commit(9, (0, 1)), commit(5, (1,)), commit(-1, (1,))]).as_of(NOW)
-    assert at.fixes(3).tolist() == [1.0, 2.0, 0.0]
-
-
-def test_decay():
-    at = history_of([commit(730, (0,)), commit(365, (0,)), commit(-9, (0,))]).as_of(NOW)
-    assert at.decayed(at.commits, 730.0) == pytest.approx([math.exp(-1), math.exp(-0.5), 0.0])
-
-
-def test_rarity_of_frames():
-    """3 earlier reports, x.A in two of them, x.B in one, x.C in none; a later one does not count."""
-    reports = [
-        commit(9, (0,), 0, "a", ("x.A", "x.B")),
-        commit(8, (0,), 1, "a", ("x.A",)),
-        commit(7, (0,), 2, "a"),
-        commit(-1, (0,), 3, "a", ("x.C", "x.A")),
-    ]
-    at = history_of([], reports).as_of(NOW)
-    assert at.frame_rarity("x.A") == pytest.approx(math.log(5 / 3) / math.log(5))
-    assert at.frame_rarity("x.B") == pytest.approx(math.log(5 / 2) / math.log(5))
-    assert at.frame_rarity("x.C") == pytest.approx(1.0)
-    assert history_of([]).as_of(NOW).frame_rarity("x.A") == pytest.approx(1.0)
-
-
 def test_co_change():
     """File 0 alone (weight 1), with 1 (k = 2) and with 1, 2, 3 (k = 4), all today: 1 + .7071 + .5 = 2.2071.
 
@@ -130,21 +88,6 @@ def test_nothing_changes_together(files):
     shares = rng.dirichlet(np.ones(files))
     at = history_of(commits).as_of(NOW)
     assert at.co_change(np.arange(files), shares, files + 1).tolist() == [0.0] * (files + 1)
-
-
-def test_leading_files_without_a_history_give_nothing():
-    at = history_of([commit(3, (0, 1))]).as_of(NOW)
-    assert at.co_change(np.array([2]), np.array([1.0]), 3).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_names_that_commits_touched():
-    # one commit touched both parsers: the term counts once
-    history = history_of([commit(9, (0, 1), 0), commit(5, (2,), 1)])
-    table = PathTable(("a/XmlParser.java", "a/HtmlParser.java", "parser/Label.java"))
-    touched, terms = in_names(history.commits, table), list(table.term_ids)
-    held = [{terms[t] for t in touched.rows[start:end].tolist()} for start, end in pairwise(touched.starts.tolist())]
-    assert held == [{"xml", "parser", "xmlparser", "html", "htmlparser"}, {"label"}]
-    assert touched.values.tolist() == [1.0] * 6
 
 
 # ---- from commits and labelled reports
@@ -212,11 +155,6 @@ def test_commits_that_fix_stand_in_for_reports(repository):
 def test_trailers_are_no_words(trailer):
     assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
     assert trailer in without_trailers(f"Fix it: {trailer}")
-
-
-def test_words_of_a_report():
-    report = BugReport("r", "Tree", "tree at x.Leaf.go(Leaf.java:1)", datetime(2020, 1, 1, tzinfo=UTC))
-    assert report_terms(report) == {"tree": 2}
 
 
 def test_what_this_version_of_history_documents_is(repository):

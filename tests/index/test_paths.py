@@ -39,18 +39,14 @@ def test_files_and_their_tests_share_a_group():
         ("org.apache.core.StandardContext", [1]),
         ("org.apache.core.StandardContext$Inner$1", [1]),
         ("org.apache.core.StandardContext.Inner", [1]),
-        ("org.apache.core.StandardContext.Inner.Deep", [1]),
-        ("core.StandardContext", [1, 4]),
         ("StandardContext", [1, 4]),
         ("com.core.StandardContext", [4]),
         ("pache.core.StandardContext", []),
         ("org.apache.core.Missing", []),
-        ("org.apache.core.inner.Missing", []),
         ("org.apache.core.Standard Wrapper", [2]),
         ("Root", [5]),
         ("org.Root", []),
         ("", []),
-        ("$Inner", []),
         (".", []),
     ],
 )
@@ -121,11 +117,6 @@ def test_coverage_of_file_names_by_hand():
     assert view.name_coverage(frozenset()).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_sums_of_folders_by_hand():
-    view = view_of(("a/x.c", "a/y.c", "b/z.c", "a/gone.c"), [0, 1, 2])
-    assert view.directory_sum(np.array([1.0, 2.0, 5.0])) == pytest.approx([3 / math.sqrt(2), 3 / math.sqrt(2), 5.0])
-
-
 def test_numbering_of_absent_paths_changes_nothing():
     paths = ("org/core/parser.c", "org/ParserContext.c", "core/core/label.c")
     alone = view_of(paths)
@@ -133,14 +124,6 @@ def test_numbering_of_absent_paths_changes_nothing():
     weights = {"parser": 1.0, "core": 2.0, "context": 1.5}
     assert among.bm25(weights).tolist() == alone.bm25(weights).tolist()
     assert among.name_coverage(frozenset(weights)) == pytest.approx(alone.name_coverage(frozenset(weights)), rel=1e-12)
-
-
-def test_a_version_without_files():
-    view = view_of(("a/x.c",), [])
-    assert view.bm25({"x": 1.0, "a": 1.0}).tolist() == []
-    assert view.name_coverage(frozenset({"x"})).tolist() == []
-    empty = view_of(())
-    assert empty.bm25({"x": 1.0}).tolist() == []
 
 
 OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")
@@ -160,11 +143,8 @@ OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/D
         ("site-packages/shop-1.2-py3.6.egg/shop/door.py", [0]),
         ("site-packages/other/python/shop/door.py", []),
         ("node_modules/@shop/web/util.js", [5]),
-        ("/home/me/other/door.py", []),
-        ("/home/me/code/setup.py", [2]),
         ("/home/me/moved/old/door.py", [1]),
         ("node_modules/other/util.js", []),
-        ("internal/util.js", []),
         ("door.cpp", []),
         ("", []),
         ("/..", []),

@@ -13,11 +13,9 @@ from tosloc.arrays import load_arrays, save_arrays
 from tosloc.errors import CheckpointError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.corpus import blobs_of, suffix_of
 from tosloc.rank import extract as module
 from tosloc.rank.extract import sampled_table, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, block_bytes, ranking_lists, read_block
-from tosloc.records import Snapshot
+from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)
@@ -70,35 +68,10 @@ def test_kept_rows_stand_for_all_files(number):
     assert sample(guess, fixed, number) == kept
 
 
-def test_lists_leave_out_reports_without_a_fixed_file():
-    some = table("a", [[1], [2]], [True, False]), table("b", [[3]], [False]), table("c", [[4]], [True])
-    made = ranking_lists(iter(some))
-    assert len(made) == 2
-    assert made.rows.ravel().tolist() == [1, 2, 4]
-    assert made.starts.tolist() == [0, 2, 3]
-
-
 # Which files are asked for
 
 
-def test_suffixes_and_blobs():
-    suffixes = frozenset({".java", ".d.ts", ".ts"})
-    assert [suffix_of(path, suffixes) for path in ("a/B.JAVA", "a/b.d.ts", "c.ts")] == [".java", ".d.ts", ".ts"]
-    one = Snapshot.of("v", 0, {"a.java": "1" * 40, "b.ts": "2" * 40, "c.java": "1" * 40})
-    two = Snapshot.of("w", 0, {"b.ts": "3" * 40, "x.ts": "2" * 40})
-    expected = {"1" * 40: ".java", "2" * 40: ".ts", "3" * 40: ".ts"}
-    assert blobs_of([one, two], suffixes) == expected
-
-
 # Blocks
-
-
-def test_blocks_round_trip(tmp_path):
-    rng = np.random.default_rng(0)
-    sizes = {"ü 1": 4, "none": 0, "3": 2}
-    tables = [table(name, rng.random((size, 3)), rng.random(size) < 0.5) for name, size in sizes.items()]
-    (tmp_path / "block.npz").write_bytes(block_bytes(tables))
-    assert [content(one) for one in read_block(tmp_path / "block.npz")] == [content(one) for one in tables]
 
 
 def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):

@@ -19,7 +19,6 @@ from tosloc.rank.fitting import (
     fit_evolution,
     fit_listwise,
     fit_stage_one,
-    head_lists,
     judge,
     list_quality,
     listwise_loss,
@@ -59,12 +58,10 @@ def test_judge_counts_reports_without_a_fixed_file_as_nothing():
 @pytest.mark.parametrize(
     ("tried", "taken"),
     [
-        ({"a": (0.5, 0.5)}, "a"),
         ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN / 2)}, "a"),
         ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN * 2)}, "b"),
         ({"a": (0.5, 0.5), "b": (0.6, 0.5), "c": (0.6, 0.5)}, "b"),
         ({"a": (0.5, 0.5), "b": (0.4, 0.5), "c": (0.6, 0.5)}, "c"),
-        ({"a": (0.0, 0.0), "b": (0.0, 0.0)}, "a"),
     ],
 )
 def test_choose_the_simplest_within_the_margin(tried, taken):
@@ -117,29 +114,6 @@ def test_few_reports_lean_on_the_shipped_weights(monkeypatch):
     far, _ = fit_stage_one(settings(), NAMES, train, lambda: [], shipped)
     assert near.weights == pytest.approx([3.0, 1.0], abs=0.05)
     assert abs(far.weights - [3.0, 1.0]).max() > 0.5
-
-
-def test_evolution_keeps_to_its_bounds():
-    chosen = settings(fit="differential_evolution", evolution={"generations": 5, "population": 5})
-    seen = []
-    stage, _ = fit_stage_one(
-        chosen, NAMES, ranking_lists(iter(reports(40, 1))), lambda: [], None, progress=lambda *step: seen.append(step)
-    )
-    assert ((stage.weights >= 0) & (stage.weights <= 1)).all()
-    assert stage.weights[0] > stage.weights[1]
-    assert seen[0] == ("differential evolution", 1, 5)
-
-
-def test_heads_of_reports_that_hold_a_fixed_file(monkeypatch):
-    monkeypatch.setattr(lambdamart, "DEPTH", 2)
-    stage = StageOne(("f",), np.array([1.0]))
-    one = table("a", [[1.0], [3.0], [2.0]], [False, False, True])
-    two = table("b", [[1.0], [3.0], [2.0]], [True, False, False])
-    made = head_lists(stage, ranking_lists(iter([one, two])))
-    assert made.sizes == [2]
-    assert made.rows[:, 0].tolist() == [3, 2]
-    assert made.fixed.tolist() == [False, True]
-    assert head_lists(stage, ranking_lists(iter([two]))).sizes.tolist() == []
 
 
 def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
@@ -234,14 +208,6 @@ def test_weights_recover_what_was_planted():
     assert got == pytest.approx(truth, abs=0.8)
 
 
-def test_a_pull_holds_the_weights_at_the_centre():
-    lists, centre = planted([6.0, -4.0, 0.0]), np.array([1.0, 2.0, 3.0])
-    near = fit_listwise(lists, centre=centre, pull=1e4)
-    far = fit_listwise(lists, centre=centre, pull=1e-6)
-    assert near == pytest.approx(centre, abs=1e-3)
-    assert abs(far - centre).max() > 1
-
-
 def slow_rr_and_ap(weights, tables):
     """MRR + MAP, report by report; a fixed file stands behind every other file of its score."""
     total = 0.0
@@ -282,20 +248,3 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
     assert fit_evolution(3, hill, EvolutionSettings(generations=80), 11).tolist() == first.tolist()
     few = EvolutionSettings(generations=3, population=9)
     assert fit_evolution(3, hill, few, 7).tolist() != fit_evolution(3, hill, few, 12).tolist()
-
-
-def test_joining_taking_and_choosing_columns():
-    one = lists_of([([[1.0, 2.0], [3.0, 4.0]], [True, False])], [1, 5])
-    two = lists_of([([[5.0, 6.0]], [True]), ([[7.0, 8.0], [9.0, 0.0]], [False, True])])
-    joined = RankingLists.join([one, two])
-    assert len(joined) == 3
-    assert joined.starts.tolist() == [0, 2, 3, 5]
-    assert joined.rows[:, 0].tolist() == [1, 3, 5, 7, 9]
-    assert joined.weights.tolist() == [1, 5, 1, 1, 1]
-    taken = joined.take(np.array([0, 2]))
-    assert taken.starts.tolist() == [0, 2, 4]
-    assert taken.rows.tolist() == [[1, 2], [3, 4], [7, 8], [9, 0]]
-    assert taken.fixed.tolist() == [True, False, False, True]
-    assert taken.weights.tolist() == [1, 5, 1, 1]
-    assert joined.columns([1]).rows.tolist() == [[2], [4], [6], [8], [0]]
-    assert len(joined.take(np.zeros(0, dtype=np.int64))) == 0

@@ -77,11 +77,6 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves: int) -> None:
     assert trees.scores(tried[:0]).tolist() == []
 
 
-def test_trees_that_split_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lambdamart.PARAMETERS, "min_data_in_leaf", 10_000)
-    assert np.unique(fit_trees(heads(), 7).scores(heads().rows)).tolist() == [0.0]
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -134,15 +129,6 @@ def test_the_tail_keeps_its_places(scores: list[float], points: list[float], dep
     assert sorted(after[: len(head)].tolist()) == sorted(head.tolist())
     assert after[len(head) :].tolist() == order[depth:].tolist()
     assert new[order[depth:]].tolist() == values[order[depth:]].tolist()
-
-
-def test_linear_scores() -> None:
-    stage = StageOne(("a", "b"), np.array([2.0, -0.5]))
-    table = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, 0.0]])
-    assert stage.scores(table).tolist() == [2.0, 0.5, 0.0]
-    assert stage.scores(np.zeros((0, 2))).tolist() == []
-    with pytest.raises(ValueError, match="2 features but 1 weights"):
-        StageOne(("a", "b"), np.array([1.0]))
 
 
 def test_stage_one_with_a_ranker(trees: Trees) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.rerank.made import candidates, report
+from tests.rerank.made import candidates
 from tosloc.rerank.base import values_of
 
 
@@ -28,10 +28,3 @@ def test_what_a_shorter_head_loses_keeps_its_rank() -> None:
         assert values_of(whole.head(depth), whole.scores) == values_of(whole, whole.scores)
     assert len(whole.head(0)) == 0
     assert whole.head(0).missed_ranks == (2, 4, 10)
-
-
-def test_some_candidates_keep_all_that_belongs_to_them() -> None:
-    whole = candidates("a b c d", "0101", of=report("7", 99), fixed_at=5)
-    some = whole.take(np.array([3, 0]))
-    assert (some.blobs, some.fixed.tolist(), some.scores.tolist()) == (("d", "a"), [True, False], [-3, 0])
-    assert (some.report, some.opened, some.fixed_at, some.relevant) == (whole.report, 99, 5, 2)

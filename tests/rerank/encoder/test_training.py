@@ -10,7 +10,6 @@ import pytest
 from tests.rerank.encoder.epochs import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
-from tosloc.errors import ToslocError
 from tosloc.records import Float16Array, Progress, silent
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.scoring import Question, RerankingModel
@@ -137,11 +136,3 @@ def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: A
     state = tmp_path / "work" / STATE
     state.write_bytes(state.read_bytes()[:100])
     assert fit(make(key="two", epochs=2)) == first
-
-
-def test_nothing_to_learn_is_one_sentence(make: Any) -> None:
-    lists = world()[1]
-    whole = [replace(one, candidates=replace(one.candidates, fixed=np.ones(6, np.bool_))) for one in lists]
-    for train in ([], whole):
-        with pytest.raises(ToslocError, match="nothing to learn"):
-            make().fit(train, lists)

@@ -55,14 +55,6 @@ def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None
         assert asked.blobs == ["1"]
 
 
-def test_the_order_of_files_changes_no_vector(encoder_folder: Path, tmp_path: Path) -> None:
-    reader = ChunkReader(Encoder.load(str(encoder_folder), "mean"), 3, 8, Asked())
-    together = reader.vectors(TEXTS, tmp_path / "together")
-    for blob, vectors in together.items():
-        alone = reader.vectors([blob], tmp_path / "alone")[blob]
-        assert np.allclose(vectors, alone, atol=1e-3)
-
-
 def test_too_long_chunks_are_refused(encoder_folder: Path) -> None:
     with pytest.raises(ToslocError, match="reads at most 34 tokens"):
         ChunkReader(Encoder.load(str(encoder_folder), "mean"), 3, 35, Asked())

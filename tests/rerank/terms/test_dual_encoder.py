@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
 
 from tests.rerank.made import candidates
-from tosloc.errors import ToslocError
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms import training
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
@@ -86,32 +83,6 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     assert matches
     assert {asked for asked, _ in matches} <= {0, 1}
     assert {found for _, found in matches} <= {3, 4, 5}
-
-
-def test_the_same_seed_gives_the_same_vectors(monkeypatch):
-    monkeypatch.setattr(training, "_DROPOUT", 0.5)
-    monkeypatch.setattr(training, "_EPOCHS", 3)
-    told = list[tuple[int, int]]()
-    one, two, other = (
-        fit_dual_encoder(START, lessons(), seed=seed, progress=lambda _, *at: told.append(at)) for seed in (1, 1, 2)
-    )
-    assert one.gains == two.gains != other.gains
-    assert all(np.array_equal(one.tables[side], two.tables[side]) for side in SIDES)
-    assert told[:3] == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_a_score_does_not_depend_on_what_else_is_scored():
-    encoder = fit_dual_encoder(START, lessons(), seed=1)
-    together = encoder.scores(REPORTS[[0]], FILES)
-    for row in range(4):
-        assert encoder.scores(REPORTS[[0]], files(row))[0] == together[row]
-
-
-def test_lists_of_one_kind_teach_nothing():
-    for kind in (True, False):
-        same = [replace(one, fixed=np.full(4, kind)) for one in lists()]
-        with pytest.raises(ToslocError, match="both fixed and wrong"):
-            fit_dual_encoder(START, lessons(same), seed=1)
 
 
 def test_the_fixed_files_share_the_mass():

@@ -66,17 +66,6 @@ def test_a_gain_in_one_measure_alone_is_not_taken():
     assert chosen(one, 0, 90, 0, 0, 80, 70, 60) == 0
 
 
-def test_what_is_kept_comes_back(reranker, tmp_path):
-    reranker.save(tmp_path)
-    reranker.save(tmp_path)
-    back = TermReranker.load(tmp_path)
-    (words, encoder), (kept, wanted) = back._model, reranker._model
-    assert (words.terms, encoder.gains) == (kept.terms, wanted.gains)
-    assert np.array_equal(words.in_commits, kept.in_commits)
-    assert all(np.array_equal(encoder.tables[side], wanted.tables[side]) for side in SIDES)
-    assert (back.weight, back.trained_until, back.validation_) == (0.3, 1234, {"stage one": (0.5, 0.25)})
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"terms": ["a"]}, {"terms": ["a", "a"]}, {"gains": {}}, {"weight": None}, {"validation": {"x": 1}}, {"terms": 5}],

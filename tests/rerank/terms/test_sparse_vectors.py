@@ -115,15 +115,6 @@ def test_vectors_of_contents_by_hand(context):
     assert set(words(vectors, found[[1]])) == {"src", "net", "socket"}
 
 
-def test_a_vector_depends_on_its_own_file_alone(context):
-    together = SparseVectors(learned(context), context)
-    numbers = together.of_contents(FILES)
-    for file, number in zip(FILES, numbers.tolist(), strict=True):
-        alone = SparseVectors(learned(context), context)
-        one = alone.of_side["content"].take(alone.of_contents([file]))
-        assert words(alone, one) == words(together, together.of_side["content"].take(np.array([number])))
-
-
 def asked(opened: float) -> Candidates:
     return candidates("a b c", of=report(opened=opened))
 
