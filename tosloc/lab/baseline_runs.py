@@ -184,13 +184,7 @@ class BaselineContexts:
         """The context of one technique."""
         indexed = self.experiment.indexed
         return BaselineContext(
-            indexed.repo,
-            indexed.suffixes,
-            self._fix_history,
-            self._files,
-            self._table,
-            one.cutoff,
-            self._complexities,
+            indexed.repo, indexed.suffixes, self._fix_history, self._files, self._table, one.cutoff, self._complexities
         )
 
 

@@ -18,13 +18,7 @@ import numpy as np
 
 from tosloc.arrays import checked, load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import (
-    LEARNED_ON,
-    WEIGHTS_FILE,
-    read_record,
-    read_stage_one,
-    write_stage_one,
-)
+from tosloc.checkpoint import LEARNED_ON, WEIGHTS_FILE, read_record, read_stage_one, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted

@@ -97,5 +97,4 @@ def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], se
     model: Any = Word2Vec(
         pieces, vector_size=WIDTH, sg=1, window=5, negative=5, min_count=_LEAST, epochs=epochs, workers=1, seed=seed
     )
-    found: FloatArray = np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)
-    return found
+    return np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)

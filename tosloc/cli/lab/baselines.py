@@ -53,8 +53,7 @@ def baselines(
         typer.Option("--profile", help="clean: published formulas, no leaks; upstream: what the public code does."),
     ] = Profiles.clean,
     split: Annotated[
-        Split | None,
-        typer.Option("--split", help="Reports to rank.", show_default="validation, then test"),
+        Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
     ] = None,
     store: StoreOption = None,
     cluster: ClusterOption = None,

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     table: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6."),
+        str, typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6.")
     ],
     out: OutOption,
     projects: Annotated[Path, PROJECTS],

@@ -83,8 +83,7 @@ def _overlaps(original: Sequence[str], ours: Sequence[str]) -> LongArray:
     """(the longer length,) how many files both lists hold within the first d of each, for d from 1."""
     positions = {file: position for position, file in enumerate(original)}
     common = [max(position, positions[file]) for position, file in enumerate(ours) if file in positions]
-    counts: LongArray = np.cumsum(np.bincount(common, minlength=max(len(original), len(ours))))
-    return counts
+    return np.cumsum(np.bincount(common, minlength=max(len(original), len(ours))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,7 @@ def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArr
     [0.66, 0.0]
     """
     text = a * similar + (1 - a) * structured
-    score: FloatArray = np.where(text > 0, (1 - b) * text + b * history, 0.0)
-    return score
+    return np.where(text > 0, (1 - b) * text + b * history, 0.0)
 
 
 class AmaLgam(Baseline):

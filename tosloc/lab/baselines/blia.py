@@ -232,8 +232,7 @@ def with_commits(base: FloatArray, commits: FloatArray, beta: float) -> FloatArr
     >>> with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
     [0.0, 0.6]
     """
-    score: FloatArray = np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
-    return score
+    return np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
 
 
 class BLIA(Baseline):
@@ -290,8 +289,7 @@ class BLIA(Baseline):
         total = np.zeros(len(version.files))
         for part in PARTS:
             total += (self.settings.comment_weight if part == "comment" else 1.0) * cosines[part]
-        score: FloatArray = step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
-        return score
+        return step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
 
     def trace(self, query: BaselineQuery) -> FloatArray:
         """(F,) Trace."""

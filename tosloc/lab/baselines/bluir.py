@@ -42,11 +42,7 @@ _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
 class BLUiRSettings(Settings):
     """Settings of BLUiR."""
 
-    UPSTREAM: ClassVar[Mapping[str, Any]] = {
-        "whole_names": False,
-        "query_frequency": "linear",
-        "only_matches": True,
-    }
+    UPSTREAM: ClassVar[Mapping[str, Any]] = {"whole_names": False, "query_frequency": "linear", "only_matches": True}
 
     k1: PositiveFloat = 1.0
     b: Share = 0.3
@@ -65,8 +61,7 @@ def saturated_tf(counts: FloatArray, relative_length: FloatArray, k1: float, b: 
     >>> round(float(saturated_tf(np.array(3.0), np.array(20 / 40), 1.0, 0.3)), 6)
     0.779221
     """
-    value: FloatArray = k1 * counts / (counts + k1 * (1.0 - b + b * relative_length))
-    return value
+    return k1 * counts / (counts + k1 * (1.0 - b + b * relative_length))
 
 
 def bluir_idf(files: int, frequencies: FloatArray) -> FloatArray:
@@ -75,8 +70,7 @@ def bluir_idf(files: int, frequencies: FloatArray) -> FloatArray:
     >>> round(float(bluir_idf(100, np.array(9.0))), 6)
     2.363829
     """
-    value: FloatArray = np.log((files + 1.0) / (frequencies + 0.5))
-    return value
+    return np.log((files + 1.0) / (frequencies + 0.5))
 
 
 def query_tf(counts: FloatArray, k3: float, shape: QueryFrequency = "saturated") -> FloatArray:
@@ -85,8 +79,7 @@ def query_tf(counts: FloatArray, k3: float, shape: QueryFrequency = "saturated")
     >>> [round(float(query_tf(np.array(2.0), 1000.0, shape)), 6) for shape in ("saturated", "linear")]
     [1.996008, 1.998002]
     """
-    value: FloatArray = counts * k3 / (counts + k3) if shape == "saturated" else counts * k3 / (1.0 + k3)
-    return value
+    return counts * k3 / (counts + k3) if shape == "saturated" else counts * k3 / (1.0 + k3)
 
 
 def identifier_names(source: ParsedSource) -> list[str]:
@@ -123,8 +116,7 @@ class _Field:
         average = float(self.counts.lengths @ multiplicity) / files
         relative_lengths = self.counts.lengths / (average or 1.0)
         tf.data = saturated_tf(tf.data, relative_lengths[tf.indices], settings.k1, settings.b)
-        score: FloatArray = (weights[terms] * idf**2) @ tf
-        return score
+        return (weights[terms] * idf**2) @ tf
 
 
 class BLUiR(Baseline):

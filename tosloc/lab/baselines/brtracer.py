@@ -91,8 +91,7 @@ def median_length_score(lengths: FloatArray, beta: float = 50.0, median: Median 
     span = float(lengths.max() - lengths.min())
     steps = beta * (lengths - middle) / span if span > 0 else np.zeros(len(lengths))
     # the same as the logistic, without an overflow for large beta
-    score: FloatArray = np.where(lengths > 0, 0.5 * (1.0 + np.tanh(steps / 2.0)), 0.0)
-    return score
+    return np.where(lengths > 0, 0.5 * (1.0 + np.tanh(steps / 2.0)), 0.0)
 
 
 class BRTracer(Baseline):

@@ -126,13 +126,11 @@ class ParsedVersion:
         """(F,) values of files from (B,) values of blobs; 0 where the blob could not be read."""
         if not len(of_blobs):
             return np.zeros(len(self))
-        values: FloatArray = np.where(self.rows >= 0, of_blobs[np.maximum(self.rows, 0)], 0.0)
-        return values
+        return np.where(self.rows >= 0, of_blobs[np.maximum(self.rows, 0)], 0.0)
 
     def from_paths(self, of_paths: FloatArray) -> FloatArray:
         """(F,) values of files from (N,) values of all paths."""
-        values: FloatArray = of_paths[self.snapshot.path_ids]
-        return values
+        return of_paths[self.snapshot.path_ids]
 
     @cached_property
     def position_of_path(self) -> dict[int, int]:

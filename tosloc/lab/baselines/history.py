@@ -32,8 +32,7 @@ def commit_recency(age: FloatArray, days: float) -> FloatArray:
     >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
     [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
     """
-    value: FloatArray = 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
-    return value
+    return 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
 
 
 class FixCommits:

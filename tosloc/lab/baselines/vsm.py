@@ -62,8 +62,7 @@ class Counts:
 
     def document_frequencies(self, multiplicity: LongArray) -> FloatArray:
         """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
-        found: FloatArray = self.presence.T @ multiplicity.astype(np.float64)
-        return found
+        return self.presence.T @ multiplicity.astype(np.float64)
 
     def query_counts(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
         """Columns, rising, and counts (T,) of those terms that any text holds."""
@@ -107,8 +106,7 @@ def widened(counts: Counts, vocabulary: Mapping[str, int]) -> Counts:
 
 def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
     """(V,) ln(N / n_t) of terms that n_t of N texts hold; 0 for a term of no text."""
-    found: FloatArray = np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
-    return found
+    return np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
 
 
 @dataclass(eq=False)
@@ -147,14 +145,12 @@ class VectorSpace:
             return np.zeros(len(self.multiplicity))
         # the few terms of a report: a product with all of the matrix takes longer
         product: FloatArray = (query * self.idf[columns]) @ self.counts.log_tf_by_term[columns]
-        cosine: FloatArray = product / (np.where(self.norms > 0, self.norms, 1.0) * length)
-        return cosine
+        return product / (np.where(self.norms > 0, self.norms, 1.0) * length)
 
 
 def plain_length_score(lengths: FloatArray) -> FloatArray:
     """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
-    score: FloatArray = 1.0 / (1.0 + np.exp(-min_max(lengths)))
-    return score
+    return 1.0 / (1.0 + np.exp(-min_max(lengths)))
 
 
 def step_length_score(lengths: FloatArray) -> FloatArray:
@@ -172,8 +168,7 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     span = high - least
     score = 1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span)) if span > 0 else np.full(len(lengths), 0.5)
     score = np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
-    lifted: FloatArray = np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
-    return lifted
+    return np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
 
 
 def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
@@ -182,5 +177,4 @@ def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: Float
     ``similarities`` (R,), ``touched`` (R, N) 1 where a fix changed a path, ``sizes`` (R,) files of each fix.
     """
     share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
-    score: FloatArray = touched.T @ share
-    return score
+    return touched.T @ share

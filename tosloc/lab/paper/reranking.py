@@ -181,11 +181,7 @@ def measure_ablation(work: Workspace, published: Published, progress: Progress =
 
 def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, published: Published) -> list[str | Cell]:
     cells = (
-        Cell(
-            _number(row, "test", order, short),
-            "share",
-            published.numbers.get((project, name, measure)),
-        )
+        Cell(_number(row, "test", order, short), "share", published.numbers.get((project, name, measure)))
         for measure, short in MEASURES.items()
     )
     return [name, *cells]

@@ -77,13 +77,7 @@ class Workspace:
         if folder is None:
             folder, tell = self.out / project.name, named(progress, project)
             training.train(
-                project.configured(),
-                project.repo,
-                project.reports,
-                folder,
-                project.store,
-                tell,
-                keep_features=True,
+                project.configured(), project.repo, project.reports, folder, project.store, tell, keep_features=True
             )
         return folder
 

@@ -45,8 +45,7 @@ class Combiner:
         """(P, 6) features between 0 and 1; one whose range is a point is 0."""
         span = self.high - self.low
         scaled = np.where(span > 0, (features - self.low) / np.where(span > 0, span, 1.0), 0.0)
-        clipped: Float32Array = np.clip(scaled, 0.0, 1.0).astype(np.float32)
-        return clipped
+        return np.clip(scaled, 0.0, 1.0).astype(np.float32)
 
     def scores(self, scaled: Float32Array) -> FloatArray:
         """(F,) scores before the sigmoid, rounded so that equal files stay equal wherever they stand in the table."""

@@ -29,8 +29,7 @@ def month_recency(month: float, last: FloatArray) -> FloatArray:
     """phi5 of the months of a report and of the reports last fixed; 0 where ``last`` is -inf."""
     # a report can be dated after its fix, hence after a later report
     gap = np.maximum(month - last, 0.0)
-    value: FloatArray = np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
-    return value
+    return np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
 
 
 class FixedReports:

@@ -114,8 +114,7 @@ class Relevancy:
                 logits = self.network["above"](hidden).squeeze(-1)
                 values[start : start + ROWS] = torch.sigmoid(logits).cpu().numpy()
         values[distinct < 0] = 0.0
-        found: FloatArray = values[back]
-        return found
+        return values[back]
 
 
 def autoencoder(seed: int, layer: torch.nn.Linear) -> torch.nn.Module:

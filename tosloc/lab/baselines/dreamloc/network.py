@@ -107,8 +107,7 @@ class DreamLocModel:
         with torch.no_grad():
             deep = torch.from_numpy(self.deep_of_files(words, rows)).to(self.device)
             scores = self.fused(torch.from_numpy(wide).to(self.device), deep).double().cpu().numpy()
-        rounded: FloatArray = np.round(scores, 5)
-        return rounded
+        return np.round(scores, 5)
 
     def deep_of_pairs(self, pairs: Sequence[tuple[ReportWords, int]]) -> torch.Tensor:
         """(P,) deep values of pairs of a report and a blob, to learn from."""
@@ -160,8 +159,7 @@ class DreamLocModel:
         self._remember(words.keys, blobs, value)
         of_blobs = np.full(len(self.snippets.sizes) + 1, self._of_no_snippet(), dtype=np.float32)
         of_blobs[blobs] = words.weights @ value
-        of_files: Float32Array = of_blobs[rows]  # -1, a file that could not be read, is the last
-        return of_files
+        return of_blobs[rows]  # -1, a file that could not be read, is the last
 
     def _remember(self, keys: Sequence[Any], blobs: IntArray, value: Float32Array) -> None:
         total = len(self.snippets.sizes)

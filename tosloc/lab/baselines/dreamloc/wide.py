@@ -30,23 +30,20 @@ def fix_recency(seconds: FloatArray) -> FloatArray:
     >>> fix_recency(np.array([29, 30, 60, 365, np.inf]) * 86400.0).tolist()
     [1.0, 0.5, 0.3333333333333333, 0.07692307692307693, 0.0]
     """
-    value: FloatArray = 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
-    return value
+    return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
 
 
 def sigmoid_if_positive(values: FloatArray, most: float) -> FloatArray:
     """sigmoid(x / most), but 0 where x is 0: a file that was ever fixed stands .5 above one that was not."""
     share = values / most if most > 0 else values
-    found: FloatArray = np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
-    return found
+    return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
 
 
 def between(values: FloatArray, low: float, high: float) -> FloatArray:
     """Values as shares of the way from ``low`` to ``high``, cut to 0..1; all 0 when there is no way."""
     if high <= low:
         return np.zeros(len(values))
-    found: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0)
-    return found
+    return np.clip((values - low) / (high - low), 0.0, 1.0)
 
 
 def range_of(values: FloatArray) -> tuple[float, float]:
@@ -139,8 +136,7 @@ class WideFeatures:
         is_keyword = np.array([word in keywords for word in words])
         weights *= np.where(is_keyword, 1.0 + between(idf, *self.statistics.keyword), 1.0)
         query = column_weights(self.counts, words, weights)
-        value: FloatArray = (self._file_vectors @ query) / float(np.sqrt((weights**2).sum()))
-        return value
+        return (self._file_vectors @ query) / float(np.sqrt((weights**2).sum()))
 
     def _similar_reports(self, report: BugReport, known: LongArray) -> FloatArray:
         """(N,) cosine of the summary and of all summaries together for which each path was fixed."""
@@ -157,8 +153,7 @@ class WideFeatures:
         product = together @ query
         together.data **= 2
         norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel()) * float(np.sqrt((weights**2).sum()))
-        cosine: FloatArray = np.divide(product, norms, out=value, where=norms > 0)
-        return cosine
+        return np.divide(product, norms, out=value, where=norms > 0)
 
 
 def complexities(context: BaselineContext) -> FloatArray:

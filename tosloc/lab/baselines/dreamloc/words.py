@@ -118,8 +118,7 @@ class DocumentFrequencies:
     def idf(self, words: Iterable[str]) -> FloatArray:
         """Smoothed: ln((1 + n) / (1 + df)) + 1."""
         df = np.array([self.frequencies.get(word, 0) for word in words], dtype=np.float64)
-        smoothed: FloatArray = np.log((1.0 + self.texts) / (1.0 + df)) + 1.0
-        return smoothed
+        return np.log((1.0 + self.texts) / (1.0 + df)) + 1.0
 
     def arrays(self, name: str) -> Arrays:
         """To be saved under a name."""
@@ -186,5 +185,4 @@ class WordVectors:
             mean: Float32Array = self.vectors[rows].mean(axis=0)
             return mean
         rng = np.random.default_rng(zlib.crc32(word.encode()))
-        drawn: Float32Array = rng.uniform(-0.25, 0.25, (self.vectors.shape[1],)).astype(np.float32)
-        return drawn
+        return rng.uniform(-0.25, 0.25, (self.vectors.shape[1],)).astype(np.float32)
