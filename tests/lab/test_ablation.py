@@ -13,9 +13,8 @@ import torch
 from tests import toy
 from tests.lab.test_encoder_commands import config, packed, project  # noqa: F401
 from tosloc.config import load_config
-from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores
+from tosloc.lab.ablation import CONFIGURED, VARIANTS, AblationRunner, VariantScores, train_on_bundle
 from tosloc.lab.bundle import read_bundle
-from tosloc.lab.encoder_training import train_on_bundle
 from tosloc.rerank.encoder.training import Trainer
 
 pytestmark = pytest.mark.slow

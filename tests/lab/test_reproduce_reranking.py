@@ -17,8 +17,7 @@ from tosloc.cli import main
 from tosloc.config import load_config
 from tosloc.lab import ablation
 from tosloc.lab.paper import reranking
-from tosloc.lab.paper.published import read_published
-from tosloc.lab.paper.workspace import Workspace
+from tosloc.lab.paper.workspace import Workspace, read_published
 from tosloc.lab.projects import Project
 from tosloc.rerank.encoder.training import Trainer
 
@@ -68,7 +67,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def place(grown: toy.Toy) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tosloc.lab.paper.published.FOLDER", grown.folder.parent / "published")
+        patch.setattr("tosloc.lab.paper.workspace.FOLDER", grown.folder.parent / "published")
         yield grown.folder.parent
 
 

@@ -1,9 +1,7 @@
 """BM25 over whole files, by the library bm25s: the reference that stands beside every ranking of other projects.
 
-A document is the whole text of a file, without its path; the query is a report's summary and description. In both names
-are split at underscores and before capitals; then the library's tokenizer takes words of two letters or more in lower
-case without its English stop words, stemmed by PyStemmer's English stemmer. Its defaults score (Lucene's formula, k1
-1.5, b .75; Lù 2024): nothing is tuned.
+A document is the whole text of a file, without its path; the query is a report's summary and description. Names are
+split at underscores and before capitals; the library's tokenizer stems without English stop words, its defaults score.
 """
 
 from __future__ import annotations
@@ -48,12 +46,7 @@ def rank_with_bm25s(
     config: Config | None = None,
     progress: Progress = silent,
 ) -> bool:
-    """Rank the labelled reports of a split (train, validation, test or all) over every searched file of their versions.
-
-    The files are those that ``tosloc rank`` searches with the same settings. The run stands in ``out/SPLIT``; one that
-    was made of just this is left as it is, and the answer False. Raises MissingExtra, and ToslocError for a split
-    without reports.
-    """
+    """Rank a split's labelled reports into OUT/SPLIT; False where a run of just this was there. Raises ToslocError."""
     require("BM25 over whole files", "lab", "bm25s")
     folder, reports = Path(out).expanduser(), Path(reports_path)
     with results_folder(folder), Repository(repo_path) as repo:
@@ -111,10 +104,7 @@ def rank_projects_with_bm25s(
     config: Config | None = None,
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra.
-
-    Of each project all reports, unless ``split`` or its entry in the list says another part.
-    """
+    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra."""
     require("BM25 over whole files", "lab", "bm25s")
     settings, folder = config or Config(), Path(out).expanduser()
     work = partial(_rank_project, folder=folder, split=split, config=settings)
@@ -153,10 +143,7 @@ class WholeFiles:
         self._of_blob: dict[str, array[int]] = {}
 
     def index(self, snapshot: Snapshot) -> Callable[[BugReport], FloatArray]:
-        """What gives the (F,) scores of a version's files for a report, in path order.
-
-        A file whose content the repository lacks is empty.
-        """
+        """What gives the (F,) scores of a version's files for a report, in path order."""
         from bm25s import BM25
 
         new = iter(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))

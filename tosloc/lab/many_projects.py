@@ -53,11 +53,7 @@ def for_each(
     what: str = "projects",
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """What became of each project, in their order.
-
-    ``work`` can be pickled; it gives whether anything had to be made, and a value. A project that fails does not stop
-    the others.
-    """
+    """What ``work`` (it can be pickled) became for each project, in order; one that fails does not stop the others."""
     largest_first = sorted(projects, key=lambda one: -one.reports.stat().st_size)  # so that no core waits for the last
     calls = [joblib.delayed(_outcome)(work, project) for project in largest_first]
     workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
@@ -125,10 +121,7 @@ def rank_project(
     functions: bool,
     stores: Path | None,
 ) -> tuple[bool, None]:
-    """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does.
-
-    Gives whether that was still to be done. Raises ToslocError.
-    """
+    """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does."""
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     settings = _alone(project.configured(config or localizer.config))
     part, folder = split or project.judged, out / project.name
@@ -163,10 +156,7 @@ def train_project(
     keep_features: bool,
     stage_two: bool,
 ) -> tuple[bool, None]:
-    """Learn from the reports of a project into a folder of its name; whether that was still to be done.
-
-    Raises ToslocError.
-    """
+    """Learn from the reports of a project into a folder of its name; whether that was still to be done."""
     settings, folder = _alone(_searching(project.configured(config), suffixes)), out / project.name
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})

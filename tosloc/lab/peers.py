@@ -1,8 +1,7 @@
 """Published hits of other systems, report by report, against our rankings of the same reports.
 
-The table has a line for each report: ``project``, ``bug_id`` and columns of 0 and 1 called ``SYSTEM_hitK`` (whether a
-fixed file is within the system's first K) or ``SYSTEM_tN_hitK`` for the Nth of several runs of a system that answers
-differently each time. Each of its runs is tested by itself, and the largest of their p-values stands for all.
+A line for each report: ``project``, ``bug_id`` and columns of 0 and 1 called ``SYSTEM_hitK`` (whether a fixed file is
+within the first K) or ``SYSTEM_tN_hitK`` for the Nth of several runs, each tested by itself: the largest p stands.
 """
 
 from __future__ import annotations
@@ -120,12 +119,7 @@ def _system_and_k(head: str) -> tuple[str, int] | None:
 def against_peers(
     table: Mapping[str, Hits], runs: Iterable[ScoredRun], described: bool = False
 ) -> tuple[list[PeerRow], list[str]]:
-    """A row for each project, system and k, and those of all projects; and sentences about reports left out.
-
-    A run is of the project with which it shares most reports; with ``described`` only the reports count that have a
-    description in the data which the run was made from. Raises RunError for a run of no project of the table, and for
-    two runs of one.
-    """
+    """A row for each project, system and k, and those of all; and sentences about reports left out. Raises RunError."""
     judged: dict[str, tuple[Hits, Evaluation, list[str]]] = {}
     notes = []
     for run in runs:

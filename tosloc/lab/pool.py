@@ -233,10 +233,7 @@ def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingL
 
 
 def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
-    """The projects that are left out together: those of their own alone, the others dealt by size.
-
-    Raises ToslocError where leaving a part out would leave nothing.
-    """
+    """The projects that are left out together: those of their own alone, the others dealt by size."""
     alone = [[one] for one in projects if one.project.alone]
     others = sorted(
         (one for one in projects if not one.project.alone), key=lambda one: (-one.learned, one.project.name)
@@ -266,12 +263,7 @@ def make_pool(
     out: Path | None = None,
     progress: Progress = silent,
 ) -> Pooled:
-    """Make what is missing of a pool: tables, rankings of every project by the others' weights; the weights of all.
-
-    Those are written to ``out`` as TosLoc ships them. A project without tables is left out; what became of each stands
-    in the outcomes. Without ``projects`` the tables that the folder holds are learned from, without any repository.
-    Raises ToslocError when fewer than two are left.
-    """
+    """Make what is missing: tables, rankings of each project by the others' weights; the weights of all, to OUT."""
     jobs = pool.config.run.jobs
     tables, outcomes = of_projects(pool, projects, progress)
     parts = folds_of(tables, folds)
@@ -306,10 +298,7 @@ def make_pool(
 def of_projects(
     pool: Pool, projects: Sequence[Project] | None, progress: Progress
 ) -> tuple[list[Tables], list[Outcome]]:
-    """The tables of the projects that have any, and what became of each; None: those that are kept.
-
-    Raises ToslocError when fewer than two are left.
-    """
+    """The tables of the projects that have any (None: those kept), and what became of each. Raises ToslocError."""
     if projects is None:
         outcomes, tables = [], pool.kept()
     else:

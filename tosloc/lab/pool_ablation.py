@@ -67,11 +67,7 @@ def ablation(
     features: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Ablation:
-    """Each of the ``features`` (of all) left out in turn, on projects that are left out, as ``make_pool`` leaves them.
-
-    ``language_of`` tells the language of a report by the files that it lists as fixed. Raises ConfigError for a feature
-    that the tables do not hold.
-    """
+    """Each of the ``features`` (of all) left out in turn, on projects that are left out too. Raises ConfigError."""
     names = feature_names(pool.config)
     unknown = [name for name in features if name not in names]
     if unknown:

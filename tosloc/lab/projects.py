@@ -104,10 +104,7 @@ class ProjectList:
 
 
 def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectList:
-    """The projects of a TOML file; or of a folder of JSON lines, whose repositories stand in the folder ``repos``.
-
-    Raises ConfigError for what cannot be read, for a project twice, and when no project is left.
-    """
+    """The projects of a TOML file; or of a folder of JSON lines, whose repositories stand in the folder ``repos``."""
     place = Path(path).expanduser()
     if place.is_dir():
         if repos is None:
@@ -131,11 +128,7 @@ def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectL
 
 
 def find_repository(folder: Path, name: str, names: Mapping[str, Path] | None = None) -> Path | None:
-    """The repository of ``OWNER+NAME`` in a folder of many, whatever the case of letters; None where there is none.
-
-    It may be called ``OWNER+NAME``, ``OWNER/NAME`` or ``NAME``, with or without ``.git``, and stand in a folder
-    ``repo`` of that name.
-    """
+    """The repository of OWNER+NAME in a folder, called so, OWNER/NAME or NAME; None where there is none."""
     names = names_in(folder) if names is None else names
     owner, _, alone = name.lower().rpartition("+")
     for spelled in dict.fromkeys((name.lower(), f"{owner}/{alone}" if owner else alone, alone)):

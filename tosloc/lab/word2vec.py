@@ -65,11 +65,7 @@ class WordTable(nn.Module):
 
 
 def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder:
-    """Encoder by skip-gram vectors of 100 numbers, trained on ``texts``: a text is the mean of its words by their idf.
-
-    Trained in one thread, so that the same texts always give the same vectors. Raises ToslocError without gensim, or
-    when no word is frequent enough.
-    """
+    """Encoder by skip-gram vectors, the same for the same texts: a text is the mean of its words by idf."""
     sentences = [parts(text) for text in texts]
     counts = Counter(word for sentence in sentences for word in sentence)
     holding = Counter(word for sentence in sentences for word in set(sentence))

@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 
 from tosloc.errors import RunError
 from tosloc.evaluate.runs import Order, Run
-from tosloc.lab.agreement.order import (
+from tosloc.lab.agreement.effects import (
     PHI,
     Agreement,
     agreements,

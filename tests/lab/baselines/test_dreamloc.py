@@ -22,12 +22,12 @@ from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import network
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
 from tosloc.lab.baselines.dreamloc.ranker import TrainingFiles, margin_loss, sampled_negatives, triples_of
-from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
-from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, fix_recency, sigmoid_if_positive
 from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
+    DreamLocSettings,
     DreamLocTokenizer,
+    Snippets,
     WordVectors,
     code_text,
     compounds_and_parts,

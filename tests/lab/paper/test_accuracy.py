@@ -19,8 +19,7 @@ from tosloc.lab.paper.accuracy import (
     difference_tables,
     statistics_tables,
 )
-from tosloc.lab.paper.tables import Cell
-from tosloc.lab.paper.workspace import some
+from tosloc.lab.paper.workspace import Cell, some
 
 OURS = "TosLoc, stage one"
 

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tosloc.lab.baseline_runs import Chosen
-from tosloc.lab.baselines.context import Baseline
-from tosloc.lab.baselines.settings import Settings
-from tosloc.lab.paper.published import Published
+from tosloc.lab.baselines.context import Baseline, Settings
 from tosloc.lab.paper.speed import Timed, in_turns, slope, table, without_memory
+from tosloc.lab.paper.workspace import Published
 from tosloc.records import BugReport
 
 PUBLISHED = Published(title="", source="", paper={"growth": {"DreamLoc": {"all": 0.9}}})

@@ -13,8 +13,7 @@ from tosloc.cli.printing import markdown as to_markdown
 from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.lab.agreement.levels import Pair, Reproduction
-    from tosloc.lab.agreement.published_means import AgainstPublished
+    from tosloc.lab.agreement.levels import AgainstPublished, Pair, Reproduction
 
 _DEFAULT = "AP,RR,nDCG@10"
 
@@ -51,9 +50,7 @@ def reproduce_check(
     ours, on the same reports or on another project's.
     """
     from tosloc.evaluate.measures import Measure
-    from tosloc.lab.agreement.level_tables import levels_table, published_table
-    from tosloc.lab.agreement.levels import reproduction
-    from tosloc.lab.agreement.published_means import against_published
+    from tosloc.lab.agreement.levels import against_published, levels_table, published_table, reproduction
 
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
     given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]

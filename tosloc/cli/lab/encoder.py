@@ -62,7 +62,7 @@ def train_encoder(
     from tosloc.errors import require
 
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
-    from tosloc.lab.encoder_training import train_on_bundle as train
+    from tosloc.lab.ablation import train_on_bundle as train
 
     with shown(progress) as callback:
         result = train(bundle, load_config(config), out, callback)

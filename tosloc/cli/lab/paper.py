@@ -15,7 +15,7 @@ from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
-    from tosloc.lab.paper.tables import Cell
+    from tosloc.lab.paper.workspace import Cell
 
 
 def reproduce(

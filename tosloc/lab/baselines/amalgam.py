@@ -1,16 +1,9 @@
 """AmaLgam: structured text, similar bugs and version history, Wang and Lo, ICPC 2014 (docs/method.md, section B.6).
 
-    SR(f)      = a S(f) + (1 - a) R(f)
-    AmaLgam(f) = (1 - b) SR(f) + b H(f) if SR(f) > 0, else 0
-
 S is BugLocator's SimiScore, R BLUiR's score, H the commit score of the last k days. Whether the paper brings S and R to
-one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest.
-
-The upstream profile imitates the version that Bench4BL ships: .5 BLUiR / words of the query + .2 H, no similar bugs,
-ages of commits from the fix instead of the opening, one commit a file, lower-case subjects only. Not imitated: dates
-moved by a day on both sides, files told apart by five folders only, commits that add files left out.
-
-Shapes: F files of a version.
+one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest. The
+upstream profile imitates the version that Bench4BL ships (B.6.4), but for dates moved by a day, files told apart by
+five folders only, and commits that add files left out. Shapes: F files of a version.
 """
 
 from __future__ import annotations
@@ -25,9 +18,8 @@ from tosloc.config import Share
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, Settings
 from tosloc.lab.baselines.history import FixCommits, FixWords
-from tosloc.lab.baselines.settings import Settings
 from tosloc.records import FloatArray
 
 

@@ -1,17 +1,8 @@
 """BLIA: four parts of a file, similar bugs, stack traces and commits, Youm, Ahn, Kim and Lee, APSEC 2015 and IST 2017.
 
-    VSM(f)  = g(f) sum over parts p and r in {summary, description} of w_p cos(r, p)
-    base(f) = (1 - alpha) mm(VSM(f)) + alpha mm(Simi(f)) + Trace(f)
-    BLIA(f) = (1 - beta) base(f) + beta Comm(f) if base(f) > 0, else 0
-
-Parts are class names, method names, names of variables, and comments (docs/method.md, section B.7). g is BugLocator's
-length score as its code has it, Simi BugLocator's, Comm the commit score that AmaLgam uses.
-
-The upstream profile imitates the public code: parts weighed by idf x idf for each repetition while their lengths are of
-tf x idf, no boost of imported classes, lists cut to the first 10% by text, similar bugs that are lost when there are
-many, project names among the stop words, report vectors over all reports; it wants a past cut at the fix. Not imitated:
-comments of reports (the data has none), the last word of a text left whole, the second stemmer of report vectors
-(Lovins), a commit log that ends at the first odd date. In both profiles methods are those of nested types, too.
+Docs/method.md, section B.7; what the upstream profile does and leaves: B.7.7. Not imitated: comments of reports
+(the data has none), the last word of a text left whole, the second stemmer of report vectors (Lovins), a commit log
+that ends at the first odd date. In both profiles methods are those of nested types, too.
 
 Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
@@ -30,10 +21,17 @@ from tosloc.config import Share, Words
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.brtracer import imported_files
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedFiles, ParsedVersion
+from tosloc.lab.baselines.context import (
+    Baseline,
+    BaselineContext,
+    BaselineQuery,
+    Cutoff,
+    ParsedFiles,
+    ParsedVersion,
+    Settings,
+)
 from tosloc.lab.baselines.history import FixCommits
 from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     STOP_WORDS,
@@ -195,10 +193,7 @@ def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
 
 
 def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[int]:
-    """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone.
-
-    The last, which takes ``guess``, only when there is one such file and the class is not the Java platform's.
-    """
+    """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone."""
     found = version.files_of_class(frame.type)
     package, _, _ = frame.type.rpartition(".")
     stem = frame.file.rpartition(".")[0]

@@ -1,14 +1,9 @@
 """BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013 (docs/method.md, section B.5).
 
     BLUiR(d, q) = sum over r in {summary, description} and 4 fields f of s(d_f, q_r)
-    s(d_f, q)   = sum of tf_d(x) tf_q(y) idf(t)^2 over the words t of the query, which stand x times in d_f, y in q
 
-Each of two query fields (summary, description) is matched with each of four fields of a file (class names, method
-names, identifiers, comments), with the statistics of that field alone (docs/method.md, section B.5.4).
-
-The upstream profile imitates the version that Bench4BL ships: split forms only in the files, a query frequency that
-counts linearly, no rank for files without a word of the report. Not imitated: Krovetz's stemmer, which needs a
-dictionary of its own (Porter's stands in), Indri's stop list, descriptions cut at their first entity, lost file names.
+The upstream profile imitates the version that Bench4BL ships (B.5.6), but for Krovetz's stemmer
+(Porter's stands in), Indri's stop list, descriptions cut at their first entity, and lost file names.
 
 Shapes: B blobs, F files of a version, V terms of a field, T terms of a report.
 """
@@ -26,9 +21,8 @@ from pydantic import PositiveFloat
 from scipy import sparse
 
 from tosloc.config import Share
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Settings
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_split, stemmed, stopped, without_prefix
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray

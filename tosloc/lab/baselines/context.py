@@ -1,4 +1,4 @@
-"""What a published technique may look at: the files of one version, and the fixes known when a report was opened.
+"""What a published technique is set to and may look at: a version's files, and the fixes known at a report's opening.
 
 A technique is given a ``BaselineQuery`` and answers with a score for every file. It cannot see a fix that came later,
 nor the report's own: ``FixHistory.before`` has left them out (docs/method.md, section B.1.1).
@@ -13,19 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 import joblib
 import numpy as np
+from pydantic import model_validator
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.errors import ToslocError
+from tosloc.config import Section, read_toml
+from tosloc.errors import ConfigError, ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened
 from tosloc.processes import parallel
 from tosloc.records import (
@@ -41,6 +42,45 @@ from tosloc.records import (
     first_paths,
     silent,
 )
+
+Profile = Literal["clean", "upstream"]
+"""``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(Section):
+    """What every technique has."""
+
+    UPSTREAM: ClassVar[Mapping[str, Any]] = {}
+    """Defaults that are others under ``profile = "upstream"``; a value that is given counts in either profile."""
+
+    NO_UPSTREAM: ClassVar[str] = ""
+    """Why there is no upstream profile, for a technique without one."""
+
+    profile: Profile = "clean"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_profile(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("profile") != "upstream":
+            return values
+        if cls.NO_UPSTREAM:
+            raise ConfigError(cls.NO_UPSTREAM)
+        return {**cls.UPSTREAM, **values}
+
+    def with_profile(self, profile: Profile) -> Self:
+        """The same values that were given, with the defaults of another profile."""
+        given = self.model_dump(exclude_unset=True)
+        if self.profile == "upstream":
+            given = {key: value for key, value in given.items() if self.UPSTREAM.get(key) != value}
+        return type(self).model_validate({**given, "profile": profile})
+
+
+def load_settings(model: type[S], path: Path | None) -> S:
+    """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
+    return model() if path is None else model.of(read_toml(path, "settings"), str(path))
+
 
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
 """Which earlier fixes count: those before the report was opened, or (as public code has it) before its own fix."""

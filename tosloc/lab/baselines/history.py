@@ -36,10 +36,7 @@ def commit_recency(age: FloatArray, days: float) -> FloatArray:
 
 
 class FixCommits:
-    """The commits of a history whose messages say that they fix a bug, and what they changed.
-
-    Shapes: C commits, X fixing commits, N paths, F files of a version.
-    """
+    """The commits of a history whose messages say that they fix a bug, and what they changed."""
 
     def __init__(self, history: History, paths: int, words: FixWords = "contains") -> None:
         pattern = _PATTERNS[words]
@@ -70,11 +67,7 @@ class FixCommits:
         )
 
     def scores_at_fix(self, query: BaselineQuery, days: float) -> FloatArray:
-        """(F,) H as AmaLgam's public code has it: a leak, for its upstream profile only.
-
-        Ages are from the report's fix, so commits made while the bug was worked on count; of each file only its first
-        fix of all times is left. For a report without a known fix ages are from its opening.
-        """
+        """(F,) H as AmaLgam's public code has it, a leak: ages from the fix; of a file its first fix ever."""
         fix_history = query.history.fix_history
         row = fix_history.row_of_report.get(query.report.id)
         time = query.history.time if row is None else float(fix_history.fixed_at[row])

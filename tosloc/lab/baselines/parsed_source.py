@@ -1,7 +1,4 @@
-"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports.
-
-Stage one's facts are terms already; each published technique has terms of its own, so it needs the words themselves.
-"""
+"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports."""
 
 from __future__ import annotations
 

@@ -111,11 +111,7 @@ def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArr
 
 @dataclass(eq=False)
 class VectorSpace:
-    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5).
-
-    N and n_t are over the ``multiplicity`` of the texts, such as the files of one version; a text that the version does
-    not hold gets a cosine too, which means nothing.
-    """
+    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5)."""
 
     counts: Counts
     multiplicity: LongArray
@@ -154,11 +150,7 @@ def plain_length_score(lengths: FloatArray) -> FloatArray:
 
 
 def step_length_score(lengths: FloatArray) -> FloatArray:
-    """(F,) BugLocator's length score as its public code has it: logistic of 6 (x - m) / (high - m) within 3 sigma.
-
-    low, high = mean -+ 3 sigma of the lengths above 0; m is low without its fraction, or 0 below it. Files beyond
-    ``high`` get 1, what falls below .5 is lifted to it (docs/method.md, section B.3.3).
-    """
+    """(F,) BugLocator's length score as its public code has it (docs/method.md, section B.3.3)."""
     real = lengths[lengths > 0]
     if not len(real):
         return np.full(len(lengths), 0.5)
@@ -172,9 +164,6 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
 
 
 def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
-    """(N,) BugLocator's SimiScore of paths: the similarity of each earlier report, shared among all files of its fix.
-
-    ``similarities`` (R,), ``touched`` (R, N) 1 where a fix changed a path, ``sizes`` (R,) files of each fix.
-    """
+    """(N,) SimiScore of paths: the similarity (R,) of each earlier report, shared among all files of its fix."""
     share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
     return touched.T @ share

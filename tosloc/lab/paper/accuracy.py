@@ -18,9 +18,19 @@ from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.statistics import Interval
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper.contents import contents
-from tosloc.lab.paper.published import Key, Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import PAPER, Workspace, by_project, is_ranked, some
+from tosloc.lab.paper.workspace import (
+    PAPER,
+    Cell,
+    Key,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    is_ranked,
+    rows_of,
+    some,
+)
 from tosloc.lab.projects import Project
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent

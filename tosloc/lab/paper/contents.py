@@ -12,9 +12,17 @@ from typing import Any
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Form,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 from tosloc.reports.labelled import describe, load_dataset, settled

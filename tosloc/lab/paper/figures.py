@@ -26,10 +26,7 @@ def _stroke(number: int, linewidth: float = 1.3) -> dict[str, Any]:
 
 
 def lengths_figure(projects: Mapping[str, tuple[FloatArray, FloatArray]], unit: str, limit: int) -> Figure:
-    """Share of a project's files up to a length on a logarithmic axis, from (Q,) shares and (Q,) lengths at them.
-
-    A line stands at the ``limit`` of what an encoder reads at once.
-    """
+    """Share of a project's files up to a length on a logarithmic axis, from (Q,) shares and (Q,) lengths at them."""
     with drawing() as (figure, axes):
         for number, (name, (shares, lengths)) in enumerate(projects.items()):
             axes.plot(lengths.clip(1), shares, **_stroke(number, 1.4), markevery=10, label=name)
@@ -138,10 +135,7 @@ class Panel:
 
 
 def candidates_figure(panels: Sequence[Panel]) -> Figure:
-    """The panels side by side, on logarithmic axes; lines differ without colour.
-
-    Panels of the same label share their vertical axis, and panels of the same series one legend.
-    """
+    """The panels side by side, on logarithmic axes; of one label they share the axis, of one series the legend."""
     shared = len({panel.label for panel in panels}) <= 1
     alike = len({tuple(panel.series) for panel in panels}) <= 1
     with drawing(_WIDTH * max(len(panels), 1), _WIDTH) as (figure, only):

@@ -1,8 +1,4 @@
-"""Table 2: how long files and reports are, against the 512 tokens that an encoder reads at once.
-
-Counted in words by ``WORD``, or in an encoder's own tokens. Of files, every version's mean, quantiles and longest are
-taken, and averaged over the versions, as in the paper. Each text is counted once and its length kept.
-"""
+"""Table 2: how long files (mean over versions) and reports are, in words or tokens, against an encoder's 512."""
 
 from __future__ import annotations
 
@@ -19,9 +15,17 @@ from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository, decode
 from tosloc.io import key_of
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Form,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 from tosloc.reports.labelled import load_dataset, settled

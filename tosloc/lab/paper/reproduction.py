@@ -9,9 +9,7 @@ from typing import Final
 
 from tosloc.errors import ToslocError
 from tosloc.lab.paper import accuracy, contents, lengths, reranking, speed
-from tosloc.lab.paper.published import Published, read_published
-from tosloc.lab.paper.tables import TableResult
-from tosloc.lab.paper.workspace import Workspace
+from tosloc.lab.paper.workspace import Published, TableResult, Workspace, read_published
 from tosloc.lab.projects import Project, read_projects
 from tosloc.records import Progress, silent
 
@@ -47,10 +45,7 @@ class Reproduced:
 def reproduce(
     table: str, projects: Path, only: Sequence[str], work: Workspace, progress: Progress = silent
 ) -> Reproduced:
-    """Make a table, of the projects of a file that it needs, or of ``only`` some; ``work`` is without projects so far.
-
-    Raises ToslocError for a name that is none, and where something is missing that cannot be made.
-    """
+    """Make a table, of the projects of a file that it needs, or of ``only`` some; ``work`` has none so far."""
     if table not in TABLES:
         raise ToslocError(f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}")
     published, known = read_published(table), {project.name: project for project in read_projects(projects).projects}

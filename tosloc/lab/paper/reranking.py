@@ -1,8 +1,7 @@
 """Table 6 and figures 5 and 6: what the parts of the encoder reranker are worth, and how many files it should read.
 
-The models of table 6 and figure 6 are trained from a bundle of a training that keeps its features; both lie under
-``OUT/second``, with the results as ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``, which are read where nothing is
-to be made. Figure 5 needs stage one alone, so that it is made of the finished runs.
+Models are trained from a bundle under ``OUT/second``, with results as ``ablate-PROJECT.json`` and
+``sweep-PROJECT.json``. Figure 5 needs stage one alone, so that it is made of the finished runs.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.paper.workspace import Cell, PaperTable, Published, TableResult, Workspace, by_project, named, rows_of
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 
@@ -52,10 +49,7 @@ class Experiment:
 
     @cached_property
     def config(self) -> Config:
-        """The project's own settings, if they name an encoder, else the table's.
-
-        An encoder that the command names takes the place of the configured one. Raises ConfigError.
-        """
+        """The project's own settings, if they name an encoder, else the table's. Raises ConfigError."""
         config, named_file = self.project.configured(), self.work.reranker.config
         if named_file and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
             config = load_config(named_file)
@@ -96,10 +90,7 @@ class Experiment:
         return origin_of(bundle) == bundle_key(run, self.project.reports, self.bundle_settings)
 
     def results(self, progress: Progress = silent) -> list[dict[str, Any]]:
-        """The experiment's results, of which what is missing is made now.
-
-        Raises ToslocError where that cannot be: no encoder, or a training that keeps no features.
-        """
+        """The experiment's results, of which what is missing is made now. Raises ToslocError."""
         if not self.is_made:
             return self._stored_results()
         runner, project = self.runner(progress), self.project

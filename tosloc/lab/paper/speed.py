@@ -1,10 +1,7 @@
-"""Table 5: what a report costs, against the number of files searched.
+"""Table 5: what a report costs in processor time, as a ratio to stage one's, against the number of files searched.
 
-A few versions of each project, spread over its time, are made ready one after the other (facts known, indexes in
-memory), and a few test reports are asked of each: every system answers each report in turns, from the report to the
-ranking of all files. What counts is the processor time, as a ratio to stage one's on the same version: absolute times
-are of one machine, which other work may share, and say nothing. A technique that learns is fitted on a few reports
-first, since what it has learned does not change what an answer costs.
+Of a few versions of each project, made ready one after the other, every system answers a few test reports in turns: as
+ratios, since absolute times are of one machine. A technique that learns is fitted on a few reports first.
 """
 
 from __future__ import annotations
@@ -28,9 +25,18 @@ from tosloc.io import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.lengths import spread
-from tosloc.lab.paper.published import Key, Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Key,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    is_trained,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
@@ -294,10 +300,7 @@ class VersionClock:
         return answers
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
-        """Techniques, ready to rank the version's files.
-
-        Those that learn are fitted on the reports fixed next, as if they had been asked of this version.
-        """
+        """Techniques, ready to rank the version's files."""
         if not self.techniques:
             return {}
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))

@@ -13,11 +13,17 @@ from scipy import sparse
 from tosloc.arrays import Arrays, pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
-from tosloc.lab.baselines.dnnloc.combiner import Combiner, weighted_loss
-from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures
-from tosloc.lab.baselines.dnnloc.relevancy import Relevancy, autoencoder, autoencoder_epoch
-from tosloc.lab.baselines.dnnloc.settings import Calibration, DnnlocSettings, WrongFiles
-from tosloc.lab.baselines.dnnloc.terms import TermWeighting
+from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures, TermWeighting
+from tosloc.lab.baselines.dnnloc.networks import (
+    Calibration,
+    Combiner,
+    DnnlocSettings,
+    Relevancy,
+    WrongFiles,
+    autoencoder,
+    autoencoder_epoch,
+    weighted_loss,
+)
 from tosloc.lab.baselines.training import (
     LearnedBaseline,
     Training,
@@ -85,11 +91,7 @@ class Dnnloc(LearnedBaseline):
         return combiner.scores(combiner.scaled(table))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
-        """Learn projections, phi1 and combiner; a folder that holds them already is read.
-
-        Where wrong files or calibration are to be chosen, all of them are learned from, and the first with the highest
-        MAP on validation stays.
-        """
+        """Learn projections, phi1 and combiner; a folder that holds them already is read."""
         training = self.training(train, validation, folder, progress)
         self._fitted = self._load(training)
         if self._fitted is not None:

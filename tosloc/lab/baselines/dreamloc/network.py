@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
-from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WIDE
+from tosloc.lab.baselines.dreamloc.words import DreamLocSettings, Snippets
 from tosloc.lab.baselines.training import seeded
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
@@ -62,10 +61,7 @@ def dreamloc_network(settings: DreamLocSettings, seed: int) -> Any:
 def word_snippet_products(
     score_sLn: torch.Tensor, logs_sL: torch.Tensor, code_sLd: torch.Tensor, word_nd: torch.Tensor
 ) -> torch.Tensor:
-    """(s, n, d) product of each word's direction with that of what it attends to in each snippet.
-
-    ``logs`` of counts make the attention over distinct words that over all words.
-    """
+    """(s, n, d) product of each word's direction with that of what it attends to in each snippet."""
     import torch
 
     attention_sLn = torch.softmax(score_sLn + logs_sL[:, :, None], dim=1)

@@ -15,12 +15,12 @@ from tosloc.arrays import pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
-from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
-from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, complexities, fix_recency, range_of
 from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
+    DreamLocSettings,
     DreamLocTokenizer,
+    Snippets,
     WordVectors,
     code_text,
     compounds_and_parts,
@@ -99,10 +99,7 @@ def triples_of(reports: Sequence[TrainingFiles]) -> LongArray:
 def margin_loss(
     model: DreamLocModel, reports: Sequence[TrainingFiles], batch: LongArray, margin: float
 ) -> torch.Tensor:
-    """Mean of max(1e-6, margin - score of the fixed file + score of the wrong one) over triples (T, 3).
-
-    A pair that recurs is scored once.
-    """
+    """Mean of max(1e-6, margin - score of the fixed file + score of the wrong one) over triples (T, 3)."""
     import torch
 
     pairs = np.concatenate([batch[:, [0, 1]], batch[:, [0, 2]]])
