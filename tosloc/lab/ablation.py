@@ -100,7 +100,6 @@ class CrossedReports:
 
 
 def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidates:
-    """A report with these files as its candidates, of which one is its own."""
     numbers: LongArray = np.arange(len(files), dtype=np.int64)
     return replace(
         report,
@@ -114,7 +113,6 @@ def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidat
 
 
 SCORED: Final = PARTS[1:]
-"""Parts that a variant is scored on."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +121,7 @@ class Variant:
 
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``[stage_two]``."""
     training: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``[stage_two.training]``."""
     word_vectors: bool = False
     """Whether word2vec stands in for the encoders."""
     pooling: type[nn.Module] | None = None
@@ -335,7 +331,6 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
 
 
 def _peak_memory() -> float:
-    """Peak memory in GiB: the GPU's where there is one, else the process's."""
     if torch.cuda.is_available():
         return float(torch.cuda.max_memory_allocated()) / 2**30
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -256,7 +256,6 @@ class _BaselineRun:
         write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
 
     def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
-        """The scores of a block's reports one after the other, and how many files are left out for each."""
         scores: list[FloatArray] = []
         left_out: list[int] = []
         for case in block:

@@ -35,7 +35,6 @@ PACKAGES: Final = ("bm25s", "PyStemmer")
 _WORD: Final = re.compile(r"\w\w+")
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BATCH: Final = 256
-"""Blobs that are read and tokenised together."""
 
 
 def rank_with_bm25s(
@@ -166,7 +165,6 @@ class WholeFiles:
         return scores
 
     def _read(self, blobs: Sequence[str]) -> None:
-        """Tokenise some blobs, each name once."""
         words = {blob: _WORD.findall(decode(data or b"")) for blob, data in self._repo.texts(blobs)}
         new = list(dict.fromkeys(word for some in words.values() for word in some if word not in self._of_word))
         self._of_word |= zip(new, self._tokens(new, learn=True), strict=True)

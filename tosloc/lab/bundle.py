@@ -38,12 +38,9 @@ class BundleSettings:
     """How much of a training a bundle holds; 0 reports are all of them, another number the newest so many."""
 
     candidates: int = 50
-    """Files of a report."""
     train_reports: int = 0
     scored_reports: int = 0
-    """Of validation, and of test."""
     letters: int = 40_000
-    """Kept of each file."""
 
     def reports(self, part: str) -> int:
         """Reports of train, validation or test."""
@@ -55,7 +52,6 @@ class CandidateBundle:
     """What ``write_bundle`` wrote."""
 
     parts: Mapping[str, Sequence[Candidates]]
-    """train, validation and test."""
     texts: Mapping[str, str]
     """Blob -> its text; blobs that could not be read are absent."""
 

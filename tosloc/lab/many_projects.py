@@ -40,7 +40,6 @@ class Outcome:
     state: Literal["made", "kept", "failed"]
     """``kept``: it was finished before."""
     value: Any = None
-    """What the work gave."""
     why: str = ""
     """One sentence, of a project that failed."""
 
@@ -197,7 +196,6 @@ def _searching(config: Config, suffixes: Sequence[str]) -> Config:
 
 
 def _alone(config: Config) -> Config:
-    """One process: others run beside it."""
     return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1})})
 
 

@@ -23,7 +23,6 @@ from tosloc.io import read_plain
 from tosloc.metrics import hit_at
 
 _LARGEST: Final = 100_000_000
-"""Bytes of a table."""
 ALL: Final = "all"
 
 
@@ -52,9 +51,7 @@ class PeerRow:
     """Share of the reports with a hit, mean of the system's runs."""
     ours: float
     won: tuple[int, ...]
-    """Reports where only we hit, for each of the system's runs."""
     lost: tuple[int, ...]
-    """Reports where only the system does."""
     p: float
     """Two-sided, of McNemar's exact test; of several runs the largest."""
     holm: float | None = None

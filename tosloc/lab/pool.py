@@ -76,11 +76,8 @@ class Tables:
     key: str
     """What they were made of."""
     names: tuple[str, ...]
-    """The features."""
     learned: int
-    """Reports with a fixed file that are learned from."""
     judged: int
-    """Reports that are judged."""
     blocks: tuple[str, ...]
     """Files of the judged reports' tables, which hold every searched file."""
 
@@ -195,7 +192,6 @@ class Pool:
 
 
 def _some(cases: Sequence[Case], project: Project) -> list[Case]:
-    """The cases of a part that are looked at."""
     chosen = evenly(len(cases), project.at_most) if project.at_most else range(len(cases))
     return [cases[number] for number in chosen]
 
@@ -338,7 +334,6 @@ def _answers(stage: StageOne, tables: Tables) -> Iterator[JudgedAnswer]:
 
 
 def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, list[JudgedAnswer]]) -> float:
-    """The temperature of shares on projects that were left out, each counting the same."""
     some = [answers[one.project.name] for one in projects if answers[one.project.name]]
     if not some:
         return fit_temperature([])
@@ -376,13 +371,11 @@ def _left_out(
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """What the fit looks at."""
     fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
     return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
 
 
 def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:
-    """Write weights as TosLoc ships them, with what they were learned on."""
     provenance = {
         "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
         "reports": sum(one.learned for one in tables),

@@ -26,7 +26,6 @@ from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 WHOLE = "all"
-"""The row with every feature."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,6 @@ def ablation(
 def _fold(
     pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Project left out -> feature left out -> (R, 2)."""
     lists = joined(one.lists() for one in tables if one not in left_out)
     names = list(tables[0].names)
     weights = {WHOLE: fit_listwise(lists)}

@@ -59,7 +59,6 @@ class ProjectMeans:
 
     projects: tuple[str, ...]
     reports: tuple[int, ...]
-    """Judged reports of each."""
     measures: tuple[Measure, ...]
     means: FloatArray
     """(P, M) mean over the project's reports."""

@@ -60,11 +60,9 @@ class Project:
     settings: Config | None = None
     """Those that its entry names; None: those of the command."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of ``[data]`` that its entry gives itself."""
     part: Part = "all"
     """Of the chronological split: what is learned from."""
     judged: Part = "all"
-    """What is ranked and judged."""
     at_most: int = 0
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False
@@ -244,7 +242,6 @@ def _project(
 
 
 def _given(entry: _Entry) -> Iterator[tuple[str, Any]]:
-    """Settings of ``[data]`` that an entry gives."""
     if entry.zone:
         yield "zone", entry.zone
     if entry.suffixes:

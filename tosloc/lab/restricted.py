@@ -19,7 +19,6 @@ from tosloc.io import read_plain
 from tosloc.records import BoolArray
 
 _LARGEST: Final = 100_000_000
-"""Bytes of a list of files."""
 RESTRICTED: Final = "only files that some report of the data set fixed (flattering: chosen with the answers known)"
 
 

@@ -83,7 +83,6 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
 
 
 def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:
-    """(V, d) vectors of the words."""
     require("word2vec", "lab", "gensim")
     from gensim.models import Word2Vec
 

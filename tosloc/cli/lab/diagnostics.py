@@ -116,7 +116,6 @@ def draw(found: Mapping[str, tuple[Reliability, float]], path: Path) -> None:
 
 
 def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
-    """What was found of each run: in sum, and bin by bin."""
     from tosloc.cli.cells import UNKNOWN, share
 
     rows = [

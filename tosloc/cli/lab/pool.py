@@ -117,7 +117,6 @@ def feature_ablation(
 
 
 def _languages(measured: Ablation) -> list[str]:
-    """Languages of enough reports, those of most first."""
     from tosloc.lab.project_means import NO_LANGUAGE
 
     reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
@@ -143,7 +142,6 @@ def _row(measured: Ablation, name: str, languages: list[str]) -> list[str]:
 
 
 def _values(measured: Ablation, name: str, languages: list[str]) -> dict[str, Any]:
-    """One row as plain values."""
     from tosloc.lab.pool_ablation import WHOLE
 
     mrr, map_ = measured.means(name).mean(axis=0).tolist()

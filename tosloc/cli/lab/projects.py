@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tosloc.lab.projects import ProjectList
 
 SOME_FAILED: Final = 1
-"""Exit code where some projects failed and the others are finished."""
 _NAMED: Final = 10
 PROJECTS: Final = typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
 ReposOption = Annotated[
@@ -186,7 +185,6 @@ def _for_each(
     progress: bool | None,
     out: Path | None = None,
 ) -> tuple[ProjectList, list[Outcome]]:
-    """The projects of a list, and what became of the work for each."""
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.experiment import results_folder

@@ -83,7 +83,6 @@ class Effect:
     """An original effect beside ours, in one measure."""
 
     ratio: float
-    """ER"""
     delta_ri: float
     region: Region
 
@@ -196,9 +195,7 @@ class Agreement:
     """How alike two lists, or on average all lists of two runs, are ordered."""
 
     tau: float
-    """Kendall's tau union."""
     rbo: float
-    """Rank-biased overlap, phi .8, extrapolated."""
 
 
 def agreements(original: Run, ours: Run, reports: Iterable[str], depth: int | None = None) -> dict[str, Agreement]:

@@ -80,7 +80,6 @@ class Closeness:
     p: Mapping[Measure, float | None]
     """Two-tailed p of the t-test; None where the test has no answer."""
     means: Mapping[Measure, tuple[float, float]]
-    """Mean over reports (ARP), the original's and ours."""
 
     def delta(self, measure: Measure) -> float:
         """Difference of the means, original - ours."""
@@ -95,12 +94,10 @@ class Reproduction:
     same_reports: bool
     """Whether ours is a replication on the same reports, not a reproduction on another project."""
     reports: tuple[int, int]
-    """How many the original is scored on, and how many ours."""
     baseline: Closeness
     advanced: Closeness
     effects: Mapping[Measure, Effect]
     notes: tuple[str, ...]
-    """What does not apply, and why."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:

@@ -36,18 +36,14 @@ class AmaLgamSettings(Settings):
     fusion: Literal["published", "weighted"] = "published"
     """``weighted``: text_weight x R / words of the query + history_weight x H, without similar bugs."""
     a: Share = 0.2
-    """Share of similar bugs in SR."""
     b: Share = 0.3
-    """Share of history."""
     days: PositiveFloat = 15.0
-    """k, days of history that count."""
     fix_words: FixWords = "contains"
     ages: Literal["opening", "fix"] = "opening"
     """Whence ages of commits are counted; ``fix`` also keeps one commit a file only."""
     text_weight: NonNegativeFloat = 0.5
     history_weight: NonNegativeFloat = 0.2
     only_positive: bool = False
-    """Whether files with a score of 0 count as not ranked."""
 
 
 def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:

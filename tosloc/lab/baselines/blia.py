@@ -51,9 +51,7 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
 _LAST_RANK: Final = 10
-"""Frames that count by their rank."""
 LOW_RANK_BOOST: Final = 0.1
-"""What a frame farther down counts."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
@@ -72,11 +70,8 @@ class BLIASettings(Settings):
     }
 
     alpha: Share = 0.2
-    """Share of similar bugs."""
     beta: Share = 0.2
-    """Share of commits."""
     days: PositiveFloat = 15.0
-    """k, days of commits that count."""
     comment_weight: NonNegativeFloat = 0.5
     """w of the comments; the other parts weigh 1."""
     source_weight: SourceWeight = "tf_idf"
@@ -89,7 +84,6 @@ class BLIASettings(Settings):
     guess_files: bool = True
     """Whether a frame whose class is not found means the file of that name, if there is but one."""
     weighting: Weighting = "published"
-    """Of terms in reports, to compare them."""
     stops: Words = ("args", "main", "string")
     """Stop words beside English ones; in files beside Java's keywords, too."""
 
@@ -145,7 +139,6 @@ class Parts:
         fields = files.fields(f"blia {sorted(tokenizer.report_stops)}", terms)
         total = sum((fields[part].matrix for part in PARTS[1:]), start=fields["class"].matrix)
         self.whole = Counts(sparse.csr_array(total), fields["class"].vocabulary)
-        """Counts of whole files, all parts together."""
         self.squares: dict[str, sparse.csr_array] = {}
         """Part -> (B, V) squared tf of the whole file where the part holds the term."""
         self.by_term: dict[str, sparse.csr_array] = {}
@@ -263,7 +256,6 @@ class BLIA(Baseline):
         return int((~self._candidates(query)[2]).sum())
 
     def _candidates(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """(F,) VSM, Simi, and which files are ranked."""
         if self._last is None or self._last[0] is not query:
             settings = self.settings
             text, similar = self.text(query), self.similar_reports.simi_scores(query)

@@ -40,13 +40,11 @@ class BLUiRSettings(Settings):
 
     k1: PositiveFloat = 1.0
     b: Share = 0.3
-    """How much the length of a field counts."""
     k3: PositiveFloat = 1000.0
     whole_names: bool = True
     """Whether class, method and identifier fields hold names whole beside their parts."""
     query_frequency: QueryFrequency = "saturated"
     only_matches: bool = False
-    """Whether files without a word of the report count as not ranked."""
 
 
 def saturated_tf(counts: FloatArray, relative_length: FloatArray, k1: float, b: float) -> FloatArray:

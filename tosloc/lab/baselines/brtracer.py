@@ -46,9 +46,7 @@ class BRTracerSettings(TextSettings):
     UPSTREAM: ClassVar[Mapping[str, Any]] = {**TextSettings.UPSTREAM, "boost": "flat", "median": "upper"}
 
     alpha: Share = 0.3
-    """Share of similar reports."""
     beta: float = 50.0
-    """Steepness of the length score."""
     segment_terms: Annotated[int, Field(ge=1)] = 800
     median: Median = "true"
     boost: Boost = "rank"
@@ -103,7 +101,6 @@ class BRTracer(Baseline):
             parts += own
             owners += [row] * len(own)
         self.lengths: FloatArray = np.array(lengths, dtype=np.float64)
-        """(B,) terms of each blob."""
         self.blob_of_segment: LongArray = np.array(owners, dtype=np.int64)
         """(G,) rising."""
         self.starts: LongArray = np.searchsorted(self.blob_of_segment, np.arange(len(lengths)))

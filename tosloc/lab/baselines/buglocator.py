@@ -75,7 +75,6 @@ class TextSettings(Settings):
     code_stops: Words = ("string", "main", "args")
     """Words dropped from code beside Java's keywords and the English stop words."""
     nested_names: bool = True
-    """Whether names of nested types are appended like those of the top level."""
     weighting: Weighting = "published"
 
 
@@ -83,7 +82,6 @@ class BugLocatorSettings(TextSettings):
     """Settings of BugLocator."""
 
     alpha: Share = 0.2
-    """Share of similar reports."""
     length: Length = "three_sigma"
 
 

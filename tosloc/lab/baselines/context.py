@@ -85,7 +85,6 @@ def load_settings(model: type[S], path: Path | None) -> S:
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
 """Which earlier fixes count: those before the report was opened, or (as public code has it) before its own fix."""
 _BATCH: Final = 256
-"""Blobs that are read from git and parsed together."""
 
 
 class ParsedFiles:
@@ -201,9 +200,7 @@ class FixHistory:
         self.history = history
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
-        """(R,) seconds since 1970."""
         self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
-        """(R,) seconds since 1970."""
         self.commits: LongArray = np.array([history.index[case.fix_commit] for case in self.cases], dtype=np.int64)
         self.sizes: FloatArray = np.array([len(case.listed) for case in self.cases], dtype=np.float64)
         """(R,) source files of each fix, those that no longer exist too."""
@@ -214,7 +211,6 @@ class FixHistory:
         self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), paths))
         """(R, N) 1 where a report's fix changed a path."""
         self.touched_by_path = sparse.csr_array(self.touched.T)
-        """(N, R) the same by path."""
 
     def before(self, report: BugReport, version: str, cutoff: Cutoff = "fix_before_open") -> FixHistoryAsOf:
         """What was known when the report was opened, and is contained in the version that is searched.
@@ -238,7 +234,6 @@ class FixHistoryAsOf:
 
     fix_history: FixHistory
     time: float
-    """When the report was opened, seconds since 1970."""
     reports: LongArray
     """Rows of ``fix_history`` of the reports that were fixed by then, rising."""
     commits: BoolArray
@@ -309,9 +304,7 @@ class Baseline(ABC):
     upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
     """Which fixes the public code counts as earlier, for the upstream profile."""
     learned: ClassVar[bool] = False
-    """Whether ``fit`` has to be called first."""
     needs_complexity: ClassVar[bool] = False
-    """Whether it reads ``BaselineContext.complexities``."""
 
     def __init__(self, settings: Any, context: BaselineContext, seed: int = 7) -> None:
         self.settings, self.context, self.seed = settings, context, seed

@@ -29,7 +29,6 @@ class ParsedSource:
     types: tuple[str, ...] = ()
     """Names of the declared types in order, nested ones too."""
     outer: tuple[str, ...] = ()
-    """Those of ``types`` at the top level."""
     methods: tuple[str, ...] = ()
     """Names of the declared methods and constructors in order, each time one is declared."""
     variables: tuple[str, ...] = ()

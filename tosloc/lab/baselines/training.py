@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tosloc.rerank.encoder.training import EarlyStopping
 
 _RECORD = "record"
-"""Name of the array that holds a key and a record, as JSON."""
 
 
 class LearningSettings(Settings):
@@ -41,7 +40,6 @@ class LearningSettings(Settings):
     """Epochs without a better MAP after which a training stops; 0: never."""
     device: Literal["auto", "cpu"] = "auto"
     threads: NonNegativeInt = 0
-    """Threads of torch; 0: as many as it likes."""
 
 
 def evenly_spaced(cases: Sequence[Case], number: int) -> list[Case]:
@@ -127,7 +125,6 @@ class Training:
     cases: Sequence[Case]
     """Training reports that are learned from, in the order of their fixes."""
     validation: Sequence[Case]
-    """Validation reports whose MAP stops the training."""
     device: torch.device
     folder: Path
     key: str
@@ -178,7 +175,6 @@ class Training:
     def _resumed(
         self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[EarlyStopping, Arrays]:
-        """How far an interrupted training came, and its best weights; model and optimizer go on from there."""
         from tosloc.rerank.encoder.training import EarlyStopping
 
         found = self.load(file)

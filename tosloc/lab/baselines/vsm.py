@@ -22,9 +22,7 @@ class Counts:
     """How often each term stands in each of some texts."""
 
     matrix: sparse.csr_array
-    """(B, V) counts."""
     vocabulary: Mapping[str, int]
-    """Term -> column."""
 
     @cached_property
     def lengths(self) -> FloatArray:

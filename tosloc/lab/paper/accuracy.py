@@ -51,7 +51,6 @@ TITLES: Final[Mapping[str, str]] = {
     "stage-one": "TosLoc, stage one",
     "both-stages": "TosLoc, both stages",
 }
-"""System -> what it is called; techniques that are not named here go by their own name."""
 ALL: Final = "all files"
 EVER_FIXED: Final = "ever fixed"
 SPACES: Final[Mapping[str, str]] = {
@@ -97,7 +96,6 @@ class ScoredProject:
 
     spaces: Mapping[str, Mapping[str, Evaluation]]
     pairs: Sequence[Comparison]
-    """Every system against each before it, on all files."""
 
     def mean(self, space: str, title: str, measure: Measure) -> float | None:
         """A system's mean in a search space; None for one without a run."""

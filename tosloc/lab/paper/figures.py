@@ -19,7 +19,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFor
 
 
 def _stroke(number: int, linewidth: float = 1.3) -> dict[str, Any]:
-    """Colour, line and marker of a series by its number."""
     line, marker = STROKES[number % len(STROKES)]
     color = GREYS[number % len(GREYS)]
     return {"color": color, "linestyle": line, "marker": marker, "markersize": 4.5, "linewidth": linewidth}
@@ -43,11 +42,8 @@ class Bar:
     """A system's values on one project; None where they are not known."""
 
     whole: float | None
-    """All files searched."""
     fewer: float | None
-    """Only files that were ever fixed."""
     published: float | None
-    """The paper's, all files."""
 
 
 def spaces_figure(projects: Mapping[str, Mapping[str, Bar]], measure: str) -> Figure:
@@ -115,7 +111,6 @@ def growth_figure(systems: Mapping[str, Mapping[str, Sequence[tuple[int, float]]
 
 
 _WIDTH: Final = 3.6
-"""Inches of a panel."""
 APART: Final = 0.1
 """Least distance of two labelled numbers, as a share of the axis."""
 ROUNDEST: Final = {"1": 0, "5": 1, "2": 2}
@@ -131,7 +126,6 @@ class Panel:
     """What it is called -> a value for each number of candidates."""
     title: str = ""
     label: str = ""
-    """What the values are."""
 
 
 def candidates_figure(panels: Sequence[Panel]) -> Figure:

@@ -39,9 +39,7 @@ LIMIT: Final = 512
 LEVELS: Final = np.linspace(0, 1, 101)
 FILES_A_BATCH = 256
 STORED_EVERY = 16
-"""Batches after which the lengths are written."""
 PAPER_UNIT: Final = "codebert-base"
-"""Encoder whose tokens the paper counts."""
 QUANTITIES: Final[Mapping[str, Form]] = {
     "file, mean": "count",
     "file, median": "count",
@@ -58,7 +56,6 @@ QUANTITIES: Final[Mapping[str, Form]] = {
 }
 
 Counter = Callable[[Sequence[str]], list[int]]
-"""Texts -> how long each is."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
 MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
-"""Candidates of figure 5."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,6 @@ class Experiment:
         return rows
 
     def _without_encoder(self) -> str:
-        """What to do where neither an encoder is named nor results are there, in a sentence."""
         if not self.work.make:
             return f"{self.project.name}: no results in {self.result_path}; leave out --finished to make them"
         return (
@@ -142,7 +140,6 @@ class Experiment:
         )
 
     def _without_features(self, trained: Path) -> str:
-        """What to do about a training that keeps no features, in a sentence."""
         elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
         return (
             f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"

@@ -75,7 +75,6 @@ class Timed:
     seconds: Mapping[str, Sequence[float]]
     """System -> median processor seconds of each report."""
     session: str
-    """Which call measured it."""
 
     def median(self, system: str) -> float:
         """Median over the reports."""
@@ -87,7 +86,6 @@ class Timed:
 
 
 Times = Mapping[str, Sequence[Timed]]
-"""Project -> its versions."""
 
 
 def without_memory(one: Chosen) -> Chosen:
@@ -272,7 +270,6 @@ class VersionClock:
     """Whose before-fix version is searched."""
     techniques: Sequence[Chosen]
     folder: Path
-    """For what techniques learn."""
     progress: Progress = silent
 
     def time(self, reports: Sequence[BugReport], session: str) -> Timed:
@@ -288,7 +285,6 @@ class VersionClock:
         return Timed(self.case.version, len(snapshot), seconds, session)
 
     def _own_answers(self) -> dict[str, Answer]:
-        """Stage one, and both stages where the checkpoint has two."""
         localizer = self.localizer
         localizer.open_version(self.context.indexed, self.case.version, self.progress)
         version = localizer.version_
@@ -300,7 +296,6 @@ class VersionClock:
         return answers
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
-        """Techniques, ready to rank the version's files."""
         if not self.techniques:
             return {}
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))

@@ -46,13 +46,10 @@ class Published(Section):
 
     title: str
     source: str
-    """Where the paper's numbers stand."""
     projects: Words = ()
     """Projects that the table needs, in the order of its columns."""
     split: str = ""
-    """Which reports."""
     space: str = ""
-    """Which files are searched."""
     left_out: Words = ()
     paper: Mapping[str, Any] = Field(default_factory=dict)
     second: RerankerExperiments = RerankerExperiments()
@@ -92,10 +89,8 @@ class Cell:
     value: float | None
     form: Form = "share"
     paper: float | None = None
-    """What the paper prints in its place."""
     interval: Interval | None = None
     mark: str = ""
-    """Stands behind the number."""
 
 
 def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cell]) -> list[list[str | Cell]]:
@@ -120,9 +115,7 @@ class TableResult:
     tables: Sequence[PaperTable]
     notes: Sequence[str] = ()
     figures: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """Name -> a function that draws it."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """More values, for machines."""
 
 
 BASELINES = "baselines"
@@ -142,11 +135,9 @@ class Workspace:
 
     projects: Sequence[Project]
     out: Path
-    """Everything that is made."""
     runs: Path | None = None
     """Where finished runs are looked for first."""
     make: bool = True
-    """Whether missing runs are made; else they are left out."""
     systems: tuple[str, ...] = ()
     """Of tables 4 and 5; all, or the default ones, without any."""
     encoder: str = ""

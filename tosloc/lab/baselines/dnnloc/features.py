@@ -70,7 +70,6 @@ class TermWeighting:
 
     terms: tuple[str, ...]
     idf: FloatArray
-    """(V,)"""
 
     @classmethod
     def of(cls, counts: Counts, rows: LongArray, number: int, share: float = 1.0) -> TermWeighting:
@@ -176,7 +175,6 @@ class ClassNames:
         self.declared: Counts = count(sorted({name for name in one.types if len(name) > 2}) for one in sources)
         names = sorted(self.declared.vocabulary, key=self.declared.vocabulary.__getitem__)
         self.terms: Counts = count(sorted(set(terms(name))) for name in names)
-        """Terms of each name, each once."""
         presence = self.declared.matrix @ self.terms.matrix
         presence.data = np.ones_like(presence.data)
         self.presence: sparse.csr_array = sparse.csr_array(presence)

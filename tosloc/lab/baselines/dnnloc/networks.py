@@ -37,7 +37,6 @@ class DnnlocSettings(LearningSettings):
     report_terms: PositiveInt = 5_000
     code_terms: PositiveInt = 10_000
     projection: PositiveInt = 600
-    """Width of a projection."""
     projection_epochs: PositiveInt = 10
     projection_batch: PositiveInt = 256
     relevancy_share: Annotated[float, Field(gt=0, lt=1)] = 0.6
@@ -49,7 +48,6 @@ class DnnlocSettings(LearningSettings):
     combiner_epochs: PositiveInt = 50
     combiner_batch: PositiveInt = 1024
     weight_decay: NonNegativeFloat = 1e-5
-    """Of the combiner."""
 
 
 POSITIVE_WEIGHT_LIMIT: Final = 50.0
@@ -61,9 +59,7 @@ class Combiner:
     """The network with the range of each feature."""
 
     low: FloatArray
-    """(6,)"""
     high: FloatArray
-    """(6,)"""
     network: torch.nn.Module
 
     @classmethod
@@ -124,7 +120,6 @@ def weighted_loss(labels: Float32Array, device: torch.device) -> Callable[[torch
 
 
 ROWS: Final = 4096
-"""Files that the network sees together."""
 
 
 def relevancy_network(seed: int, settings: DnnlocSettings, report_terms: int, code_terms: int) -> Any:

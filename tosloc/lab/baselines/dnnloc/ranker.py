@@ -62,9 +62,7 @@ class LabelledFiles:
     features: Float32Array
     """(P, 5) phi2 to phi6."""
     fixed: LongArray
-    """Which of the P are fixed."""
     relevant: int
-    """Fixed files of the version."""
 
 
 class Dnnloc(LearnedBaseline):
@@ -155,7 +153,6 @@ class Dnnloc(LearnedBaseline):
         return found
 
     def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
-        """All files of a validation report."""
         query = self.context.query(case.report, case.version)
         features = self.features.of(query).astype(np.float32)
         training.progress("features for validation", number, len(training.validation))
@@ -184,7 +181,6 @@ class Dnnloc(LearnedBaseline):
         return reports, np.array(files.rows_by_blob(chosen), dtype=np.int64)
 
     def _build_relevancy(self, train: Sequence[Case], training: Training) -> Relevancy:
-        """Vocabularies, and a network that has not learned."""
         settings = self.settings
         reports, blobs = self._training_rows(train, training)
         report = TermWeighting.of(self.features.reports.counts, reports, settings.report_terms)
@@ -249,7 +245,6 @@ class Dnnloc(LearnedBaseline):
         lists: Sequence[LabelledFiles],
         training: Training,
     ) -> tuple[Combiner, float]:
-        """A combiner, and its MAP on validation."""
         settings = self.settings
         table, of_lists = np.concatenate(self._tables(relevancy, pairs)), self._tables(relevancy, lists)
         ranged = [table] if calibration == "pairs" else of_lists

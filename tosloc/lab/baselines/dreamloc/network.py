@@ -32,7 +32,6 @@ class ReportWords:
     keys: tuple[Any, ...]
     """(n,) what its distinct words are remembered by."""
     vectors: Float32Array
-    """(n, d)"""
     weights: Float32Array
     """(n,) softmax of the IDF over all words, summed for each distinct one."""
 
@@ -170,7 +169,6 @@ class DreamLocModel:
             self._known.popitem(last=False)
 
     def _of_no_snippet(self) -> float:
-        """Value of a file without a snippet."""
         pool = self.network["pool"]
         return float((pool.weight.sum() * EMPTY_MATCH + pool.bias[0]).detach())
 

@@ -55,9 +55,7 @@ class TrainingFiles:
     rows: LongArray
     """(m,) rows of blobs; the fixed files first."""
     wide: Float32Array
-    """(m, 5)"""
     fixed: int
-    """How many of the m are fixed."""
 
 
 @dataclass(eq=False)
@@ -66,13 +64,9 @@ class ValidationFiles:
 
     words: ReportWords
     rows: IntArray
-    """(F,)"""
     wide: Float32Array
-    """(F, 5)"""
     fixed: LongArray
-    """Positions of the fixed files."""
     relevant: int
-    """Fixed files of the version."""
 
 
 def sampled_negatives(files: int, excluded: LongArray, number: int, rng: np.random.Generator) -> LongArray:
@@ -183,7 +177,6 @@ class DreamLoc(LearnedBaseline):
         training.save(_FILE, weights_of(network))
 
     def _fit_words(self, train: Sequence[Case], training: Training) -> None:
-        """Word vectors and statistics of the training reports and their versions."""
         in_training, most_fixes, most_recency = self._training_versions(training)
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]

@@ -19,9 +19,7 @@ from tosloc.lab.baselines.vsm import Counts, count
 from tosloc.records import BugReport, FloatArray, LongArray
 
 WIDE: Final = 5
-"""Number of wide features."""
 MONTH: Final = 2_592_000.0
-"""Seconds of a month: 30 days."""
 
 
 def fix_recency(seconds: FloatArray) -> FloatArray:
@@ -56,19 +54,14 @@ class WideStatistics:
     """What the wide features are measured by: all of it from the training reports and their versions."""
 
     text: DocumentFrequencies
-    """Of words in reports and code."""
     summary: DocumentFrequencies
-    """Of words in summaries."""
     report: DocumentFrequencies
-    """Of words in reports."""
     keyword: tuple[float, float]
     """Least and largest IDF of compounds and their parts in reports."""
     complexity: tuple[float, float]
     """Least and largest complexity of a file."""
     fixes: float
-    """Most fixes of a file."""
     recency: float
-    """Largest recency of a file."""
 
     def arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """To be saved, with a record."""
