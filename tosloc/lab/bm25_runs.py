@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
@@ -20,13 +19,13 @@ import numpy as np
 import tosloc
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
-from tosloc.errors import RunError, ToslocError, counted, require
-from tosloc.evaluate.jsonl import json_lines
+from tosloc.errors import ToslocError, counted
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
 from tosloc.git.repository import Repository, decode
-from tosloc.lab.many_projects import Outcome, for_each
+from tosloc.io import key_of
+from tosloc.lab.many_projects import finish, is_finished, unfinish
 from tosloc.lab.projects import Project
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import chronological, load_dataset, settled
@@ -46,7 +45,6 @@ def rank_with_bm25s(
     progress: Progress = silent,
 ) -> bool:
     """Rank a split's labelled reports into OUT/SPLIT; False where a run of just this was there. Raises ToslocError."""
-    require("BM25 over whole files", "lab", "bm25s")
     folder, reports = Path(out).expanduser(), Path(reports_path)
     with results_folder(folder), Repository(repo_path) as repo:
         settings = settled(config or Config(), reports).data
@@ -59,7 +57,8 @@ def rank_with_bm25s(
             "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
             "split": split,
         }
-        if _is_made_of(folder / split, record):
+        key = key_of(record)
+        if is_finished(folder / split, key):
             return False
         dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
         dataset = dataset.oldest(settings.oldest)
@@ -79,42 +78,18 @@ def rank_with_bm25s(
         def snapshot(version: str) -> Snapshot:
             return repo.snapshot(version, suffixes)
 
+        unfinish(folder / split)
         (folder / split / JUDGEMENTS_FILE).unlink(missing_ok=True)
         write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
         write_truth(folder / split, cases, dataset, snapshot)
+        finish(folder / split, key)
     return True
 
 
-def _is_made_of(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Whether a folder holds a finished run whose header says all of this."""
-    if not (folder / JUDGEMENTS_FILE).is_file():
-        return False
-    try:
-        _, header = next(json_lines(folder / RUN_FILE))
-    except (RunError, StopIteration):
-        return False
-    return all(header.get(name) == value for name, value in record.items())
-
-
-def rank_projects_with_bm25s(
-    projects: Sequence[Project],
-    out: str | Path,
-    split: str = "all",
-    config: Config | None = None,
-    progress: Progress = silent,
-) -> list[Outcome]:
-    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra."""
-    require("BM25 over whole files", "lab", "bm25s")
-    settings, folder = config or Config(), Path(out).expanduser()
-    work = partial(_rank_project, folder=folder, split=split, config=settings)
-    with results_folder(folder):
-        return for_each(projects, work, jobs=settings.run.jobs, what="ranking by bm25s", progress=progress)
-
-
-def _rank_project(project: Project, folder: Path, split: str, config: Config) -> tuple[bool, None]:
+def rank_project_with_bm25s(project: Project, *, out: Path, split: str, config: Config) -> tuple[bool, None]:
+    """Rank the reports of a project into a folder of its name: all, unless ``split`` or its entry says another part."""
     part = project.judged if split == "all" else split
-    made = rank_with_bm25s(project.repo, project.reports, folder / project.name, part, project.configured(config))
-    return made, None
+    return rank_with_bm25s(project.repo, project.reports, out / project.name, part, project.configured(config)), None
 
 
 def _rankings(

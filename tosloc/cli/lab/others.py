@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tosloc.cli.judging import MarkdownOption, RunsArgument, SplitOption
-from tosloc.cli.lab.projects import ReposOption, show_outcomes
+from tosloc.cli.lab.projects import ReposOption, for_each_project, show_outcomes
 from tosloc.cli.options import (
     ClusterOption,
     JsonOption,
@@ -138,17 +139,16 @@ def bm25(
     """
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
-    from tosloc.lab.bm25_runs import rank_projects_with_bm25s, rank_with_bm25s
-    from tosloc.lab.projects import read_projects
+    from tosloc.errors import require
+    from tosloc.lab.bm25_runs import rank_project_with_bm25s, rank_with_bm25s
 
+    require("BM25 over whole files", "lab", "bm25s")
     settings = Config() if config is None else load_config(config)
     if projects is not None:
         if repo is not None or reports is not None:
             raise ToslocError("--projects: each project has its repository and reports; leave out --repo and --reports")
-        found = read_projects(projects, repos)
-        with shown(progress) as callback:
-            outcomes = rank_projects_with_bm25s(found.projects, out, split.value, settings, callback)
-        show_outcomes(found, outcomes)
+        work = partial(rank_project_with_bm25s, out=out, split=split.value, config=settings)
+        show_outcomes(*for_each_project(projects, repos, work, settings.run.jobs, None, progress, out))
         return
     if repo is None or reports is None:
         raise ToslocError("name --repo and --reports, or --projects")
