@@ -17,8 +17,8 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
-from tosloc.lab.pool import Tables, evenly, fit_pool, folds_of, report_weights
-from tosloc.lab.projects import Project
+from tosloc.lab.pool import Tables, fit_pool, folds_of, report_weights
+from tosloc.lab.projects import Project, spread
 from tosloc.rank.feature_tables import RankingLists
 
 NAMES = ("one", "two")
@@ -41,11 +41,11 @@ def tables(name: str, learned: int, alone: bool = False) -> Tables:
     return Tables(project, Path(name), name, NAMES, learned, learned, ())
 
 
-def test_evenly() -> None:
-    assert evenly(10, 4).tolist() == [0, 3, 6, 9]
-    assert evenly(3, 900).tolist() == [0, 1, 2]
-    assert evenly(5, 1).tolist() == [0]
-    assert evenly(0, 9).tolist() == []
+def test_some_are_spread_evenly() -> None:
+    assert spread(range(10), 4) == [0, 3, 6, 9]
+    assert spread(range(3), 900) == [0, 1, 2]
+    assert spread(range(5), 1) == [0]
+    assert spread([], 9) == []
 
 
 def test_each_project_counts_the_same() -> None:

@@ -126,22 +126,10 @@ def rank_project(
     part, folder = split or project.judged, out / project.name
     learned = [localizer.stage_one.weights.tolist(), localizer.provenance_]
     key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
-    if is_finished(folder / part, key):
-        return False, None
-    check_own(folder)
-    unfinish(folder / part)
-    rank_reports(
-        checkpoint,
-        project.repo,
-        project.reports,
-        folder,
-        part,
-        project.store_in(stores),
-        config=settings,
-        functions=functions,
+    place = project.repo, project.reports, folder, part, project.store_in(stores)
+    return _once(
+        folder, folder / part, key, lambda: rank_reports(checkpoint, *place, config=settings, functions=functions)
     )
-    finish(folder / part, key)
-    return True, None
 
 
 def train_project(
@@ -160,20 +148,18 @@ def train_project(
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     key = _key("train", project, settings, [carry, keep_features])
-    if is_finished(folder, key):
+    place = project.repo, project.reports, folder, project.store_in(stores)
+    return _once(folder, folder, key, lambda: train(settings, *place, carry=carry, keep_features=keep_features))
+
+
+def _once(folder: Path, results: Path, key: str, make: Callable[[], object]) -> tuple[bool, None]:
+    """Make results in a folder of ours, unless they are finished."""
+    if is_finished(results, key):
         return False, None
     check_own(folder)
-    unfinish(folder)
-    train(
-        settings,
-        project.repo,
-        project.reports,
-        folder,
-        project.store_in(stores),
-        carry=carry,
-        keep_features=keep_features,
-    )
-    finish(folder, key)
+    unfinish(results)
+    make()
+    finish(results, key)
     return True, None
 
 

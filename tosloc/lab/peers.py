@@ -11,9 +11,9 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
@@ -133,7 +133,8 @@ def against_peers(
         if apart:
             notes.append(f"{project}: {apart} reports are only in the run or only in the table, and left out")
         if described:
-            reports = [report for report in reports if _is_described(evaluation, report)]
+            known = {report: evaluation.by_report[report].judgement.attributes for report in reports}
+            reports = [report for report, one in known.items() if one is not None and one.description]
         judged[project] = (hits, evaluation, reports)
     rows = []
     for project, one in judged.items():
@@ -141,11 +142,6 @@ def against_peers(
     if len(judged) > 1:
         rows += _rows(ALL, list(judged.values()))
     return rows, notes
-
-
-def _is_described(evaluation: Evaluation, report: str) -> bool:
-    attributes = evaluation.by_report[report].judgement.attributes
-    return attributes is not None and attributes.description
 
 
 def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]]) -> list[PeerRow]:
@@ -171,8 +167,3 @@ def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]])
         made.append(PeerRow(project, system, k, reports, hits_of_theirs / reports / len(pairs), ours, won, lost, p))
     adjusted = holm([row.p for row in made])
     return [replace(row, holm=p) for row, p in zip(made, adjusted, strict=True)]
-
-
-def peer_values(rows: Sequence[PeerRow]) -> list[dict[str, Any]]:
-    """Rows as plain values for JSON."""
-    return [asdict(row) for row in rows]

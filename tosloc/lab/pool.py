@@ -31,7 +31,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
-from tosloc.lab.projects import Project
+from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
 from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists, read_block
@@ -39,7 +39,7 @@ from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 FOLDS: Final = 5
@@ -56,15 +56,6 @@ _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
 _OF_PROJECT: Final = ("part", "judged", "at_most", "alone")
 """What of a project's entry is kept beside its tables."""
-
-
-def evenly(reports: int, number: int) -> LongArray:
-    """At most ``number`` of so many reports, spread evenly.
-
-    >>> evenly(10, 4).tolist()
-    [0, 3, 6, 9]
-    """
-    return np.unique(np.linspace(0, reports - 1, min(number, reports)).round().astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -148,7 +139,9 @@ class Pool:
         unfinish(folder)
         store = project.store_in(self.stores)
         with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
-            learned, judged = (_some(experiment.part(part), project) for part in (project.part, project.judged))
+            learned, judged = (
+                spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
+            )
             if not judged:
                 number = counted(len(experiment.dataset.cases), "report")
                 raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
@@ -189,11 +182,6 @@ class Pool:
         write_stage_one(folder, stage)
         finish(folder, key)
         return stage
-
-
-def _some(cases: Sequence[Case], project: Project) -> list[Case]:
-    chosen = evenly(len(cases), project.at_most) if project.at_most else range(len(cases))
-    return [cases[number] for number in chosen]
 
 
 def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
@@ -245,7 +233,6 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
 class Pooled:
     """What a pool found."""
 
-    tables: tuple[Tables, ...]
     outcomes: tuple[Outcome, ...]
     evaluations: Mapping[str, Evaluation]
     """By project: its rankings by weights that never saw it."""
@@ -286,9 +273,14 @@ def make_pool(
     evaluations = dict(one_by_one(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(pool, fitted, answers)
     if out is not None:
-        _write(pool, tables, learned[len(parts)], temperature, out)
+        provenance = {
+            "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
+            "reports": sum(one.learned for one in tables),
+            "settings": _settings(pool.config),
+        }
+        write_stage_one(out, learned[len(parts)], temperature=temperature, more={LEARNED_ON: provenance})
     ordered = {one.project.name: evaluations[one.project.name] for one in tables}
-    return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
+    return Pooled(tuple(outcomes), ordered, temperature)
 
 
 def of_projects(
@@ -373,12 +365,3 @@ def _left_out(
 def _settings(config: Config) -> dict[str, Any]:
     fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
     return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
-
-
-def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:
-    provenance = {
-        "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
-        "reports": sum(one.learned for one in tables),
-        "settings": _settings(pool.config),
-    }
-    write_stage_one(out, stage, temperature=temperature, more={LEARNED_ON: provenance})

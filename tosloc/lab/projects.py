@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
@@ -15,6 +16,7 @@ from tosloc.errors import ConfigError, RepositoryError
 from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
+T = TypeVar("T")
 SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
@@ -232,17 +234,20 @@ def _project(
     try:
         settings = load_config(find_config(entry.config, base)) if entry.config else None
         judged = entry.judged or entry.part
-        project = Project(
-            name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone, store
-        )
+        data = entry.model_dump(mode="json", include={"zone", "suffixes"}, exclude_defaults=True)
+        project = Project(name, repo, reports, settings, data, entry.part, judged, entry.at_most, entry.alone, store)
         project.configured()
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
     return project
 
 
-def _given(entry: _Entry) -> Iterator[tuple[str, Any]]:
-    if entry.zone:
-        yield "zone", entry.zone
-    if entry.suffixes:
-        yield "suffixes", list(entry.suffixes) if isinstance(entry.suffixes, tuple) else entry.suffixes
+def spread(items: Sequence[T], number: int) -> list[T]:
+    """So many of the items, evenly from first to last; all for 0.
+
+    >>> spread("abcdefg", 3), spread("ab", 0)
+    (['a', 'd', 'g'], ['a', 'b'])
+    """
+    if not number or number >= len(items):
+        return list(items)
+    return [items[position] for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()]

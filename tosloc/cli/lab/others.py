@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -174,7 +175,7 @@ def peers(
     """
     from tosloc.cli.cells import count_cell, p_value_cell, share
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.peers import against_peers, peer_values, read_hits
+    from tosloc.lab.peers import against_peers, read_hits
 
     form = form_of(as_json, as_markdown)
     rows, notes = against_peers(read_hits(table), [read_scored(run, split.value) for run in runs], described)
@@ -197,5 +198,5 @@ def peers(
         ]
         for row in rows
     ]
-    show(form, peer_values(rows), [Table(heads, cells, left=(0, 3))])
+    show(form, [asdict(row) for row in rows], [Table(heads, cells, left=(0, 3))])
     print_notes(notes)

@@ -142,6 +142,13 @@ class VectorSpace:
         return product / (np.where(self.norms > 0, self.norms, 1.0) * length)
 
 
+def row_cosines(rows: sparse.csr_array, query: FloatArray, length: float) -> FloatArray:
+    """Cosine of each row with a query of this length; 0/0 is 0."""
+    product: FloatArray = rows @ query
+    norms = np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel()) * length
+    return np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
+
+
 def plain_length_score(lengths: FloatArray) -> FloatArray:
     """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
     return 1.0 / (1.0 + np.exp(-min_max(lengths)))

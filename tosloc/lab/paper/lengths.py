@@ -26,7 +26,7 @@ from tosloc.lab.paper.workspace import (
     named,
     rows_of,
 )
-from tosloc.lab.projects import Project
+from tosloc.lab.projects import Project, spread
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 from tosloc.reports.labelled import load_dataset, settled
 from tosloc.reports.traces import without_frames
@@ -158,17 +158,6 @@ def lengths(
         f"reports without stack traces over {LIMIT}": (bare > LIMIT).mean(),
     }
     return Lengths({name: float(value) for name, value in values.items()}, levels, len(names))
-
-
-def spread(names: Sequence[str], number: int) -> list[str]:
-    """So many of the names, evenly from first to last; all for 0.
-
-    >>> spread("abcdefg", 3), spread("ab", 0)
-    (['a', 'd', 'g'], ['a', 'b'])
-    """
-    if not number or number >= len(names):
-        return list(names)
-    return [names[position] for position in np.linspace(0, len(names) - 1, number).round().astype(int).tolist()]
 
 
 def _of_version(sizes: IntArray) -> FloatArray:

@@ -84,10 +84,6 @@ class Experiment:
         progress = named(progress, self.project)
         return AblationRunner(folder / f"{name}.pack", self.config, folder / name, vectors, progress)
 
-    def is_bundled(self, run: Path, bundle: Path) -> bool:
-        """Whether a file is the bundle that the experiment needs, of this training."""
-        return origin_of(bundle) == bundle_key(run, self.project.reports, self.bundle_settings)
-
     def results(self, progress: Progress = silent) -> list[dict[str, Any]]:
         """The experiment's results, of which what is missing is made now. Raises ToslocError."""
         if not self.is_made:
@@ -95,8 +91,9 @@ class Experiment:
         runner, project = self.runner(progress), self.project
         _ = runner.encoders  # a wrong one is said before hours of work
         run = self._training(progress)
-        if not self.is_bundled(run, runner.path):
-            settings, progress = self.bundle_settings, named(progress, project)
+        settings = self.bundle_settings
+        if origin_of(runner.path) != bundle_key(run, project.reports, settings):
+            progress = named(progress, project)
             bundle_training(run, project.repo, project.reports, runner.path, settings, progress)
         rows = runner.ablation() if self.kind == "ablate" else runner.sweep(sorted(set(self.work.reranker.candidates)))
         write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
@@ -147,15 +144,10 @@ class Experiment:
         )
 
 
-def experiments(work: Workspace, kind: Kind) -> list[Experiment]:
-    """The experiment on every project."""
-    return [Experiment(work, project, kind) for project in work.projects]
-
-
 def measure_ablation(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 6."""
     tables = []
-    made = experiments(work, "ablate")
+    made = [Experiment(work, project, "ablate") for project in work.projects]
     for one in by_project(made, "projects", progress):
         rows, project = one.results(progress), one.project.name
         for order, title in ORDERS.items():
@@ -177,7 +169,7 @@ def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, pu
 
 def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 6."""
-    made = experiments(work, "sweep")
+    made = [Experiment(work, project, "sweep") for project in work.projects]
     tables, curves = [], dict[str, Curves]()
     for one in by_project(made, "projects", progress):
         table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))

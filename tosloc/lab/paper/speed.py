@@ -24,7 +24,6 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
-from tosloc.lab.paper.lengths import spread
 from tosloc.lab.paper.workspace import (
     Cell,
     Key,
@@ -37,7 +36,7 @@ from tosloc.lab.paper.workspace import (
     named,
     rows_of,
 )
-from tosloc.lab.projects import Project
+from tosloc.lab.projects import Project, spread
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
@@ -95,22 +94,6 @@ def without_memory(one: Chosen) -> Chosen:
     return replace(one, settings=one.settings.model_copy(update={MEMORY: 0}))
 
 
-def timed_techniques(work: Workspace) -> list[Chosen]:
-    """The techniques that are timed beside stage one, with their settings."""
-    names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
-    return [without_memory(one) for one in choose_techniques(names)] if names else []
-
-
-def checkpoint_of(work: Workspace, project: Project) -> Path | None:
-    """The folder of a finished training, of both stages if there is one."""
-    return work.both_stages(project, is_trained) or work.trained(project)
-
-
-def folder_of(project: Project, out: Path) -> Path:
-    """Where the times of a project are kept."""
-    return out / "speed" / project.name
-
-
 def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
     """The file of a project's finished times: another one for other weights, techniques, reports or versions."""
     trained = checkpoint / "checkpoint"
@@ -121,15 +104,16 @@ def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: 
         fingerprint(project.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
     )
-    return folder_of(project, work.out) / f"{key[:12]}.json"
+    return work.out / "speed" / project.name / f"{key[:12]}.json"
 
 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
-    techniques = timed_techniques(work)
+    names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
+    techniques = [without_memory(one) for one in choose_techniques(names)] if names else []
     found: dict[str, list[Timed]] = {}
     for project in by_project(work.projects, "projects", progress):
-        checkpoint = checkpoint_of(work, project)
+        checkpoint = work.both_stages(project, is_trained) or work.trained(project)
         if checkpoint is None and work.make:
             checkpoint = work.train(project, progress)
         if checkpoint is not None:
@@ -207,9 +191,6 @@ def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
     return float(np.polynomial.polynomial.polyfit(x, y, 1)[1])
 
 
-# Measuring
-
-
 def time_project(
     work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
@@ -224,7 +205,8 @@ def time_project(
             project.configured(), repo, project.reports, project.store, progress, facts=False
         )
         try:
-            cases = spread_cases(context.dataset.cases, work.versions or VERSIONS)
+            by_version = {case.version: case for case in context.dataset.cases}
+            cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
             reports = _some_reports(localizer, [case.report for case in context.part("test")])
             for number, case in enumerate(cases):
                 progress("versions timed", number, len(cases))
@@ -249,14 +231,7 @@ def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[Bu
     """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
     reranker = localizer.reranker_
     later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
-    positions = np.linspace(0, len(later) - 1, min(REPORTS, len(later))).tolist()
-    return [later[position] for position in sorted(set(map(round, positions)))]
-
-
-def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
-    """So many cases of different versions, evenly from the first fix to the last."""
-    by_version = {case.version: case for case in cases}
-    return [by_version[version] for version in spread(list(by_version), number)]
+    return spread(later, REPORTS)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy import sparse
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
 from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import dropped, letter_parts, porter, summary_and_description
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, textbook_idf
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, row_cosines, textbook_idf
 from tosloc.records import BugReport, Float32Array, FloatArray, LongArray
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -160,11 +160,7 @@ class FixedReports:
         together = sparse.csr_array(reports_of_path[paths] @ known)
         lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
         together.data = (np.log(together.data) + 1.0) * idf[together.indices]
-        product = together @ query
-        together.data **= 2
-        norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel())
-        cosine = product / (np.where(norms > 0, norms, 1.0) * length)
-        value[paths] = cosine * plain_length_score(lengths)
+        value[paths] = row_cosines(together, query, length) * plain_length_score(lengths)
         return value
 
 

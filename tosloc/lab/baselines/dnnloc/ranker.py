@@ -97,12 +97,13 @@ class Dnnloc(LearnedBaseline):
         cases, stop_by = training.cases, training.validation
         if len(cases) < 2 or not stop_by:
             raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
-        wrongs, calibrations = self._to_try()
+        settings = self.settings
+        wrongs = get_args(WrongFiles) if settings.wrong_files == "chosen" else (settings.wrong_files,)
+        calibrations = get_args(Calibration) if settings.calibration == "chosen" else (settings.calibration,)
         pairs = [self._pairs(case, wrongs, training, number) for number, case in enumerate(cases, start=1)]
         lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
-        older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
-        relevancy = self._build_relevancy(train, training)
-        self._fit_projections(relevancy, train, training)
+        older = min(max(int(settings.relevancy_share * len(cases)), 1), len(cases) - 1)
+        relevancy = self._projections(train, training)
         projected = weights_of(relevancy.network)
         tried: dict[str, float] = {}
         for wrong in wrongs:
@@ -122,16 +123,6 @@ class Dnnloc(LearnedBaseline):
         self._fitted = relevancy, combiner
         self._save(training, relevancy, combiner)
 
-    def _to_try(self) -> tuple[Sequence[WrongFiles], Sequence[Calibration]]:
-        """The wrong files and calibrations to learn with: one each, or all that there are to choose from."""
-        wrong, calibration = self.settings.wrong_files, self.settings.calibration
-        return (
-            get_args(WrongFiles) if wrong == "chosen" else (wrong,),
-            get_args(Calibration) if calibration == "chosen" else (calibration,),
-        )
-
-    # What is learned from
-
     def _pairs(
         self, case: Case, wrongs: Sequence[WrongFiles], training: Training, number: int
     ) -> dict[WrongFiles, LabelledFiles]:
@@ -142,10 +133,8 @@ class Dnnloc(LearnedBaseline):
         among_chosen = np.arange(len(fixed), dtype=np.int64)
         found: dict[WrongFiles, LabelledFiles] = {}
         for wrong in wrongs:
-            if wrong == "hardest":
-                similarity = features[:, 0]
-            else:
-                similarity = np.random.default_rng([self.seed, number]).random(len(features))
+            drawn = np.random.default_rng([self.seed, number]).random(len(features))
+            similarity = features[:, 0] if wrong == "hardest" else drawn
             chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
             rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
             found[wrong] = LabelledFiles(case.report, rows, of_chosen, among_chosen, len(case.fixed))
@@ -168,36 +157,28 @@ class Dnnloc(LearnedBaseline):
             tables.append(np.column_stack([phi1, one.features]).astype(np.float32))
         return tables
 
-    # Learning
-
-    def _training_rows(self, train: Sequence[Case], training: Training) -> tuple[LongArray, LongArray]:
-        """Rows of the training reports, and of the blobs of the first and the last version that is learned from."""
+    def _projections(self, train: Sequence[Case], training: Training) -> Relevancy:
+        """phi1's network, of which only the projections have learned: the training reports, first and last version."""
         files, row_of_report = self.context.files, self.context.fix_history.row_of_report
         reports = np.unique(np.array([row_of_report[case.report.id] for case in train], dtype=np.int64))
         chosen = np.zeros(len(files), dtype=np.bool_)
         for case in (training.cases[0], training.cases[-1]):
             rows = self.context.version(case.version).rows
             chosen[rows[rows >= 0]] = True
-        return reports, np.array(files.rows_by_blob(chosen), dtype=np.int64)
-
-    def _build_relevancy(self, train: Sequence[Case], training: Training) -> Relevancy:
-        settings = self.settings
-        reports, blobs = self._training_rows(train, training)
-        report = TermWeighting.of(self.features.reports.counts, reports, settings.report_terms)
-        code = TermWeighting.of(self.features.counts, blobs, settings.code_terms, 0.5)
-        return Relevancy(self.seed, settings, report, code, training.device)
-
-    def _fit_projections(self, relevancy: Relevancy, train: Sequence[Case], training: Training) -> None:
-        reports, blobs = self._training_rows(train, training)
+        blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
+        settings, of_reports, of_code = self.settings, self.features.reports.counts, self.features.counts
+        report = TermWeighting.of(of_reports, reports, settings.report_terms)
+        code = TermWeighting.of(of_code, blobs, settings.code_terms, 0.5)
+        relevancy = Relevancy(self.seed, settings, report, code, training.device)
         sides = {
-            "report": relevancy.report.matrix(self.features.reports.counts)[reports],
-            "code": relevancy.code.matrix(self.features.counts)[blobs],
+            "report": ("reports", report.matrix(of_reports)[reports]),
+            "code": ("code", code.matrix(of_code)[blobs]),
         }
-        for side, vectors in sides.items():
+        for side, (what, vectors) in sides.items():
             coder = autoencoder(self.seed, relevancy.network[side])
-            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), self.settings.projection_batch)
-            name = "projection of reports" if side == "report" else "projection of code"
-            training.learn(coder, name, epoch, None, epochs=self.settings.projection_epochs)
+            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), settings.projection_batch)
+            training.learn(coder, f"projection of {what}", epoch, None, epochs=settings.projection_epochs)
+        return relevancy
 
     def _fit_relevancy(
         self,
@@ -232,8 +213,7 @@ class Dnnloc(LearnedBaseline):
             )
 
         epoch = in_batches(len(rows), settings.relevancy_batch, loss)
-        above = relevancy.above_projections
-        training.learn(above, name, epoch, validate, epochs=settings.relevancy_epochs)
+        training.learn(relevancy.above_projections, name, epoch, validate, epochs=settings.relevancy_epochs)
         relevancy.forget()
 
     def _fit_combiner(
@@ -268,8 +248,6 @@ class Dnnloc(LearnedBaseline):
             weight_decay=settings.weight_decay,
         )
         return combiner, score
-
-    # What was learned, on disk
 
     def _save(self, training: Training, relevancy: Relevancy, combiner: Combiner) -> None:
         arrays: Arrays = {"low": combiner.low, "high": combiner.high}

@@ -15,7 +15,7 @@ from tosloc.arrays import Array, Arrays
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds_and_parts
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
-from tosloc.lab.baselines.vsm import Counts, count
+from tosloc.lab.baselines.vsm import Counts, count, row_cosines
 from tosloc.records import BugReport, FloatArray, LongArray
 
 WIDE: Final = 5
@@ -134,19 +134,15 @@ class WideFeatures:
     def _similar_reports(self, report: BugReport, known: LongArray) -> FloatArray:
         """(N,) cosine of the summary and of all summaries together for which each path was fixed."""
         touched = self.context.fix_history.touched
-        value = np.zeros(touched.shape[1])
         counted = Counter(self.tokenizer(without_prefix(report.summary)))
         words = sorted(counted)
         if not len(known) or not words:
-            return value
+            return np.zeros(touched.shape[1])
         weights = np.array([counted[word] for word in words]) * self.statistics.summary.idf(words)
         query = column_weights(self.summaries, words, weights)
         together = sparse.csr_array(sparse.csr_array(touched[known].T) @ self.summaries.matrix[known])
         together.data *= self._summary_idf[together.indices]
-        product = together @ query
-        together.data **= 2
-        norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel()) * float(np.sqrt((weights**2).sum()))
-        return np.divide(product, norms, out=value, where=norms > 0)
+        return row_cosines(together, query, float(np.sqrt((weights**2).sum())))
 
 
 def complexities(context: BaselineContext) -> FloatArray:
