@@ -15,6 +15,7 @@ from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
 from tests.lab.baselines.techniques import SMALL, fitted, parts, project
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.dnnloc import Dnnloc
+from tosloc.lab.baselines.dnnloc.__init__ import hardest_negatives
 from tosloc.lab.baselines.dnnloc.features import (
     ClassNames,
     DnnlocFeatures,
@@ -24,7 +25,6 @@ from tosloc.lab.baselines.dnnloc.features import (
     months,
 )
 from tosloc.lab.baselines.dnnloc.networks import DnnlocSettings
-from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
 from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.training import Training, evenly_spaced
 from tosloc.lab.baselines.vsm import count, plain_length_score

@@ -20,8 +20,8 @@ from tosloc.code.complexity import lizard_complexity
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import network
+from tosloc.lab.baselines.dreamloc.__init__ import TrainingFiles, margin_loss, sampled_negatives, triples_of
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
-from tosloc.lab.baselines.dreamloc.ranker import TrainingFiles, margin_loss, sampled_negatives, triples_of
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, fix_recency, sigmoid_if_positive
 from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,

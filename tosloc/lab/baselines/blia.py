@@ -19,6 +19,7 @@ from scipy import sparse
 
 from tosloc.config import Share, Words
 from tosloc.index.bm25 import min_max
+from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import imported_files
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import (
@@ -30,7 +31,6 @@ from tosloc.lab.baselines.context import (
     ParsedVersion,
     Settings,
 )
-from tosloc.lab.baselines.history import FixCommits
 from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
