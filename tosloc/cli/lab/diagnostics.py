@@ -105,16 +105,11 @@ def calibration(
         name = scored.name if scored.name not in found else str(path)
         found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
     if figure is not None:
-        draw(found, figure)
+        from tosloc.plots.drawing import save_figure
+        from tosloc.plots.figures import reliability_figure
+
+        save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), figure)
     show(form, [_values(name, *one) for name, one in found.items()], _tables(found))
-
-
-def draw(found: Mapping[str, tuple[Reliability, float]], path: Path) -> None:
-    """Write the figure of all runs. Raises MissingExtra."""
-    from tosloc.plots.drawing import save_figure
-    from tosloc.plots.figures import reliability_figure
-
-    save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), path)
 
 
 def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:

@@ -68,11 +68,6 @@ TIES: Final = (
 )
 
 
-def names() -> list[str]:
-    """Every system, in the order of the table."""
-    return [*baseline_runs.SYSTEMS, *OWN]
-
-
 def title_of(name: str) -> str:
     """What a system is called."""
     return TITLES.get(name, name)
@@ -151,7 +146,7 @@ class Against:
 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 4."""
-    wanted = some(work.systems, names())
+    wanted = some(work.systems, [*baseline_runs.SYSTEMS, *OWN])
     techniques = [name for name in wanted if name in baseline_runs.SYSTEMS]
     found: dict[str, ScoredProject] = {}
     missing: list[str] = []

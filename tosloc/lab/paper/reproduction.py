@@ -10,7 +10,7 @@ from typing import Final
 from tosloc.errors import ToslocError
 from tosloc.lab.paper import accuracy, contents, lengths, reranking, speed
 from tosloc.lab.paper.workspace import Published, TableResult, Workspace, read_published
-from tosloc.lab.projects import Project, read_projects
+from tosloc.lab.projects import read_projects
 from tosloc.records import Progress, silent
 
 TABLES: Final[Mapping[str, Callable[[Workspace, Published, Progress], TableResult]]] = {
@@ -50,15 +50,11 @@ def reproduce(
         raise ToslocError(f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}")
     published, known = read_published(table), {project.name: project for project in read_projects(projects).projects}
     names = list(only) or published.projects or list(known)
-    work = replace(work, projects=[_project(known, name, projects) for name in names], reranker=published.second)
+    for name in names:
+        if name not in known:
+            raise ToslocError(
+                f'{projects}: {name} is missing; add [{name}] repo = "..." reports = "..." (published at {DATA}), or go'
+                f" on without it: --only {','.join(known)}"
+            )
+    work = replace(work, projects=[known[name] for name in names], reranker=published.second)
     return Reproduced(table, published, TABLES[table](work, published, progress))
-
-
-def _project(known: Mapping[str, Project], name: str, file: Path) -> Project:
-    if name not in known:
-        there = ",".join(known)
-        raise ToslocError(
-            f'{file}: {name} is missing; add [{name}] repo = "..." reports = "..." (published at {DATA}), or go on'
-            f" without it: --only {there}"
-        )
-    return known[name]

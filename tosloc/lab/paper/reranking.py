@@ -111,7 +111,11 @@ class Experiment:
         if folder is None:
             trained = self.work.trained(self.project)
             if trained is not None:
-                raise RunError(self._without_features(trained))
+                elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
+                raise RunError(
+                    f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
+                    f"{elsewhere if self.work.runs is not None else ''}"
+                )
             folder = self.work.train(self.project, progress)
         self.work.scored(self.project, folder)  # of the same reports
         return folder
@@ -121,27 +125,18 @@ class Experiment:
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
         except OSError:
-            raise RunError(self._without_encoder()) from None
+            why = f"no results in {path}; leave out --finished to make them"
+            if self.work.make:
+                why = (
+                    "no encoder to train on is named; name a folder, or a name on the hub, with --encoder, or put"
+                    f" finished results to {path}"
+                )
+            raise RunError(f"{self.project.name}: {why}") from None
         except ValueError:
             raise RunError(f"{path}: not JSON; delete it and make it again") from None
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "test" in row for row in rows):
             raise RunError(f"{path}: not a list of results on test; delete it and make it again")
         return rows
-
-    def _without_encoder(self) -> str:
-        if not self.work.make:
-            return f"{self.project.name}: no results in {self.result_path}; leave out --finished to make them"
-        return (
-            f"{self.project.name}: no encoder to train on is named; name a folder, or a name on the hub, with"
-            f" --encoder, or put finished results to {self.result_path}"
-        )
-
-    def _without_features(self, trained: Path) -> str:
-        elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
-        return (
-            f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
-            f"{elsewhere if self.work.runs is not None else ''}"
-        )
 
 
 def measure_ablation(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
