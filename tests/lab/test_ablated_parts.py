@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from tests.rerank.made import candidates, report
-from tosloc.lab.ablated_parts import TOGETHER, CrossedReports, MaxPooling, MeanPooling, bce
+from tosloc.lab.ablation import TOGETHER, CrossedReports, MaxPooling, MeanPooling, bce
 from tosloc.rerank.base import Candidates
 
 

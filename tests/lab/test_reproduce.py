@@ -99,7 +99,7 @@ def place(toys: dict[str, toy.Toy]) -> Iterator[Path]:
     for table in TABLES:
         (folder / "published" / f"{table}.toml").write_text(PUBLISHED)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tosloc.lab.paper.published.FOLDER", folder / "published")
+        patch.setattr("tosloc.lab.paper.workspace.FOLDER", folder / "published")
         yield folder
 
 

@@ -17,7 +17,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.config import load_config
 from tosloc.lab import ablation
-from tosloc.lab.encoder_training import train_on_bundle
+from tosloc.lab.ablation import train_on_bundle
 from tosloc.lab.paper import reranking
 from tosloc.rerank.encoder.training import Trainer
 
@@ -65,7 +65,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def place(grown: toy.Toy) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tosloc.lab.paper.published.FOLDER", grown.folder.parent / "published")
+        patch.setattr("tosloc.lab.paper.workspace.FOLDER", grown.folder.parent / "published")
         yield grown.folder.parent
 
 

@@ -1,38 +1,118 @@
-"""Experiments with the encoder reranker: its parts exchanged one at a time, and more and more files reranked.
+"""Encoder rerankers trained from a bundle: as configured, with a part exchanged (table 6), with more files reranked.
 
-Everything is trained from a bundle, stage one's first files with their texts, so that it needs no repository. What a
-trained variant scores is kept: called again nothing is trained twice, and what was interrupted goes on.
+They need no repository. What a trained variant scores is kept: called again nothing is trained twice.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.experiment import fingerprint
 from tosloc.io import key_of, write_text
-from tosloc.lab.ablated_parts import CrossedReports, MaxPooling, MeanPooling, bce
 from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
-from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, values_of
-from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.rerank.base import Candidates, TrainingSet, values_of
+from tosloc.rerank.encoder.encoders import Encoder, processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
 from tosloc.rerank.encoder.scoring import RerankingModel, contrastive
 from tosloc.rerank.encoder.training import Loss
 
+# C candidates of a report, N chunks of the longest file, d width
+
+TOGETHER = 8
+"""Reports of a batch: a step of 400 pairs holds so many lists of 50 candidates."""
+
+
+class MeanPooling(nn.Module):
+    """A file's vector is the mean of its chunks'."""
+
+    def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
+        """(C, d) vectors of files; a file without any real chunk is 0."""
+        real_CN1 = real_CN.unsqueeze(-1).to(chunks_CNd.dtype)
+        return (chunks_CNd * real_CN1).sum(-2) / real_CN1.sum(-2).clamp(min=1)
+
+
+class MaxPooling(nn.Module):
+    """A file's vector has the largest of its chunks' numbers."""
+
+    def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
+        """(C, d) vectors of files; a file without any real chunk is 0."""
+        most_Cd = chunks_CNd.masked_fill(~real_CN.unsqueeze(-1), -torch.inf).amax(-2)
+        return most_Cd.where(real_CN.any(-1, keepdim=True), torch.zeros_like(most_Cd))
+
+
+def bce(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
+    """Binary cross-entropy of every candidate, at the offset of all scores that makes it least.
+
+    Closeness has no zero of its own: without an offset, most of what is learned would be that few files are fixed.
+    """
+    fixed = fixed_C.to(scores_C.dtype)
+    return functional.binary_cross_entropy_with_logits(scores_C + _offset(scores_C.detach(), fixed), fixed)
+
+
+def _offset(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
+    """What to add to the scores for their shares to sum to the number of fixed files, where the loss is least."""
+    low, high = -scores_C.max() - 20, -scores_C.min() + 20
+    for _ in range(40):
+        middle = (low + high) / 2
+        over = (scores_C + middle).sigmoid().sum() > fixed_C.sum()
+        low, high = torch.where(over, low, middle), torch.where(over, middle, high)
+    return (low + high) / 2
+
+
+class CrossedReports:
+    """Reports asked of their own first fixed file and those of ``TOGETHER`` others: cross-entropy within a batch."""
+
+    def __init__(self, training_set: TrainingSet, seed: int) -> None:
+        self.training_set, self.seed = training_set, seed
+
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """The training reports with such candidates; those of other parts as they are."""
+        found = self.training_set.candidates(part, depth, for_training=for_training, by_linear_score=by_linear_score)
+        if not for_training:
+            yield from found
+            return
+        reports = [one for one in found if one.fixed.any()]
+        order = np.random.default_rng(self.seed).permutation(len(reports))
+        crossed = dict[int, Candidates]()
+        for start in range(0, len(order), TOGETHER):
+            batch = order[start : start + TOGETHER]
+            firsts = [reports[number].take(np.flatnonzero(reports[number].fixed)[:1]) for number in batch]
+            crossed |= {number: _asked_of(reports[number], firsts, place) for place, number in enumerate(batch)}
+        yield from (crossed[number] for number in range(len(reports)))
+
+
+def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidates:
+    numbers: LongArray = np.arange(len(files), dtype=np.int64)
+    return replace(
+        report,
+        paths=tuple(one.paths[0] for one in files),
+        blobs=tuple(one.blobs[0] for one in files),
+        path_ids=np.concatenate([one.path_ids for one in files]),
+        scores=np.zeros(len(files)),
+        fixed=numbers == own,
+        relevant=1,
+    )
+
+
 SCORED: Final = PARTS[1:]
-"""Parts that a variant is scored on."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +121,7 @@ class Variant:
 
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``[stage_two]``."""
     training: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``[stage_two.training]``."""
     word_vectors: bool = False
     """Whether word2vec stands in for the encoders."""
     pooling: type[nn.Module] | None = None
@@ -100,10 +178,7 @@ class VariantScores:
 
 
 class AblationRunner:
-    """A bundle and a configuration, of which variants are trained, each once and in a folder of its own.
-
-    ``vectors`` is the file of the files' vectors, kept once for all variants.
-    """
+    """A bundle and a configuration, of which variants are trained, each once and in a folder of its own."""
 
     def __init__(self, path: Path, config: Config, folder: Path, vectors: Path, progress: Progress = silent) -> None:
         self.path, self.config, self.folder, self.vectors = path, config, folder, vectors
@@ -222,3 +297,40 @@ def mean_measures(
             "map": round(sum(ap for _, ap in values) / number, 4),
         }
     return rows
+
+
+def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
+    """Train on a bundle: models in ``out/encoder``, ``result.json``, ``deep.json``; None but in the main process."""
+    state, bundle = processes(), read_bundle(bundle_path)
+    started = time.monotonic()
+    context = bundle.for_reranking(out / f"vectors-{state.process_index}.sqlite")
+    reranker = EncoderReranker.configured(config)
+    reranker.fit(bundle, context, out / "work", seed=config.run.seed, progress=progress)
+    seconds, learned, parts = time.monotonic() - started, reranker.state_, bundle.parts
+    if not state.is_main_process:
+        return None
+    scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
+    reranker.save(out / "encoder")
+    result = {
+        "seconds": round(seconds, 1),
+        "processes": state.num_processes,
+        "device": str(state.device),
+        "peak GiB": round(_peak_memory(), 2),
+        "epochs": None if learned is None else learned.epoch,
+        "curve": None if learned is None else learned.curve,
+        "mix": reranker.weight,
+        **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
+    }
+    write_text(out / "result.json", json.dumps(result, indent=1) + "\n")
+    by_report = {
+        part: {one.report.id: row.tolist() for one, row in zip(parts[part], scores[part], strict=True)}
+        for part in SCORED
+    }
+    write_text(out / "deep.json", json.dumps(by_report) + "\n")
+    return result
+
+
+def _peak_memory() -> float:
+    if torch.cuda.is_available():
+        return float(torch.cuda.max_memory_allocated()) / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,8 +1,4 @@
-"""Runs of the published techniques: rank labelled reports of a project with each of them, as ``train`` does with ours.
-
-The parsed sources of a project's files are made once for all techniques. Finished ones are skipped, and blocks of
-finished rankings are kept, so that an interrupted call goes on where it was.
-"""
+"""Runs of the published techniques, as ``train`` makes ours; finished ones and blocks of rankings are kept."""
 
 from __future__ import annotations
 
@@ -30,8 +26,16 @@ from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import write_text
-from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, FixHistory, ParsedFiles
-from tosloc.lab.baselines.settings import Profile, Settings, load_settings
+from tosloc.lab.baselines.context import (
+    Baseline,
+    BaselineContext,
+    Cutoff,
+    FixHistory,
+    ParsedFiles,
+    Profile,
+    Settings,
+    load_settings,
+)
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
 
@@ -73,10 +77,7 @@ class Chosen:
 
 
 def choose_techniques(names: Sequence[str], profile: Profile = "clean", folder: Path | None = None) -> list[Chosen]:
-    """Techniques by name (all, if none is named), settings from ``folder/NAME.toml`` where there is one.
-
-    Raises ToslocError for an unknown name, ConfigError for wrong settings.
-    """
+    """Techniques by name (all, if none is named), settings from ``folder/NAME.toml`` where there is one."""
     chosen = []
     for name in names or SYSTEMS:
         kind = technique(name)
@@ -98,10 +99,7 @@ def rank_with(
     splits: Sequence[str] = SPLITS,
     progress: Progress = silent,
 ) -> list[Path]:
-    """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``.
-
-    Techniques whose runs are all there are skipped. Facts are made only for one that needs complexity.
-    """
+    """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``."""
     folder = Path(out).expanduser()
     folders = [folder / one.name for one in chosen]
     missing = [one for one in chosen if not _complete(folder / one.name, splits)]
@@ -184,13 +182,7 @@ class BaselineContexts:
         """The context of one technique."""
         indexed = self.experiment.indexed
         return BaselineContext(
-            indexed.repo,
-            indexed.suffixes,
-            self._fix_history,
-            self._files,
-            self._table,
-            one.cutoff,
-            self._complexities,
+            indexed.repo, indexed.suffixes, self._fix_history, self._files, self._table, one.cutoff, self._complexities
         )
 
 
@@ -264,7 +256,6 @@ class _BaselineRun:
         write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
 
     def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
-        """The scores of a block's reports one after the other, and how many files are left out for each."""
         scores: list[FloatArray] = []
         left_out: list[int] = []
         for case in block:

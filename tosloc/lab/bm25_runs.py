@@ -1,9 +1,7 @@
 """BM25 over whole files, by the library bm25s: the reference that stands beside every ranking of other projects.
 
-A document is the whole text of a file, without its path; the query is a report's summary and description. In both names
-are split at underscores and before capitals; then the library's tokenizer takes words of two letters or more in lower
-case without its English stop words, stemmed by PyStemmer's English stemmer. Its defaults score (Lucene's formula, k1
-1.5, b .75; Lù 2024): nothing is tuned.
+A document is the whole text of a file, without its path; the query is a report's summary and description. Names are
+split at underscores and before capitals; the library's tokenizer stems without English stop words, its defaults score.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
@@ -22,13 +19,13 @@ import numpy as np
 import tosloc
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
-from tosloc.errors import RunError, ToslocError, counted, require
-from tosloc.evaluate.jsonl import json_lines
+from tosloc.errors import ToslocError, counted
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
 from tosloc.git.repository import Repository, decode
-from tosloc.lab.many_projects import Outcome, for_each
+from tosloc.io import key_of
+from tosloc.lab.many_projects import finish, is_finished, unfinish
 from tosloc.lab.projects import Project
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import chronological, load_dataset, settled
@@ -37,7 +34,6 @@ PACKAGES: Final = ("bm25s", "PyStemmer")
 _WORD: Final = re.compile(r"\w\w+")
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BATCH: Final = 256
-"""Blobs that are read and tokenised together."""
 
 
 def rank_with_bm25s(
@@ -48,13 +44,7 @@ def rank_with_bm25s(
     config: Config | None = None,
     progress: Progress = silent,
 ) -> bool:
-    """Rank the labelled reports of a split (train, validation, test or all) over every searched file of their versions.
-
-    The files are those that ``tosloc rank`` searches with the same settings. The run stands in ``out/SPLIT``; one that
-    was made of just this is left as it is, and the answer False. Raises MissingExtra, and ToslocError for a split
-    without reports.
-    """
-    require("BM25 over whole files", "lab", "bm25s")
+    """Rank a split's labelled reports into OUT/SPLIT; False where a run of just this was there. Raises ToslocError."""
     folder, reports = Path(out).expanduser(), Path(reports_path)
     with results_folder(folder), Repository(repo_path) as repo:
         settings = settled(config or Config(), reports).data
@@ -67,7 +57,8 @@ def rank_with_bm25s(
             "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
             "split": split,
         }
-        if _is_made_of(folder / split, record):
+        key = key_of(record)
+        if is_finished(folder / split, key):
             return False
         dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
         dataset = dataset.oldest(settings.oldest)
@@ -87,45 +78,18 @@ def rank_with_bm25s(
         def snapshot(version: str) -> Snapshot:
             return repo.snapshot(version, suffixes)
 
+        unfinish(folder / split)
         (folder / split / JUDGEMENTS_FILE).unlink(missing_ok=True)
         write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
         write_truth(folder / split, cases, dataset, snapshot)
+        finish(folder / split, key)
     return True
 
 
-def _is_made_of(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Whether a folder holds a finished run whose header says all of this."""
-    if not (folder / JUDGEMENTS_FILE).is_file():
-        return False
-    try:
-        _, header = next(json_lines(folder / RUN_FILE))
-    except (RunError, StopIteration):
-        return False
-    return all(header.get(name) == value for name, value in record.items())
-
-
-def rank_projects_with_bm25s(
-    projects: Sequence[Project],
-    out: str | Path,
-    split: str = "all",
-    config: Config | None = None,
-    progress: Progress = silent,
-) -> list[Outcome]:
-    """Rank the reports of many projects, each into ``out/NAME/SPLIT``; what became of each. Raises MissingExtra.
-
-    Of each project all reports, unless ``split`` or its entry in the list says another part.
-    """
-    require("BM25 over whole files", "lab", "bm25s")
-    settings, folder = config or Config(), Path(out).expanduser()
-    work = partial(_rank_project, folder=folder, split=split, config=settings)
-    with results_folder(folder):
-        return for_each(projects, work, jobs=settings.run.jobs, what="ranking by bm25s", progress=progress)
-
-
-def _rank_project(project: Project, folder: Path, split: str, config: Config) -> tuple[bool, None]:
+def rank_project_with_bm25s(project: Project, *, out: Path, split: str, config: Config) -> tuple[bool, None]:
+    """Rank the reports of a project into a folder of its name: all, unless ``split`` or its entry says another part."""
     part = project.judged if split == "all" else split
-    made = rank_with_bm25s(project.repo, project.reports, folder / project.name, part, project.configured(config))
-    return made, None
+    return rank_with_bm25s(project.repo, project.reports, out / project.name, part, project.configured(config)), None
 
 
 def _rankings(
@@ -153,10 +117,7 @@ class WholeFiles:
         self._of_blob: dict[str, array[int]] = {}
 
     def index(self, snapshot: Snapshot) -> Callable[[BugReport], FloatArray]:
-        """What gives the (F,) scores of a version's files for a report, in path order.
-
-        A file whose content the repository lacks is empty.
-        """
+        """What gives the (F,) scores of a version's files for a report, in path order."""
         from bm25s import BM25
 
         new = iter(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
@@ -179,7 +140,6 @@ class WholeFiles:
         return scores
 
     def _read(self, blobs: Sequence[str]) -> None:
-        """Tokenise some blobs, each name once."""
         words = {blob: _WORD.findall(decode(data or b"")) for blob, data in self._repo.texts(blobs)}
         new = list(dict.fromkeys(word for some in words.values() for word in some if word not in self._of_word))
         self._of_word |= zip(new, self._tokens(new, learn=True), strict=True)

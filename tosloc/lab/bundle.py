@@ -1,7 +1,6 @@
 """Candidates with their files' texts in one small file: all that training an encoder needs on another machine.
 
-Compressed JSON lines. Files stand by path, so that versions of one file, which differ by little, are neighbours and
-cost almost nothing; no tokenizer has seen them, so that any encoder can be trained from them.
+Compressed JSON lines. Files stand by path, so that versions of one file, which differ by little, are neighbours.
 """
 
 from __future__ import annotations
@@ -39,12 +38,9 @@ class BundleSettings:
     """How much of a training a bundle holds; 0 reports are all of them, another number the newest so many."""
 
     candidates: int = 50
-    """Files of a report."""
     train_reports: int = 0
     scored_reports: int = 0
-    """Of validation, and of test."""
     letters: int = 40_000
-    """Kept of each file."""
 
     def reports(self, part: str) -> int:
         """Reports of train, validation or test."""
@@ -56,7 +52,6 @@ class CandidateBundle:
     """What ``write_bundle`` wrote."""
 
     parts: Mapping[str, Sequence[Candidates]]
-    """train, validation and test."""
     texts: Mapping[str, str]
     """Blob -> its text; blobs that could not be read are absent."""
 
@@ -78,10 +73,7 @@ class CandidateBundle:
 def bundle_training(
     run: Path, repository: Path, reports: Path, out: Path, settings: BundleSettings, progress: Progress = silent
 ) -> dict[str, int]:
-    """Write the first files of a training folder's reports, with their texts; how many reports each part has.
-
-    Raises ToslocError when the folder keeps no feature tables.
-    """
+    """Write the first files of a training folder's reports, with their texts; how many reports each part has."""
     tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
@@ -118,10 +110,7 @@ def write_bundle(
     *,
     made_of: str = "",
 ) -> None:
-    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole.
-
-    ``made_of`` is noted at its head, for ``origin_of``.
-    """
+    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole."""
     reports = [one for of_part in parts.values() for one in of_part]
     path_of = {blob: name for one in reports for blob, name in zip(one.blobs, one.paths, strict=True)}
     blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))

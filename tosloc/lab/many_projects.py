@@ -40,7 +40,6 @@ class Outcome:
     state: Literal["made", "kept", "failed"]
     """``kept``: it was finished before."""
     value: Any = None
-    """What the work gave."""
     why: str = ""
     """One sentence, of a project that failed."""
 
@@ -53,11 +52,7 @@ def for_each(
     what: str = "projects",
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """What became of each project, in their order.
-
-    ``work`` can be pickled; it gives whether anything had to be made, and a value. A project that fails does not stop
-    the others.
-    """
+    """What ``work`` (it can be pickled) became for each project, in order; one that fails does not stop the others."""
     largest_first = sorted(projects, key=lambda one: -one.reports.stat().st_size)  # so that no core waits for the last
     calls = [joblib.delayed(_outcome)(work, project) for project in largest_first]
     workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
@@ -125,31 +120,16 @@ def rank_project(
     functions: bool,
     stores: Path | None,
 ) -> tuple[bool, None]:
-    """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does.
-
-    Gives whether that was still to be done. Raises ToslocError.
-    """
+    """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does."""
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     settings = _alone(project.configured(config or localizer.config))
     part, folder = split or project.judged, out / project.name
     learned = [localizer.stage_one.weights.tolist(), localizer.provenance_]
     key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
-    if is_finished(folder / part, key):
-        return False, None
-    check_own(folder)
-    unfinish(folder / part)
-    rank_reports(
-        checkpoint,
-        project.repo,
-        project.reports,
-        folder,
-        part,
-        project.store_in(stores),
-        config=settings,
-        functions=functions,
+    place = project.repo, project.reports, folder, part, project.store_in(stores)
+    return _once(
+        folder, folder / part, key, lambda: rank_reports(checkpoint, *place, config=settings, functions=functions)
     )
-    finish(folder / part, key)
-    return True, None
 
 
 def train_project(
@@ -163,28 +143,23 @@ def train_project(
     keep_features: bool,
     stage_two: bool,
 ) -> tuple[bool, None]:
-    """Learn from the reports of a project into a folder of its name; whether that was still to be done.
-
-    Raises ToslocError.
-    """
+    """Learn from the reports of a project into a folder of its name; whether that was still to be done."""
     settings, folder = _alone(_searching(project.configured(config), suffixes)), out / project.name
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     key = _key("train", project, settings, [carry, keep_features])
-    if is_finished(folder, key):
+    place = project.repo, project.reports, folder, project.store_in(stores)
+    return _once(folder, folder, key, lambda: train(settings, *place, carry=carry, keep_features=keep_features))
+
+
+def _once(folder: Path, results: Path, key: str, make: Callable[[], object]) -> tuple[bool, None]:
+    """Make results in a folder of ours, unless they are finished."""
+    if is_finished(results, key):
         return False, None
     check_own(folder)
-    unfinish(folder)
-    train(
-        settings,
-        project.repo,
-        project.reports,
-        folder,
-        project.store_in(stores),
-        carry=carry,
-        keep_features=keep_features,
-    )
-    finish(folder, key)
+    unfinish(results)
+    make()
+    finish(results, key)
     return True, None
 
 
@@ -207,7 +182,6 @@ def _searching(config: Config, suffixes: Sequence[str]) -> Config:
 
 
 def _alone(config: Config) -> Config:
-    """One process: others run beside it."""
     return config.model_copy(update={"run": config.run.model_copy(update={"jobs": 1})})
 
 

@@ -1,8 +1,7 @@
 """Published hits of other systems, report by report, against our rankings of the same reports.
 
-The table has a line for each report: ``project``, ``bug_id`` and columns of 0 and 1 called ``SYSTEM_hitK`` (whether a
-fixed file is within the system's first K) or ``SYSTEM_tN_hitK`` for the Nth of several runs of a system that answers
-differently each time. Each of its runs is tested by itself, and the largest of their p-values stands for all.
+A line for each report: ``project``, ``bug_id`` and columns of 0 and 1 called ``SYSTEM_hitK`` (whether a fixed file is
+within the first K) or ``SYSTEM_tN_hitK`` for the Nth of several runs, each tested by itself: the largest p stands.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
@@ -24,7 +23,6 @@ from tosloc.io import read_plain
 from tosloc.metrics import hit_at
 
 _LARGEST: Final = 100_000_000
-"""Bytes of a table."""
 ALL: Final = "all"
 
 
@@ -53,9 +51,7 @@ class PeerRow:
     """Share of the reports with a hit, mean of the system's runs."""
     ours: float
     won: tuple[int, ...]
-    """Reports where only we hit, for each of the system's runs."""
     lost: tuple[int, ...]
-    """Reports where only the system does."""
     p: float
     """Two-sided, of McNemar's exact test; of several runs the largest."""
     holm: float | None = None
@@ -120,12 +116,7 @@ def _system_and_k(head: str) -> tuple[str, int] | None:
 def against_peers(
     table: Mapping[str, Hits], runs: Iterable[ScoredRun], described: bool = False
 ) -> tuple[list[PeerRow], list[str]]:
-    """A row for each project, system and k, and those of all projects; and sentences about reports left out.
-
-    A run is of the project with which it shares most reports; with ``described`` only the reports count that have a
-    description in the data which the run was made from. Raises RunError for a run of no project of the table, and for
-    two runs of one.
-    """
+    """A row for each project, system and k, and those of all; and sentences about reports left out. Raises RunError."""
     judged: dict[str, tuple[Hits, Evaluation, list[str]]] = {}
     notes = []
     for run in runs:
@@ -142,7 +133,8 @@ def against_peers(
         if apart:
             notes.append(f"{project}: {apart} reports are only in the run or only in the table, and left out")
         if described:
-            reports = [report for report in reports if _is_described(evaluation, report)]
+            known = {report: evaluation.by_report[report].judgement.attributes for report in reports}
+            reports = [report for report, one in known.items() if one is not None and one.description]
         judged[project] = (hits, evaluation, reports)
     rows = []
     for project, one in judged.items():
@@ -150,11 +142,6 @@ def against_peers(
     if len(judged) > 1:
         rows += _rows(ALL, list(judged.values()))
     return rows, notes
-
-
-def _is_described(evaluation: Evaluation, report: str) -> bool:
-    attributes = evaluation.by_report[report].judgement.attributes
-    return attributes is not None and attributes.description
 
 
 def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]]) -> list[PeerRow]:
@@ -180,8 +167,3 @@ def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]])
         made.append(PeerRow(project, system, k, reports, hits_of_theirs / reports / len(pairs), ours, won, lost, p))
     adjusted = holm([row.p for row in made])
     return [replace(row, holm=p) for row, p in zip(made, adjusted, strict=True)]
-
-
-def peer_values(rows: Sequence[PeerRow]) -> list[dict[str, Any]]:
-    """Rows as plain values for JSON."""
-    return [asdict(row) for row in rows]

@@ -18,13 +18,7 @@ import numpy as np
 
 from tosloc.arrays import checked, load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import (
-    LEARNED_ON,
-    WEIGHTS_FILE,
-    read_record,
-    read_stage_one,
-    write_stage_one,
-)
+from tosloc.checkpoint import LEARNED_ON, WEIGHTS_FILE, read_record, read_stage_one, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -37,7 +31,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
-from tosloc.lab.projects import Project
+from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
 from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists, read_block
@@ -45,7 +39,7 @@ from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 FOLDS: Final = 5
@@ -64,15 +58,6 @@ _OF_PROJECT: Final = ("part", "judged", "at_most", "alone")
 """What of a project's entry is kept beside its tables."""
 
 
-def evenly(reports: int, number: int) -> LongArray:
-    """At most ``number`` of so many reports, spread evenly.
-
-    >>> evenly(10, 4).tolist()
-    [0, 3, 6, 9]
-    """
-    return np.unique(np.linspace(0, reports - 1, min(number, reports)).round().astype(np.int64))
-
-
 @dataclass(frozen=True)
 class Tables:
     """The finished feature tables of a project, on disk."""
@@ -82,11 +67,8 @@ class Tables:
     key: str
     """What they were made of."""
     names: tuple[str, ...]
-    """The features."""
     learned: int
-    """Reports with a fixed file that are learned from."""
     judged: int
-    """Reports that are judged."""
     blocks: tuple[str, ...]
     """Files of the judged reports' tables, which hold every searched file."""
 
@@ -157,7 +139,9 @@ class Pool:
         unfinish(folder)
         store = project.store_in(self.stores)
         with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
-            learned, judged = (_some(experiment.part(part), project) for part in (project.part, project.judged))
+            learned, judged = (
+                spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
+            )
             if not judged:
                 number = counted(len(experiment.dataset.cases), "report")
                 raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
@@ -200,12 +184,6 @@ class Pool:
         return stage
 
 
-def _some(cases: Sequence[Case], project: Project) -> list[Case]:
-    """The cases of a part that are looked at."""
-    chosen = evenly(len(cases), project.at_most) if project.at_most else range(len(cases))
-    return [cases[number] for number in chosen]
-
-
 def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
     """For each project the weights of its reports (R,): each project counts the same, the mean report 1.
 
@@ -239,10 +217,7 @@ def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingL
 
 
 def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
-    """The projects that are left out together: those of their own alone, the others dealt by size.
-
-    Raises ToslocError where leaving a part out would leave nothing.
-    """
+    """The projects that are left out together: those of their own alone, the others dealt by size."""
     alone = [[one] for one in projects if one.project.alone]
     others = sorted(
         (one for one in projects if not one.project.alone), key=lambda one: (-one.learned, one.project.name)
@@ -258,7 +233,6 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
 class Pooled:
     """What a pool found."""
 
-    tables: tuple[Tables, ...]
     outcomes: tuple[Outcome, ...]
     evaluations: Mapping[str, Evaluation]
     """By project: its rankings by weights that never saw it."""
@@ -272,12 +246,7 @@ def make_pool(
     out: Path | None = None,
     progress: Progress = silent,
 ) -> Pooled:
-    """Make what is missing of a pool: tables, rankings of every project by the others' weights; the weights of all.
-
-    Those are written to ``out`` as TosLoc ships them. A project without tables is left out; what became of each stands
-    in the outcomes. Without ``projects`` the tables that the folder holds are learned from, without any repository.
-    Raises ToslocError when fewer than two are left.
-    """
+    """Make what is missing: tables, rankings of each project by the others' weights; the weights of all, to OUT."""
     jobs = pool.config.run.jobs
     tables, outcomes = of_projects(pool, projects, progress)
     parts = folds_of(tables, folds)
@@ -304,18 +273,20 @@ def make_pool(
     evaluations = dict(one_by_one(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(pool, fitted, answers)
     if out is not None:
-        _write(pool, tables, learned[len(parts)], temperature, out)
+        provenance = {
+            "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
+            "reports": sum(one.learned for one in tables),
+            "settings": _settings(pool.config),
+        }
+        write_stage_one(out, learned[len(parts)], temperature=temperature, more={LEARNED_ON: provenance})
     ordered = {one.project.name: evaluations[one.project.name] for one in tables}
-    return Pooled(tuple(tables), tuple(outcomes), ordered, temperature)
+    return Pooled(tuple(outcomes), ordered, temperature)
 
 
 def of_projects(
     pool: Pool, projects: Sequence[Project] | None, progress: Progress
 ) -> tuple[list[Tables], list[Outcome]]:
-    """The tables of the projects that have any, and what became of each; None: those that are kept.
-
-    Raises ToslocError when fewer than two are left.
-    """
+    """The tables of the projects that have any (None: those kept), and what became of each. Raises ToslocError."""
     if projects is None:
         outcomes, tables = [], pool.kept()
     else:
@@ -355,7 +326,6 @@ def _answers(stage: StageOne, tables: Tables) -> Iterator[JudgedAnswer]:
 
 
 def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, list[JudgedAnswer]]) -> float:
-    """The temperature of shares on projects that were left out, each counting the same."""
     some = [answers[one.project.name] for one in projects if answers[one.project.name]]
     if not some:
         return fit_temperature([])
@@ -393,16 +363,5 @@ def _left_out(
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """What the fit looks at."""
     fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
     return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
-
-
-def _write(pool: Pool, tables: Sequence[Tables], stage: StageOne, temperature: float, out: Path) -> None:
-    """Write weights as TosLoc ships them, with what they were learned on."""
-    provenance = {
-        "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
-        "reports": sum(one.learned for one in tables),
-        "settings": _settings(pool.config),
-    }
-    write_stage_one(out, stage, temperature=temperature, more={LEARNED_ON: provenance})

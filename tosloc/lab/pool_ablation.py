@@ -26,7 +26,6 @@ from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 WHOLE = "all"
-"""The row with every feature."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,7 @@ def ablation(
     features: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Ablation:
-    """Each of the ``features`` (of all) left out in turn, on projects that are left out, as ``make_pool`` leaves them.
-
-    ``language_of`` tells the language of a report by the files that it lists as fixed. Raises ConfigError for a feature
-    that the tables do not hold.
-    """
+    """Each of the ``features`` (of all) left out in turn, on projects that are left out too. Raises ConfigError."""
     names = feature_names(pool.config)
     unknown = [name for name in features if name not in names]
     if unknown:
@@ -95,7 +90,6 @@ def ablation(
 def _fold(
     pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Project left out -> feature left out -> (R, 2)."""
     lists = joined(one.lists() for one in tables if one not in left_out)
     names = list(tables[0].names)
     weights = {WHOLE: fit_listwise(lists)}

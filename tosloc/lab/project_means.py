@@ -33,11 +33,7 @@ HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit"
 
 
 def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
-    """Project -> the folder of its run, and the projects without any.
-
-    Of a project whose run has several splits it is the ``split``, of one that has a single split that one. Raises
-    RunError for a folder that holds no runs of projects.
-    """
+    """Project -> its run of the split, or its only one; and the projects without. Raises RunError for none at all."""
     runs: dict[str, Path] = {}
     lacking: list[str] = []
     if folder.is_dir() and not any(map(_is_finished, (folder, *(folder / name for name in SPLITS)))):
@@ -63,7 +59,6 @@ class ProjectMeans:
 
     projects: tuple[str, ...]
     reports: tuple[int, ...]
-    """Judged reports of each."""
     measures: tuple[Measure, ...]
     means: FloatArray
     """(P, M) mean over the project's reports."""
@@ -181,10 +176,7 @@ class Gain:
 
 
 def gains(projects: Mapping[str, Comparison]) -> dict[str, Gain]:
-    """The gain in MRR and in MAP from run a to run b: whether these very projects gained.
-
-    The bootstrap draws reports within each project (the same ones for both) and takes the mean of the means again.
-    """
+    """The gain in MRR and in MAP from run a to run b: whether these very projects gained."""
     samples = [
         np.array([(move.b.reciprocal_rank - move.a.reciprocal_rank, move.difference) for move in one.moves])
         for one in projects.values()

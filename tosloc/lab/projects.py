@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from tosloc.config import Config, Section, Words, find_config, load_config, read_toml
@@ -15,6 +16,7 @@ from tosloc.errors import ConfigError, RepositoryError
 from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
+T = TypeVar("T")
 SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
@@ -60,11 +62,9 @@ class Project:
     settings: Config | None = None
     """Those that its entry names; None: those of the command."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of ``[data]`` that its entry gives itself."""
     part: Part = "all"
     """Of the chronological split: what is learned from."""
     judged: Part = "all"
-    """What is ranked and judged."""
     at_most: int = 0
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False
@@ -104,10 +104,7 @@ class ProjectList:
 
 
 def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectList:
-    """The projects of a TOML file; or of a folder of JSON lines, whose repositories stand in the folder ``repos``.
-
-    Raises ConfigError for what cannot be read, for a project twice, and when no project is left.
-    """
+    """The projects of a TOML file; or of a folder of JSON lines, whose repositories stand in the folder ``repos``."""
     place = Path(path).expanduser()
     if place.is_dir():
         if repos is None:
@@ -131,11 +128,7 @@ def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectL
 
 
 def find_repository(folder: Path, name: str, names: Mapping[str, Path] | None = None) -> Path | None:
-    """The repository of ``OWNER+NAME`` in a folder of many, whatever the case of letters; None where there is none.
-
-    It may be called ``OWNER+NAME``, ``OWNER/NAME`` or ``NAME``, with or without ``.git``, and stand in a folder
-    ``repo`` of that name.
-    """
+    """The repository of OWNER+NAME in a folder, called so, OWNER/NAME or NAME; None where there is none."""
     names = names_in(folder) if names is None else names
     owner, _, alone = name.lower().rpartition("+")
     for spelled in dict.fromkeys((name.lower(), f"{owner}/{alone}" if owner else alone, alone)):
@@ -241,18 +234,20 @@ def _project(
     try:
         settings = load_config(find_config(entry.config, base)) if entry.config else None
         judged = entry.judged or entry.part
-        project = Project(
-            name, repo, reports, settings, dict(_given(entry)), entry.part, judged, entry.at_most, entry.alone, store
-        )
+        data = entry.model_dump(mode="json", include={"zone", "suffixes"}, exclude_defaults=True)
+        project = Project(name, repo, reports, settings, data, entry.part, judged, entry.at_most, entry.alone, store)
         project.configured()
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
     return project
 
 
-def _given(entry: _Entry) -> Iterator[tuple[str, Any]]:
-    """Settings of ``[data]`` that an entry gives."""
-    if entry.zone:
-        yield "zone", entry.zone
-    if entry.suffixes:
-        yield "suffixes", list(entry.suffixes) if isinstance(entry.suffixes, tuple) else entry.suffixes
+def spread(items: Sequence[T], number: int) -> list[T]:
+    """So many of the items, evenly from first to last; all for 0.
+
+    >>> spread("abcdefg", 3), spread("ab", 0)
+    (['a', 'd', 'g'], ['a', 'b'])
+    """
+    if not number or number >= len(items):
+        return list(items)
+    return [items[position] for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()]

@@ -1,8 +1,4 @@
-"""A finished run over fewer files: the search space of studies that look only at files which were ever fixed.
-
-Such a space is chosen with knowledge of every report of the data set, the future ones too, so what it gives is
-flattered; it is here to stand, labelled, beside numbers that were made so.
-"""
+"""A finished run over files that were ever fixed: chosen with knowledge of every report, the future ones too."""
 
 from __future__ import annotations
 
@@ -23,7 +19,6 @@ from tosloc.io import read_plain
 from tosloc.records import BoolArray
 
 _LARGEST: Final = 100_000_000
-"""Bytes of a list of files."""
 RESTRICTED: Final = "only files that some report of the data set fixed (flattering: chosen with the answers known)"
 
 
@@ -40,10 +35,7 @@ def read_paths(path: Path) -> frozenset[str]:
 
 
 def restricted(scored: ScoredRun, kept: frozenset[str]) -> ScoredRun:
-    """The same rankings without the files that are not ``kept``, scored in that space.
-
-    Raises RunError for a run of which only some ranks are known, and when a fixed file would be left out.
-    """
+    """The same rankings without the files that are not ``kept``, scored in that space. Raises RunError."""
     for report, one in scored.qrels.judgements.items():
         lost = [path for path in one.fixed if path not in kept]
         if lost:

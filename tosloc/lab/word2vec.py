@@ -65,11 +65,7 @@ class WordTable(nn.Module):
 
 
 def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder:
-    """Encoder by skip-gram vectors of 100 numbers, trained on ``texts``: a text is the mean of its words by their idf.
-
-    Trained in one thread, so that the same texts always give the same vectors. Raises ToslocError without gensim, or
-    when no word is frequent enough.
-    """
+    """Encoder by skip-gram vectors, the same for the same texts: a text is the mean of its words by idf."""
     sentences = [parts(text) for text in texts]
     counts = Counter(word for sentence in sentences for word in sentence)
     holding = Counter(word for sentence in sentences for word in set(sentence))
@@ -87,7 +83,6 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
 
 
 def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:
-    """(V, d) vectors of the words."""
     require("word2vec", "lab", "gensim")
     from gensim.models import Word2Vec
 
@@ -97,5 +92,4 @@ def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], se
     model: Any = Word2Vec(
         pieces, vector_size=WIDTH, sg=1, window=5, negative=5, min_count=_LEAST, epochs=epochs, workers=1, seed=seed
     )
-    found: FloatArray = np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)
-    return found
+    return np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)

@@ -17,13 +17,14 @@ from tosloc.lab.agreement.effects import (
     Effect,
     delta_ri,
     effect_ratio,
+    kendall_tau_union,
     mean,
     p_value,
+    rank_biased_overlap,
     region,
     relative_improvement,
     rmse,
 )
-from tosloc.lab.agreement.order import kendall_tau_union, rank_biased_overlap
 
 
 @pytest.mark.parametrize(

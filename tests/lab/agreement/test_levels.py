@@ -12,8 +12,12 @@ from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, Qrels, Run, evaluate
 from tosloc.evaluate.measures import AP, RR
 from tosloc.evaluate.runs import Order
-from tosloc.lab.agreement.levels import Pair, ScoredReports, reproduction
-from tosloc.lab.agreement.published_means import against_published
+from tosloc.lab.agreement.levels import (
+    Pair,
+    ScoredReports,
+    against_published,
+    reproduction,
+)
 from tosloc.records import Ranking
 
 FILES = tuple(f"src/F{number:02}.java" for number in range(20))

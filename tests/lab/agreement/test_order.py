@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.evaluate.runs import Run
-from tosloc.lab.agreement.order import (
+from tosloc.lab.agreement.effects import (
     Agreement,
     agreements,
     kendall_tau_union,

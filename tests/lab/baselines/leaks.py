@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.lab.baselines.by_hand import Bug, Commit, context, scores
-from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
-from tosloc.lab.baselines.settings import Settings
+from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, Settings
 
 S = TypeVar("S", bound=Settings)
 Maker = Callable[[BaselineContext], Baseline]

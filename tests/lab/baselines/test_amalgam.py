@@ -10,11 +10,10 @@ from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score
+from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings, amalgam_score, commit_recency
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.history import commit_recency
 
 
 def amalgam(made: BaselineContext, **values: Any) -> AmaLgam:

@@ -12,10 +12,16 @@ import pytest
 from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
 from tests.lab.baselines.techniques import SMALL, parts, project
 from tosloc.lab.baselines.dnnloc import Dnnloc
-from tosloc.lab.baselines.dnnloc.features import ClassNames, DnnlocFeatures, month_recency, months
-from tosloc.lab.baselines.dnnloc.ranker import hardest_negatives
-from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
-from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, TermWeighting
+from tosloc.lab.baselines.dnnloc import hardest_negatives
+from tosloc.lab.baselines.dnnloc.features import (
+    ClassNames,
+    DnnlocFeatures,
+    DnnlocTokenizer,
+    TermWeighting,
+    month_recency,
+    months,
+)
+from tosloc.lab.baselines.dnnloc.networks import DnnlocSettings
 from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.vsm import count
 

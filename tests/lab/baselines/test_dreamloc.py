@@ -15,15 +15,14 @@ from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.techniques import SMALL
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.dreamloc import network
+from tosloc.lab.baselines.dreamloc import TrainingFiles, margin_loss, network
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
-from tosloc.lab.baselines.dreamloc.ranker import TrainingFiles, margin_loss
-from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
-from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, fix_recency, sigmoid_if_positive
 from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
+    DreamLocSettings,
     DreamLocTokenizer,
+    Snippets,
     WordVectors,
     compounds_and_parts,
     word_and_parts,

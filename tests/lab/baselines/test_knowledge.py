@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.techniques import CONFIGS, KINDS, maker
-from tosloc.lab.baselines.settings import load_settings
+from tosloc.lab.baselines.context import load_settings
 
 FAIR = [
     pytest.param(name, values, id=" ".join([name, *(str(value) for value in values.values())]))

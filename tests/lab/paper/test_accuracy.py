@@ -18,7 +18,7 @@ from tosloc.lab.paper.accuracy import (
     difference_tables,
     statistics_tables,
 )
-from tosloc.lab.paper.tables import Cell
+from tosloc.lab.paper.workspace import Cell
 
 OURS = "TosLoc, stage one"
 

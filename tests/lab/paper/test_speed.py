@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.lab.paper.published import Published
 from tosloc.lab.paper.speed import Timed, in_turns, table
+from tosloc.lab.paper.workspace import Published
 from tosloc.records import BugReport
 
 PUBLISHED = Published(title="", source="", paper={"growth": {"DreamLoc": {"all": 0.9}}})

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from tosloc.cli.lab.agreement import reproduce_check
-from tosloc.cli.lab.baselines import baselines, restrict
-from tosloc.cli.lab.calibration import calibration
-from tosloc.cli.lab.encoder import pack, train_encoder
-from tosloc.cli.lab.others import bm25, peers
+from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
+from tosloc.cli.lab.others import baselines, bm25, peers, restrict
 from tosloc.cli.lab.paper import reproduce
-from tosloc.cli.lab.pool import feature_ablation, pool
+from tosloc.cli.lab.pool import feature_ablation, pack, pool, train_encoder
 from tosloc.cli.lab.projects import compare, data, evaluate, rank, train
-from tosloc.cli.lab.truncation import truncation
 
 app = typer.Typer(rich_markup_mode=None)
 for _command in (

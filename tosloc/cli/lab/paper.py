@@ -15,13 +15,12 @@ from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
-    from tosloc.lab.paper.tables import Cell
+    from tosloc.lab.paper.workspace import Cell
 
 
 def reproduce(
     table: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6."),
+        str, typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6.")
     ],
     out: OutOption,
     projects: Annotated[Path, PROJECTS],

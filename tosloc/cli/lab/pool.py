@@ -1,7 +1,13 @@
-"""Commands that learn from many projects together: ``pool`` and ``feature-ablation``. Heavy imports wait inside."""
+"""Commands that learn: ``pool`` and ``feature-ablation`` from many projects, ``pack`` and ``train-encoder`` elsewhere.
+
+tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
+torchrun --nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
+accelerate launch --multi_gpu -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,7 +16,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, means_table, show_outcomes
-from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption
+from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, show
 
 if TYPE_CHECKING:
@@ -117,7 +123,6 @@ def feature_ablation(
 
 
 def _languages(measured: Ablation) -> list[str]:
-    """Languages of enough reports, those of most first."""
     from tosloc.lab.project_means import NO_LANGUAGE
 
     reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
@@ -143,7 +148,6 @@ def _row(measured: Ablation, name: str, languages: list[str]) -> list[str]:
 
 
 def _values(measured: Ablation, name: str, languages: list[str]) -> dict[str, Any]:
-    """One row as plain values."""
     from tosloc.lab.pool_ablation import WHOLE
 
     mrr, map_ = measured.means(name).mean(axis=0).tolist()
@@ -159,3 +163,56 @@ def _values(measured: Ablation, name: str, languages: list[str]) -> dict[str, An
                 "p": change.bootstrap_p,
             }
     return values
+
+
+def pack(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that tosloc train --keep-features wrote.")],
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: Annotated[Path, typer.Option("--out", help="File to write.")],
+    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Files of a report.")] = 50,
+    train_reports: Annotated[
+        int, typer.Option("--train-reports", min=0, help="Only so many, the newest; 0 for all.")
+    ] = 0,
+    scored_reports: Annotated[
+        int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
+    ] = 0,
+    letters: Annotated[int, typer.Option("--letters", min=1, help="Letters kept of each file.")] = 40_000,
+    progress: ProgressOption = None,
+) -> None:
+    """Write a run's candidates and their texts.
+
+    One small file, from which train-encoder learns on any machine.
+    """
+    from tosloc.cli.progress import shown
+    from tosloc.lab.bundle import BundleSettings, bundle_training
+
+    settings = BundleSettings(candidates, train_reports, scored_reports, letters)
+    with shown(progress) as callback:
+        numbers = bundle_training(run, repo, reports, out, settings, callback)
+    megabytes = out.stat().st_size / 2**20
+    print(", ".join(f"{number:,} {part}" for part, number in numbers.items()) + f" reports, {megabytes:.1f} MiB")
+
+
+def train_encoder(
+    bundle: Annotated[Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")],
+    progress: ProgressOption = None,
+) -> None:
+    """Train an encoder reranker on a pack.
+
+    On several processes or GPUs: torchrun -m tosloc lab train-encoder, or accelerate launch -m; they learn what one
+    would. An interrupted training goes on.
+    """
+    from tosloc.cli.progress import shown
+    from tosloc.config import load_config
+    from tosloc.errors import require
+
+    require("training an encoder", "encoder", "torch", "transformers", "accelerate")
+    from tosloc.lab.ablation import train_on_bundle as train
+
+    with shown(progress) as callback:
+        result = train(bundle, load_config(config), out, callback)
+    if result is not None:
+        print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))

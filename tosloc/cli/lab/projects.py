@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tosloc.lab.projects import ProjectList
 
 SOME_FAILED: Final = 1
-"""Exit code where some projects failed and the others are finished."""
 _NAMED: Final = 10
 PROJECTS: Final = typer.Option("--projects", help="TOML file of projects, or a folder of JSON lines (with --repos).")
 ReposOption = Annotated[
@@ -99,7 +98,7 @@ def train(
         keep_features=keep_features,
         stage_two=stage_two,
     )
-    found, outcomes = _for_each(projects, repos, work, settings.run.jobs, cluster, progress, out)
+    found, outcomes = for_each_project(projects, repos, work, settings.run.jobs, cluster, progress, out)
     show_outcomes(found, outcomes, f"now run: tosloc lab evaluate {out}")
 
 
@@ -137,7 +136,7 @@ def rank(
         stores=stores,
     )
     jobs = -1 if settings is None else settings.run.jobs
-    found, outcomes = _for_each(projects, repos, work, jobs, cluster, progress, out)
+    found, outcomes = for_each_project(projects, repos, work, jobs, cluster, progress, out)
     taught = sorted({outcome.project for outcome in outcomes} & shipped_projects()) if checkpoint is None else []
     if taught:
         says = "taught the shipped weights, so these numbers flatter them (tosloc lab pool leaves projects out)"
@@ -159,7 +158,7 @@ def data(
 
     asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     work = partial(describe_project, config=asked, suffixes=suffix_setting(suffix).get("suffixes", ()))
-    found, outcomes = _for_each(projects, repos, work, -1, None, progress)
+    found, outcomes = for_each_project(projects, repos, work, -1, None, progress)
     rows = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if as_json:
         print_json(rows)
@@ -174,7 +173,7 @@ def data(
     show_outcomes(found, outcomes)
 
 
-def _for_each(
+def for_each_project(
     projects: Path,
     repos: Path | None,
     work: Callable[[Any], tuple[bool, Any]],

@@ -1,4 +1,4 @@
-"""Whether an improvement was found again: scores, effects and tests of an original pair of runs and ours.
+"""Whether an improvement was found again, and whether two runs order files alike, report by report.
 
 A pair is a baseline and an advanced run. Values are arrays (N,) of one measure, one value a report, in the same order
 within a pair. Definitions are those of Breuer et al. 2020, section 3, which the equations' numbers mean.
@@ -7,12 +7,16 @@ within a pair. Definitions are those of Breuer et al. 2020, section 3, which the
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+
 from tosloc.errors import RunError
+from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, paired_t_test
-from tosloc.records import FloatArray
+from tosloc.records import FloatArray, LongArray
 
 Region: TypeAlias = Literal[1, 2, 3, 4]
 """Quadrant of the plane of effect ratio (x) and DeltaRI (y)."""
@@ -63,19 +67,12 @@ def relative_improvement(baseline: float, advanced: float) -> float:
 
 
 def delta_ri(baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> float:
-    """DeltaRI = RI - RI', from the four means (equation 6): 0 the same, below 0 where ours improves more.
-
-    The paper gives it the range -1 to 1, which a pair leaves that more than doubles its baseline. Raises RunError for a
-    baseline of 0.
-    """
+    """DeltaRI = RI - RI', from the four means (equation 6): 0 the same, below 0 where ours improves more."""
     return relative_improvement(baseline, advanced) - relative_improvement(our_baseline, our_advanced)
 
 
 def region(ratio: float, delta: float) -> Region:
-    """The region of an effect ratio and a DeltaRI (section 3.1, where none holds the axes).
-
-    A ratio of 0 is a failure, as the paper says of it; a DeltaRI of 0 is no loss, so that (1, 0) lies in region 4.
-    """
+    """The region of an effect ratio and a DeltaRI (section 3.1, where none holds the axes)."""
     if ratio > 0:
         return 1 if delta > 0 else 4
     return 2 if delta > 0 else 3
@@ -86,7 +83,6 @@ class Effect:
     """An original effect beside ours, in one measure."""
 
     ratio: float
-    """ER"""
     delta_ri: float
     region: Region
 
@@ -122,3 +118,101 @@ def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float
         return 1.0 if abs(difference) <= SAME else None
     t = difference / math.sqrt(squares / freedom * (1 / len(original) + 1 / len(ours)))
     return float(2 * stdtr(freedom, -abs(t)))
+
+
+PHI: Final = 0.8
+"""How far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together."""
+
+
+def kendall_tau_union(
+    original: Sequence[str], ours: Sequence[str], depth: int | None = None, *, sorted_union: bool = False
+) -> float:
+    """Kendall's tau-b, -1 to 1, of two lists over the union of their files (Breuer et al. 2020, equation 1).
+
+    The union holds the original's files in their order, then those that only ours has, in theirs, numbered from 1; each
+    list becomes the sequence of its files' numbers, and tau compares the two sequences place by place. Lists that hold
+    the same files have their plain rank correlation. Files that only our list has always stand in the union's order, so
+    that lists without a common file have the value 1: read it together with RBO.
+
+    ``depth`` cuts both lists; of lists of different length the longer one is cut, since its other places have no
+    partner. Where no two places are left there is nothing to order: 1 for equal lists, else 0.
+
+    ``sorted_union`` numbers the union by name, as repro_eval 0.5 does: a value that changes when files are renamed, for
+    comparison with that tool only.
+
+    >>> kendall_tau_union(["d1", "d2", "d3"], ["d1", "d2", "d4"])
+    1.0
+    >>> round(kendall_tau_union(["d1", "d2", "d3", "d4"], ["d2", "d5", "d3", "d6"]), 4)
+    0.6667
+    """
+    from scipy.stats import kendalltau
+
+    shorter = min(len(original), len(ours))
+    length = shorter if depth is None else min(shorter, depth)
+    first, second = original[:length], ours[:length]
+    if length < 2:
+        return float(first == second and len(original) == len(ours))
+    union: Iterable[str] = dict.fromkeys((*first, *second))
+    numbers = {file: number for number, file in enumerate(sorted(union) if sorted_union else union, start=1)}
+    sequences = [[numbers[file] for file in files] for files in (first, second)]
+    return round(float(kendalltau(*sequences).statistic), 14)  # so that equal lists have the value 1
+
+
+def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float = PHI) -> float:
+    """Rank-biased overlap, 0 to 1, of two lists: ``(1 - phi) sum phi^(d-1) A_d`` over all depths d from 1.
+
+    A_d is the share of common files among the first d of each. The sum is infinite and the lists are not, so it is
+    extrapolated (Webber et al. 2010, equation 32): below the end of the shorter list its missing files agree as its
+    known ones did there; below the end of the longer one the agreement stays what it is. Two empty lists have the value
+    1, an empty and another one 0.
+
+    >>> round(rank_biased_overlap("abcdefg", "bacdefg", 0.9), 12)
+    0.9
+    """
+    if not 0 < phi < 1:
+        raise ValueError(f"phi is between 0 and 1, not {phi}")
+    if not original or not ours:
+        return float(len(original) == len(ours))
+    short, long = sorted((len(original), len(ours)))
+    overlap = _overlaps(original, ours)
+    depths = np.arange(1, long + 1)
+    at_short, at_long = float(overlap[short - 1]), float(overlap[-1])
+    unseen = at_short * np.maximum(depths - short, 0) / short
+    weights = phi ** (depths - 1.0)
+    seen = float(((overlap + unseen) / depths) @ weights) * (1 - phi)
+    return seen + ((at_long - at_short) / long + at_short / short) * phi**long
+
+
+def _overlaps(original: Sequence[str], ours: Sequence[str]) -> LongArray:
+    """(the longer length,) how many files both lists hold within the first d of each, for d from 1."""
+    positions = {file: position for position, file in enumerate(original)}
+    common = [max(position, positions[file]) for position, file in enumerate(ours) if file in positions]
+    return np.cumsum(np.bincount(common, minlength=max(len(original), len(ours))))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How alike two lists, or on average all lists of two runs, are ordered."""
+
+    tau: float
+    rbo: float
+
+
+def agreements(original: Run, ours: Run, reports: Iterable[str], depth: int | None = None) -> dict[str, Agreement]:
+    """Report id -> how alike two runs order its files. ``depth`` cuts the lists for tau. Raises RunError."""
+    if depth is not None and depth < 2:
+        raise RunError(f"a depth of {depth} leaves nothing to order; name 2 or more")
+    made = {}
+    for report in reports:
+        first, second = original.ranking(report).paths, ours.ranking(report).paths
+        made[report] = Agreement(kendall_tau_union(first, second, depth), rank_biased_overlap(first, second))
+    return made
+
+
+def mean_agreement(per_report: Mapping[str, Agreement]) -> Agreement:
+    """The means over all reports, of which there is at least one."""
+    number = len(per_report)
+    return Agreement(
+        math.fsum(one.tau for one in per_report.values()) / number,
+        math.fsum(one.rbo for one in per_report.values()) / number,
+    )

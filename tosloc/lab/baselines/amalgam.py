@@ -1,34 +1,100 @@
 """AmaLgam: structured text, similar bugs and version history, Wang and Lo, ICPC 2014 (docs/method.md, section B.6).
 
-    SR(f)      = a S(f) + (1 - a) R(f)
-    AmaLgam(f) = (1 - b) SR(f) + b H(f) if SR(f) > 0, else 0
-
 S is BugLocator's SimiScore, R BLUiR's score, H the commit score of the last k days. Whether the paper brings S and R to
-one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest.
+one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest. The
+upstream profile imitates the version that Bench4BL ships (B.6.4), but for dates moved by a day, files told apart by
+five folders only, and commits that add files left out. Shapes: F files of a version.
 
-The upstream profile imitates the version that Bench4BL ships: .5 BLUiR / words of the query + .2 H, no similar bugs,
-ages of commits from the fix instead of the opening, one commit a file, lower-case subjects only. Not imitated: dates
-moved by a day on both sides, files told apart by five folders only, commits that add files left out.
-
-Shapes: F files of a version.
+H(f) = sum over the bug-fix commits c of the last k days that changed f of 1 / (1 + exp(12 (1 - (k - d_c) / k))), where
+d_c is the age of the commit in days when the report was opened. BLIA uses it, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
+from scipy import sparse
 
 from tosloc.config import Share
+from tosloc.git.history import History
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff
-from tosloc.lab.baselines.history import FixCommits, FixWords
-from tosloc.lab.baselines.settings import Settings
-from tosloc.records import FloatArray
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, Settings
+from tosloc.records import BoolArray, FloatArray
+
+FixWords: TypeAlias = Literal["contains", "subject"]
+"""How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``subject``: anywhere
+in the first line, in lower case only, as public code has it."""
+
+_DAY: Final = 86_400.0
+_PATTERNS: Final = {"contains": re.compile(r"bug|fix", re.I), "subject": re.compile(r"\A[^\n]*(?:bug|fix)")}
+
+
+def commit_recency(age: FloatArray, days: float) -> FloatArray:
+    """What a commit of this age in days counts in a window of so many days.
+
+    >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
+    [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
+    """
+    return 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
+
+
+class FixCommits:
+    """The commits of a history whose messages say that they fix a bug, and what they changed."""
+
+    def __init__(self, history: History, paths: int, words: FixWords = "contains") -> None:
+        pattern = _PATTERNS[words]
+        changing = np.diff(history.touched_starts) > 0
+        self.history = history
+        self.numbers = np.array(
+            [number for number in np.flatnonzero(changing).tolist() if pattern.search(history.messages[number])],
+            dtype=np.int64,
+        )
+        """(X,) numbers of commits; merges change nothing themselves."""
+        self.times: FloatArray = history.times[self.numbers].astype(np.float64)
+        """(X,) seconds since 1970."""
+        shape = (len(history), paths)
+        touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
+        self.touched = touched[self.numbers]
+        """(X, N) 1 where a commit changed a path."""
+
+    @cached_property
+    def _touched_by_path(self) -> sparse.csr_array:
+        return sparse.csr_array(self.touched.T)
+
+    def scores(self, query: BaselineQuery, days: float) -> FloatArray:
+        """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
+        age, usable = self._ages(query.history.commits, query.history.time)
+        chosen = np.flatnonzero(usable & (age <= days))
+        return query.version.from_paths(
+            np.asarray(self.touched[chosen].T @ commit_recency(age[chosen], days), dtype=np.float64)
+        )
+
+    def scores_at_fix(self, query: BaselineQuery, days: float) -> FloatArray:
+        """(F,) H as AmaLgam's public code has it, a leak: ages from the fix; of a file its first fix ever."""
+        fix_history = query.history.fix_history
+        row = fix_history.row_of_report.get(query.report.id)
+        time = query.history.time if row is None else float(fix_history.fixed_at[row])
+        known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < time)
+        age, usable = self._ages(known, time)
+        fixed_before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
+        score = np.zeros(self.touched.shape[1])
+        chosen = np.flatnonzero(usable & (age <= days))
+        for commit in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
+            paths = self.touched.indices[self.touched.indptr[commit] : self.touched.indptr[commit + 1]]
+            score[paths] = commit_recency(age[commit], days)
+        return query.version.from_paths(np.where(fixed_before > 0, 0.0, score))
+
+    def _ages(self, known: BoolArray, time: float) -> tuple[FloatArray, BoolArray]:
+        """(X,) ages in days, and which commits are ``known`` (C,) and were made before ``time``."""
+        age: FloatArray = (time - self.times) / _DAY
+        return age, known[self.numbers] & (age > 0)
 
 
 class AmaLgamSettings(Settings):
@@ -44,18 +110,14 @@ class AmaLgamSettings(Settings):
     fusion: Literal["published", "weighted"] = "published"
     """``weighted``: text_weight x R / words of the query + history_weight x H, without similar bugs."""
     a: Share = 0.2
-    """Share of similar bugs in SR."""
     b: Share = 0.3
-    """Share of history."""
     days: PositiveFloat = 15.0
-    """k, days of history that count."""
     fix_words: FixWords = "contains"
     ages: Literal["opening", "fix"] = "opening"
     """Whence ages of commits are counted; ``fix`` also keeps one commit a file only."""
     text_weight: NonNegativeFloat = 0.5
     history_weight: NonNegativeFloat = 0.2
     only_positive: bool = False
-    """Whether files with a score of 0 count as not ranked."""
 
 
 def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:
@@ -65,8 +127,7 @@ def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArr
     [0.66, 0.0]
     """
     text = a * similar + (1 - a) * structured
-    score: FloatArray = np.where(text > 0, (1 - b) * text + b * history, 0.0)
-    return score
+    return np.where(text > 0, (1 - b) * text + b * history, 0.0)
 
 
 class AmaLgam(Baseline):

@@ -1,17 +1,8 @@
 """BLIA: four parts of a file, similar bugs, stack traces and commits, Youm, Ahn, Kim and Lee, APSEC 2015 and IST 2017.
 
-    VSM(f)  = g(f) sum over parts p and r in {summary, description} of w_p cos(r, p)
-    base(f) = (1 - alpha) mm(VSM(f)) + alpha mm(Simi(f)) + Trace(f)
-    BLIA(f) = (1 - beta) base(f) + beta Comm(f) if base(f) > 0, else 0
-
-Parts are class names, method names, names of variables, and comments (docs/method.md, section B.7). g is BugLocator's
-length score as its code has it, Simi BugLocator's, Comm the commit score that AmaLgam uses.
-
-The upstream profile imitates the public code: parts weighed by idf x idf for each repetition while their lengths are of
-tf x idf, no boost of imported classes, lists cut to the first 10% by text, similar bugs that are lost when there are
-many, project names among the stop words, report vectors over all reports; it wants a past cut at the fix. Not imitated:
-comments of reports (the data has none), the last word of a text left whole, the second stemmer of report vectors
-(Lovins), a commit log that ends at the first odd date. In both profiles methods are those of nested types, too.
+Docs/method.md, section B.7; what the upstream profile does and leaves: B.7.7. Not imitated: comments of reports
+(the data has none), the last word of a text left whole, the second stemmer of report vectors (Lovins), a commit log
+that ends at the first odd date. In both profiles methods are those of nested types, too.
 
 Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
@@ -28,12 +19,19 @@ from scipy import sparse
 
 from tosloc.config import Share, Words
 from tosloc.index.bm25 import min_max
+from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import imported_files
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, ParsedFiles, ParsedVersion
-from tosloc.lab.baselines.history import FixCommits
+from tosloc.lab.baselines.context import (
+    Baseline,
+    BaselineContext,
+    BaselineQuery,
+    Cutoff,
+    ParsedFiles,
+    ParsedVersion,
+    Settings,
+)
 from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     STOP_WORDS,
@@ -53,9 +51,7 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
 _LAST_RANK: Final = 10
-"""Frames that count by their rank."""
 LOW_RANK_BOOST: Final = 0.1
-"""What a frame farther down counts."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
@@ -74,11 +70,8 @@ class BLIASettings(Settings):
     }
 
     alpha: Share = 0.2
-    """Share of similar bugs."""
     beta: Share = 0.2
-    """Share of commits."""
     days: PositiveFloat = 15.0
-    """k, days of commits that count."""
     comment_weight: NonNegativeFloat = 0.5
     """w of the comments; the other parts weigh 1."""
     source_weight: SourceWeight = "tf_idf"
@@ -91,7 +84,6 @@ class BLIASettings(Settings):
     guess_files: bool = True
     """Whether a frame whose class is not found means the file of that name, if there is but one."""
     weighting: Weighting = "published"
-    """Of terms in reports, to compare them."""
     stops: Words = ("args", "main", "string")
     """Stop words beside English ones; in files beside Java's keywords, too."""
 
@@ -147,7 +139,6 @@ class Parts:
         fields = files.fields(f"blia {sorted(tokenizer.report_stops)}", terms)
         total = sum((fields[part].matrix for part in PARTS[1:]), start=fields["class"].matrix)
         self.whole = Counts(sparse.csr_array(total), fields["class"].vocabulary)
-        """Counts of whole files, all parts together."""
         self.squares: dict[str, sparse.csr_array] = {}
         """Part -> (B, V) squared tf of the whole file where the part holds the term."""
         self.by_term: dict[str, sparse.csr_array] = {}
@@ -195,10 +186,7 @@ def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
 
 
 def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[int]:
-    """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone.
-
-    The last, which takes ``guess``, only when there is one such file and the class is not the Java platform's.
-    """
+    """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone."""
     found = version.files_of_class(frame.type)
     package, _, _ = frame.type.rpartition(".")
     stem = frame.file.rpartition(".")[0]
@@ -232,8 +220,7 @@ def with_commits(base: FloatArray, commits: FloatArray, beta: float) -> FloatArr
     >>> with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
     [0.0, 0.6]
     """
-    score: FloatArray = np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
-    return score
+    return np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
 
 
 class BLIA(Baseline):
@@ -269,7 +256,6 @@ class BLIA(Baseline):
         return int((~self._candidates(query)[2]).sum())
 
     def _candidates(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """(F,) VSM, Simi, and which files are ranked."""
         if self._last is None or self._last[0] is not query:
             settings = self.settings
             text, similar = self.text(query), self.similar_reports.simi_scores(query)
@@ -290,8 +276,7 @@ class BLIA(Baseline):
         total = np.zeros(len(version.files))
         for part in PARTS:
             total += (self.settings.comment_weight if part == "comment" else 1.0) * cosines[part]
-        score: FloatArray = step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
-        return score
+        return step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
 
     def trace(self, query: BaselineQuery) -> FloatArray:
         """(F,) Trace."""

@@ -1,14 +1,9 @@
 """BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013 (docs/method.md, section B.5).
 
     BLUiR(d, q) = sum over r in {summary, description} and 4 fields f of s(d_f, q_r)
-    s(d_f, q)   = sum of tf_d(x) tf_q(y) idf(t)^2 over the words t of the query, which stand x times in d_f, y in q
 
-Each of two query fields (summary, description) is matched with each of four fields of a file (class names, method
-names, identifiers, comments), with the statistics of that field alone (docs/method.md, section B.5.4).
-
-The upstream profile imitates the version that Bench4BL ships: split forms only in the files, a query frequency that
-counts linearly, no rank for files without a word of the report. Not imitated: Krovetz's stemmer, which needs a
-dictionary of its own (Porter's stands in), Indri's stop list, descriptions cut at their first entity, lost file names.
+The upstream profile imitates the version that Bench4BL ships (B.5.6), but for Krovetz's stemmer
+(Porter's stands in), Indri's stop list, descriptions cut at their first entity, and lost file names.
 
 Shapes: B blobs, F files of a version, V terms of a field, T terms of a report.
 """
@@ -26,9 +21,8 @@ from pydantic import PositiveFloat
 from scipy import sparse
 
 from tosloc.config import Share
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Settings
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_split, stemmed, stopped, without_prefix
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray
@@ -42,21 +36,15 @@ _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
 class BLUiRSettings(Settings):
     """Settings of BLUiR."""
 
-    UPSTREAM: ClassVar[Mapping[str, Any]] = {
-        "whole_names": False,
-        "query_frequency": "linear",
-        "only_matches": True,
-    }
+    UPSTREAM: ClassVar[Mapping[str, Any]] = {"whole_names": False, "query_frequency": "linear", "only_matches": True}
 
     k1: PositiveFloat = 1.0
     b: Share = 0.3
-    """How much the length of a field counts."""
     k3: PositiveFloat = 1000.0
     whole_names: bool = True
     """Whether class, method and identifier fields hold names whole beside their parts."""
     query_frequency: QueryFrequency = "saturated"
     only_matches: bool = False
-    """Whether files without a word of the report count as not ranked."""
 
 
 def saturated_tf(counts: FloatArray, relative_length: FloatArray, k1: float, b: float) -> FloatArray:
@@ -65,8 +53,7 @@ def saturated_tf(counts: FloatArray, relative_length: FloatArray, k1: float, b: 
     >>> round(float(saturated_tf(np.array(3.0), np.array(20 / 40), 1.0, 0.3)), 6)
     0.779221
     """
-    value: FloatArray = k1 * counts / (counts + k1 * (1.0 - b + b * relative_length))
-    return value
+    return k1 * counts / (counts + k1 * (1.0 - b + b * relative_length))
 
 
 def bluir_idf(files: int, frequencies: FloatArray) -> FloatArray:
@@ -75,8 +62,7 @@ def bluir_idf(files: int, frequencies: FloatArray) -> FloatArray:
     >>> round(float(bluir_idf(100, np.array(9.0))), 6)
     2.363829
     """
-    value: FloatArray = np.log((files + 1.0) / (frequencies + 0.5))
-    return value
+    return np.log((files + 1.0) / (frequencies + 0.5))
 
 
 def query_tf(counts: FloatArray, k3: float, shape: QueryFrequency = "saturated") -> FloatArray:
@@ -85,8 +71,7 @@ def query_tf(counts: FloatArray, k3: float, shape: QueryFrequency = "saturated")
     >>> [round(float(query_tf(np.array(2.0), 1000.0, shape)), 6) for shape in ("saturated", "linear")]
     [1.996008, 1.998002]
     """
-    value: FloatArray = counts * k3 / (counts + k3) if shape == "saturated" else counts * k3 / (1.0 + k3)
-    return value
+    return counts * k3 / (counts + k3) if shape == "saturated" else counts * k3 / (1.0 + k3)
 
 
 def identifier_names(source: ParsedSource) -> list[str]:
@@ -123,8 +108,7 @@ class _Field:
         average = float(self.counts.lengths @ multiplicity) / files
         relative_lengths = self.counts.lengths / (average or 1.0)
         tf.data = saturated_tf(tf.data, relative_lengths[tf.indices], settings.k1, settings.b)
-        score: FloatArray = (weights[terms] * idf**2) @ tf
-        return score
+        return (weights[terms] * idf**2) @ tf
 
 
 class BLUiR(Baseline):

@@ -1,18 +1,8 @@
 """BRTracer: BugLocator over segments of files, with a boost for the files that stack traces name.
 
 Wong, Xiong, Zhang, Hao, Zhang, Mei: Boosting bug-report-oriented fault localization with segmentation and stack-trace
-analysis. ICSME 2014 (docs/method.md, section B.4).
-
-    score(f) = max over f's segments s of [(1 - alpha) mm(v(s)) + alpha mm(Simi(f))] + boost(f)
-    v(s)     = cos(report, s) / (1 + exp(-beta (length(f) - median) / (max - min)))
-
-Segments are 800 terms, each with the names of its file's types and methods; mm is min-max over all segments of the
-version. boost is 1 / rank of a class in the stack traces, .1 from rank 11 on and for what the named files import.
-``upstream`` follows the public code: a median one rank too high, .5 for every file whose name stands in the
-description, .2 for files whose qualified name holds one of their imports; and what BugLocator's has. Not imitated: what
-is not of BugLocator, and the end of the program when a version has one file.
-
-Shapes: B blobs, G segments of all blobs, F files of a version.
+analysis. ICSME 2014 (docs/method.md, section B.4). ``upstream`` does not imitate the end of the program when a version
+has one file. Shapes: B blobs, G segments of all blobs, F files of a version.
 """
 
 from __future__ import annotations
@@ -56,9 +46,7 @@ class BRTracerSettings(TextSettings):
     UPSTREAM: ClassVar[Mapping[str, Any]] = {**TextSettings.UPSTREAM, "boost": "flat", "median": "upper"}
 
     alpha: Share = 0.3
-    """Share of similar reports."""
     beta: float = 50.0
-    """Steepness of the length score."""
     segment_terms: Annotated[int, Field(ge=1)] = 800
     median: Median = "true"
     boost: Boost = "rank"
@@ -75,10 +63,7 @@ def segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list
 
 
 def median_length_score(lengths: FloatArray, beta: float = 50.0, median: Median = "true") -> FloatArray:
-    """(F,) 1 / (1 + exp(-beta (x - median) / (max - min))); 0 for an empty file (docs/method.md, section B.4.3).
-
-    ``upper`` takes the length after the middle one, as the public code does.
-    """
+    """(F,) 1 / (1 + exp(-beta (x - median) / (max - min))); 0 for an empty file (docs/method.md, section B.4.3)."""
     if not len(lengths):
         return lengths
     if median == "upper":
@@ -91,8 +76,7 @@ def median_length_score(lengths: FloatArray, beta: float = 50.0, median: Median 
     span = float(lengths.max() - lengths.min())
     steps = beta * (lengths - middle) / span if span > 0 else np.zeros(len(lengths))
     # the same as the logistic, without an overflow for large beta
-    score: FloatArray = np.where(lengths > 0, 0.5 * (1.0 + np.tanh(steps / 2.0)), 0.0)
-    return score
+    return np.where(lengths > 0, 0.5 * (1.0 + np.tanh(steps / 2.0)), 0.0)
 
 
 class BRTracer(Baseline):
@@ -117,7 +101,6 @@ class BRTracer(Baseline):
             parts += own
             owners += [row] * len(own)
         self.lengths: FloatArray = np.array(lengths, dtype=np.float64)
-        """(B,) terms of each blob."""
         self.blob_of_segment: LongArray = np.array(owners, dtype=np.int64)
         """(G,) rising."""
         self.starts: LongArray = np.searchsorted(self.blob_of_segment, np.arange(len(lengths)))
@@ -153,10 +136,7 @@ class BRTracer(Baseline):
 
 
 def files_of_frames(version: ParsedVersion, text: str) -> list[list[int]]:
-    """Positions of the files of each class in a text's frames, in their order; each file once, no class without one.
-
-    One class can stand in several files, such as one for each platform.
-    """
+    """Positions of the files of each class in a text's frames, in their order; each file once, no class without one."""
     found: list[list[int]] = []
     seen: set[int] = set()
     for frame in dict.fromkeys((frame.type, frame.file, frame.path) for frame in frames(text)):
@@ -208,10 +188,7 @@ def rank_boost(version: ParsedVersion, text: str) -> FloatArray:
 
 
 def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
-    """(F,) .5 for each file whose name a text mentions, .2 for files that hold one of their imports in their name.
-
-    As in the public code an import counts for every qualified name that it is a part of, at most two parts longer.
-    """
+    """(F,) .5 for each file whose name a text mentions, .2 for files that hold one of their imports in their name."""
     boost = np.zeros(len(version))
     stems = dict.fromkeys(name.removesuffix(".java") for name in _FILE.findall(text))
     named = [position for stem in stems for position in _files_of_stem(version, stem)]

@@ -1,19 +1,9 @@
 """BugLocator: a vector space model that favours long files, and the files of similar bugs fixed before.
 
-Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3).
-
-    score(f) = (1 - alpha) mm(rVSM(f)) + alpha mm(Simi(f))
-    rVSM(f)  = cos(report, f) / (1 + exp(-L(f))), L = 6 (x - m) / (high - m) of the length x within three sigma
-    Simi(f)  = sum over the known fixed reports S that changed f of cos(report, S) / number of files S changed
-
-mm is min-max over the files of the version. L is the public code's, which ranks far better without any leak than the
-paper's (x - min) / (max - min): ``length = "minmax"``. ``upstream`` follows the public code further: stop lists are
-stemmed and tested as the code does; report vectors weigh
-f / sum f x ln(R / r_t) over all reports, later ones too; names of nested types are not appended. It wants a past cut at
-the fix (``upstream_cutoff``). Not imitated: the second stemmer over report vectors (Lovins), files lost because their
-class name stands in another file too, annotation types left out, dates read with a 12-hour clock.
-
-BRTracer, AmaLgam and BLIA use parts of it: ``SimilarReports.simi_scores`` is their SimiScore.
+Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3; what the upstream profile does
+and leaves: B.3.6). The length score is the public code's, which ranks far better without any leak than the paper's.
+``upstream`` does not imitate: the second stemmer over report vectors (Lovins), files lost because their class name
+stands in another file too, annotation types left out, dates read with a 12-hour clock.
 
 Shapes: B blobs, F files of a version, R labelled reports, V terms of reports.
 """
@@ -36,9 +26,9 @@ from tosloc.lab.baselines.context import (
     FixHistory,
     FixHistoryAsOf,
     ParsedVersion,
+    Settings,
 )
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     STOP_WORDS,
@@ -85,7 +75,6 @@ class TextSettings(Settings):
     code_stops: Words = ("string", "main", "args")
     """Words dropped from code beside Java's keywords and the English stop words."""
     nested_names: bool = True
-    """Whether names of nested types are appended like those of the top level."""
     weighting: Weighting = "published"
 
 
@@ -93,7 +82,6 @@ class BugLocatorSettings(TextSettings):
     """Settings of BugLocator."""
 
     alpha: Share = 0.2
-    """Share of similar reports."""
     length: Length = "three_sigma"
 
 
@@ -133,10 +121,7 @@ class SimilarReports:
         self._squared_tf = self._tf.power(2)
 
     def similarities(self, report: BugReport, history: FixHistoryAsOf) -> FloatArray:
-        """(R,) cosine of a report with each one that is known to be fixed; 0 for all others.
-
-        ``published``: N and n_t are over the known reports and this one, so no other report has a say.
-        """
+        """(R,) cosine of a report with each one that is known to be fixed; 0 for all others."""
         known = np.zeros(len(self.fix_history.cases))
         known[history.reports] = 1.0
         terms = self.terms(report)

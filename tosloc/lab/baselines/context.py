@@ -1,4 +1,4 @@
-"""What a published technique may look at: the files of one version, and the fixes known when a report was opened.
+"""What a published technique is set to and may look at: a version's files, and the fixes known at a report's opening.
 
 A technique is given a ``BaselineQuery`` and answers with a score for every file. It cannot see a fix that came later,
 nor the report's own: ``FixHistory.before`` has left them out (docs/method.md, section B.1.1).
@@ -13,19 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 import joblib
 import numpy as np
+from pydantic import model_validator
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.errors import ToslocError
+from tosloc.config import Section, read_toml
+from tosloc.errors import ConfigError, ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
-from tosloc.lab.baselines.settings import Settings
 from tosloc.lab.baselines.vsm import Counts, count, widened
 from tosloc.processes import parallel
 from tosloc.records import (
@@ -42,10 +43,48 @@ from tosloc.records import (
     silent,
 )
 
+Profile = Literal["clean", "upstream"]
+"""``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(Section):
+    """What every technique has."""
+
+    UPSTREAM: ClassVar[Mapping[str, Any]] = {}
+    """Defaults that are others under ``profile = "upstream"``; a value that is given counts in either profile."""
+
+    NO_UPSTREAM: ClassVar[str] = ""
+    """Why there is no upstream profile, for a technique without one."""
+
+    profile: Profile = "clean"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_profile(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("profile") != "upstream":
+            return values
+        if cls.NO_UPSTREAM:
+            raise ConfigError(cls.NO_UPSTREAM)
+        return {**cls.UPSTREAM, **values}
+
+    def with_profile(self, profile: Profile) -> Self:
+        """The same values that were given, with the defaults of another profile."""
+        given = self.model_dump(exclude_unset=True)
+        if self.profile == "upstream":
+            given = {key: value for key, value in given.items() if self.UPSTREAM.get(key) != value}
+        return type(self).model_validate({**given, "profile": profile})
+
+
+def load_settings(model: type[S], path: Path | None) -> S:
+    """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
+    return model() if path is None else model.of(read_toml(path, "settings"), str(path))
+
+
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
 """Which earlier fixes count: those before the report was opened, or (as public code has it) before its own fix."""
 _BATCH: Final = 256
-"""Blobs that are read from git and parsed together."""
 
 
 class ParsedFiles:
@@ -126,13 +165,11 @@ class ParsedVersion:
         """(F,) values of files from (B,) values of blobs; 0 where the blob could not be read."""
         if not len(of_blobs):
             return np.zeros(len(self))
-        values: FloatArray = np.where(self.rows >= 0, of_blobs[np.maximum(self.rows, 0)], 0.0)
-        return values
+        return np.where(self.rows >= 0, of_blobs[np.maximum(self.rows, 0)], 0.0)
 
     def from_paths(self, of_paths: FloatArray) -> FloatArray:
         """(F,) values of files from (N,) values of all paths."""
-        values: FloatArray = of_paths[self.snapshot.path_ids]
-        return values
+        return of_paths[self.snapshot.path_ids]
 
     @cached_property
     def position_of_path(self) -> dict[int, int]:
@@ -163,9 +200,7 @@ class FixHistory:
         self.history = history
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
-        """(R,) seconds since 1970."""
         self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
-        """(R,) seconds since 1970."""
         self.commits: LongArray = np.array([history.index[case.fix_commit] for case in self.cases], dtype=np.int64)
         self.sizes: FloatArray = np.array([len(case.listed) for case in self.cases], dtype=np.float64)
         """(R,) source files of each fix, those that no longer exist too."""
@@ -176,7 +211,6 @@ class FixHistory:
         self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), paths))
         """(R, N) 1 where a report's fix changed a path."""
         self.touched_by_path = sparse.csr_array(self.touched.T)
-        """(N, R) the same by path."""
 
     def before(self, report: BugReport, version: str, cutoff: Cutoff = "fix_before_open") -> FixHistoryAsOf:
         """What was known when the report was opened, and is contained in the version that is searched.
@@ -200,7 +234,6 @@ class FixHistoryAsOf:
 
     fix_history: FixHistory
     time: float
-    """When the report was opened, seconds since 1970."""
     reports: LongArray
     """Rows of ``fix_history`` of the reports that were fixed by then, rising."""
     commits: BoolArray
@@ -271,9 +304,7 @@ class Baseline(ABC):
     upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
     """Which fixes the public code counts as earlier, for the upstream profile."""
     learned: ClassVar[bool] = False
-    """Whether ``fit`` has to be called first."""
     needs_complexity: ClassVar[bool] = False
-    """Whether it reads ``BaselineContext.complexities``."""
 
     def __init__(self, settings: Any, context: BaselineContext, seed: int = 7) -> None:
         self.settings, self.context, self.seed = settings, context, seed

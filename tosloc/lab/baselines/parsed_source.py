@@ -1,7 +1,4 @@
-"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports.
-
-Stage one's facts are terms already; each published technique has terms of its own, so it needs the words themselves.
-"""
+"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ class ParsedSource:
     types: tuple[str, ...] = ()
     """Names of the declared types in order, nested ones too."""
     outer: tuple[str, ...] = ()
-    """Those of ``types`` at the top level."""
     methods: tuple[str, ...] = ()
     """Names of the declared methods and constructors in order, each time one is declared."""
     variables: tuple[str, ...] = ()

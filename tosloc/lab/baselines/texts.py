@@ -21,7 +21,6 @@ KEYWORDS: Final[frozenset[str]] = frozenset(
     public return short static strictfp super switch synchronized this throw throws transient try void volatile while
     true false null""".split()
 )
-"""Java's reserved words and literals."""
 STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
     "don doesn didn isn wasn aren won wouldn couldn shouldn hasn haven hadn ll ve re".split()
 )

@@ -1,8 +1,4 @@
-"""What the learned techniques share: which reports they learn from, and trainings that survive an interruption.
-
-``LearnedBaseline`` is the base of such a technique. Its ``fit`` asks for a ``Training``, which knows the reports and
-the folder, and how to learn; ``in_batches`` makes an epoch of a loss. torch loads inside the functions that need it.
-"""
+"""What the learned techniques share: which reports they learn from, and trainings that survive an interruption."""
 
 from __future__ import annotations
 
@@ -19,8 +15,7 @@ from pydantic import NonNegativeInt, PositiveFloat
 
 from tosloc.arrays import Array, Arrays, load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.lab.baselines.context import Baseline, BaselineQuery
-from tosloc.lab.baselines.settings import Settings
+from tosloc.lab.baselines.context import Baseline, BaselineQuery, Settings
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
 from tosloc.reports.labelled import fix_order
@@ -31,7 +26,6 @@ if TYPE_CHECKING:
     from tosloc.rerank.encoder.training import EarlyStopping
 
 _RECORD = "record"
-"""Name of the array that holds a key and a record, as JSON."""
 
 
 class LearningSettings(Settings):
@@ -46,7 +40,6 @@ class LearningSettings(Settings):
     """Epochs without a better MAP after which a training stops; 0: never."""
     device: Literal["auto", "cpu"] = "auto"
     threads: NonNegativeInt = 0
-    """Threads of torch; 0: as many as it likes."""
 
 
 def evenly_spaced(cases: Sequence[Case], number: int) -> list[Case]:
@@ -64,10 +57,7 @@ def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
 
 
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
-    """MAP over all files; of each report the files' scores, the fixed files' positions and their number.
-
-    The number also counts fixed files that have no position; without reports the MAP is 0.
-    """
+    """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
     values = [
         average_precision(fixed_ranks(scores, fixed).tolist(), relevant, add=np.sum)
         for scores, fixed, relevant in rankings
@@ -85,10 +75,7 @@ def in_batches(
     loss_of: Callable[[LongArray], torch.Tensor],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Epoch:
-    """One pass over ``number`` examples in a random order, ``size`` at a time; ``loss_of`` gives the mean loss of some.
-
-    ``progress`` is called after each batch with the number of examples that are done.
-    """
+    """One pass over ``number`` examples in a random order, ``size`` at a time; ``loss_of`` gives their mean loss."""
 
     def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
         total = 0.0
@@ -138,7 +125,6 @@ class Training:
     cases: Sequence[Case]
     """Training reports that are learned from, in the order of their fixes."""
     validation: Sequence[Case]
-    """Validation reports whose MAP stops the training."""
     device: torch.device
     folder: Path
     key: str
@@ -189,7 +175,6 @@ class Training:
     def _resumed(
         self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[EarlyStopping, Arrays]:
-        """How far an interrupted training came, and its best weights; model and optimizer go on from there."""
         from tosloc.rerank.encoder.training import EarlyStopping
 
         found = self.load(file)

@@ -22,9 +22,7 @@ class Counts:
     """How often each term stands in each of some texts."""
 
     matrix: sparse.csr_array
-    """(B, V) counts."""
     vocabulary: Mapping[str, int]
-    """Term -> column."""
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -62,8 +60,7 @@ class Counts:
 
     def document_frequencies(self, multiplicity: LongArray) -> FloatArray:
         """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
-        found: FloatArray = self.presence.T @ multiplicity.astype(np.float64)
-        return found
+        return self.presence.T @ multiplicity.astype(np.float64)
 
     def query_counts(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
         """Columns, rising, and counts (T,) of those terms that any text holds."""
@@ -107,17 +104,12 @@ def widened(counts: Counts, vocabulary: Mapping[str, int]) -> Counts:
 
 def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
     """(V,) ln(N / n_t) of terms that n_t of N texts hold; 0 for a term of no text."""
-    found: FloatArray = np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
-    return found
+    return np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
 
 
 @dataclass(eq=False)
 class VectorSpace:
-    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5).
-
-    N and n_t are over the ``multiplicity`` of the texts, such as the files of one version; a text that the version does
-    not hold gets a cosine too, which means nothing.
-    """
+    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5)."""
 
     counts: Counts
     multiplicity: LongArray
@@ -147,22 +139,23 @@ class VectorSpace:
             return np.zeros(len(self.multiplicity))
         # the few terms of a report: a product with all of the matrix takes longer
         product: FloatArray = (query * self.idf[columns]) @ self.counts.log_tf_by_term[columns]
-        cosine: FloatArray = product / (np.where(self.norms > 0, self.norms, 1.0) * length)
-        return cosine
+        return product / (np.where(self.norms > 0, self.norms, 1.0) * length)
+
+
+def row_cosines(rows: sparse.csr_array, query: FloatArray, length: float) -> FloatArray:
+    """Cosine of each row with a query of this length; 0/0 is 0."""
+    product: FloatArray = rows @ query
+    norms = np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel()) * length
+    return np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
 
 
 def plain_length_score(lengths: FloatArray) -> FloatArray:
     """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
-    score: FloatArray = 1.0 / (1.0 + np.exp(-min_max(lengths)))
-    return score
+    return 1.0 / (1.0 + np.exp(-min_max(lengths)))
 
 
 def step_length_score(lengths: FloatArray) -> FloatArray:
-    """(F,) BugLocator's length score as its public code has it: logistic of 6 (x - m) / (high - m) within 3 sigma.
-
-    low, high = mean -+ 3 sigma of the lengths above 0; m is low without its fraction, or 0 below it. Files beyond
-    ``high`` get 1, what falls below .5 is lifted to it (docs/method.md, section B.3.3).
-    """
+    """(F,) BugLocator's length score as its public code has it (docs/method.md, section B.3.3)."""
     real = lengths[lengths > 0]
     if not len(real):
         return np.full(len(lengths), 0.5)
@@ -172,15 +165,10 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     span = high - least
     score = 1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span)) if span > 0 else np.full(len(lengths), 0.5)
     score = np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
-    lifted: FloatArray = np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
-    return lifted
+    return np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
 
 
 def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
-    """(N,) BugLocator's SimiScore of paths: the similarity of each earlier report, shared among all files of its fix.
-
-    ``similarities`` (R,), ``touched`` (R, N) 1 where a fix changed a path, ``sizes`` (R,) files of each fix.
-    """
+    """(N,) SimiScore of paths: the similarity (R,) of each earlier report, shared among all files of its fix."""
     share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
-    score: FloatArray = touched.T @ share
-    return score
+    return touched.T @ share

@@ -18,9 +18,19 @@ from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.statistics import Interval
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper.contents import contents
-from tosloc.lab.paper.published import Key, Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import PAPER, Workspace, by_project, is_ranked, some
+from tosloc.lab.paper.workspace import (
+    PAPER,
+    Cell,
+    Key,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    is_ranked,
+    rows_of,
+    some,
+)
 from tosloc.lab.projects import Project
 from tosloc.lab.restricted import restricted
 from tosloc.records import Progress, silent
@@ -41,7 +51,6 @@ TITLES: Final[Mapping[str, str]] = {
     "stage-one": "TosLoc, stage one",
     "both-stages": "TosLoc, both stages",
 }
-"""System -> what it is called; techniques that are not named here go by their own name."""
 ALL: Final = "all files"
 EVER_FIXED: Final = "ever fixed"
 SPACES: Final[Mapping[str, str]] = {
@@ -57,11 +66,6 @@ TIES: Final = (
     f"Paired t-tests over the test reports; a tie is a difference with p of {LEVEL:g} or more after Holm's"
     " correction over all pairs of systems on the project."
 )
-
-
-def names() -> list[str]:
-    """Every system, in the order of the table."""
-    return [*baseline_runs.SYSTEMS, *OWN]
 
 
 def title_of(name: str) -> str:
@@ -87,7 +91,6 @@ class ScoredProject:
 
     spaces: Mapping[str, Mapping[str, Evaluation]]
     pairs: Sequence[Comparison]
-    """Every system against each before it, on all files."""
 
     def mean(self, space: str, title: str, measure: Measure) -> float | None:
         """A system's mean in a search space; None for one without a run."""
@@ -143,7 +146,7 @@ class Against:
 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 4."""
-    wanted = some(work.systems, names())
+    wanted = some(work.systems, [*baseline_runs.SYSTEMS, *OWN])
     techniques = [name for name in wanted if name in baseline_runs.SYSTEMS]
     found: dict[str, ScoredProject] = {}
     missing: list[str] = []

@@ -12,9 +12,17 @@ from typing import Any
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Form,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 from tosloc.reports.labelled import describe, load_dataset, settled
@@ -50,18 +58,15 @@ class Contents:
 
 def contents(project: Project, out: Path, progress: Progress = silent) -> Contents:
     """What the reports hold; kept in ``out``, and read from there while neither reports nor settings change."""
-    path, key = out / "contents" / f"{project.name}.json", _key(project)
+    data = settled(project.configured(), project.reports).data
+    path = out / "contents" / f"{project.name}.json"
+    key = key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.named_suffixes))
     stored = _stored(path, key)
     if stored is None:
         stored = _counted(project, progress)
         write_text(path, json.dumps({"key": key, **stored}, indent=1) + "\n")
     first, last = stored["opened"]
     return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
-
-
-def _key(project: Project) -> str:
-    data = settled(project.configured(), project.reports).data
-    return key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.named_suffixes))
 
 
 def _stored(path: Path, key: str) -> dict[str, Any] | None:

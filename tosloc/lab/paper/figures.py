@@ -19,17 +19,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFor
 
 
 def _stroke(number: int, linewidth: float = 1.3) -> dict[str, Any]:
-    """Colour, line and marker of a series by its number."""
     line, marker = STROKES[number % len(STROKES)]
     color = GREYS[number % len(GREYS)]
     return {"color": color, "linestyle": line, "marker": marker, "markersize": 4.5, "linewidth": linewidth}
 
 
 def lengths_figure(projects: Mapping[str, tuple[FloatArray, FloatArray]], unit: str, limit: int) -> Figure:
-    """Share of a project's files up to a length on a logarithmic axis, from (Q,) shares and (Q,) lengths at them.
-
-    A line stands at the ``limit`` of what an encoder reads at once.
-    """
+    """Share of a project's files up to a length on a logarithmic axis, from (Q,) shares and (Q,) lengths at them."""
     with drawing() as (figure, axes):
         for number, (name, (shares, lengths)) in enumerate(projects.items()):
             axes.plot(lengths.clip(1), shares, **_stroke(number, 1.4), markevery=10, label=name)
@@ -46,11 +42,8 @@ class Bar:
     """A system's values on one project; None where they are not known."""
 
     whole: float | None
-    """All files searched."""
     fewer: float | None
-    """Only files that were ever fixed."""
     published: float | None
-    """The paper's, all files."""
 
 
 def spaces_figure(projects: Mapping[str, Mapping[str, Bar]], measure: str) -> Figure:
@@ -118,7 +111,6 @@ def growth_figure(systems: Mapping[str, Mapping[str, Sequence[tuple[int, float]]
 
 
 _WIDTH: Final = 3.6
-"""Inches of a panel."""
 APART: Final = 0.1
 """Least distance of two labelled numbers, as a share of the axis."""
 ROUNDEST: Final = {"1": 0, "5": 1, "2": 2}
@@ -134,14 +126,10 @@ class Panel:
     """What it is called -> a value for each number of candidates."""
     title: str = ""
     label: str = ""
-    """What the values are."""
 
 
 def candidates_figure(panels: Sequence[Panel]) -> Figure:
-    """The panels side by side, on logarithmic axes; lines differ without colour.
-
-    Panels of the same label share their vertical axis, and panels of the same series one legend.
-    """
+    """The panels side by side, on logarithmic axes; of one label they share the axis, of one series the legend."""
     shared = len({panel.label for panel in panels}) <= 1
     alike = len({tuple(panel.series) for panel in panels}) <= 1
     with drawing(_WIDTH * max(len(panels), 1), _WIDTH) as (figure, only):

@@ -1,8 +1,4 @@
-"""Table 2: how long files and reports are, against the 512 tokens that an encoder reads at once.
-
-Counted in words by ``WORD``, or in an encoder's own tokens. Of files, every version's mean, quantiles and longest are
-taken, and averaged over the versions, as in the paper. Each text is counted once and its length kept.
-"""
+"""Table 2: how long files (mean over versions) and reports are, in words or tokens, against an encoder's 512."""
 
 from __future__ import annotations
 
@@ -19,10 +15,18 @@ from tosloc.arrays import load_arrays, pack_words, save_arrays, unpack_words
 from tosloc.errors import CheckpointError
 from tosloc.git.repository import Repository, decode
 from tosloc.io import key_of
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, Form, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
-from tosloc.lab.projects import Project
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Form,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    named,
+    rows_of,
+)
+from tosloc.lab.projects import Project, spread
 from tosloc.records import FloatArray, IntArray, Progress, Snapshot, silent
 from tosloc.reports.labelled import load_dataset, settled
 from tosloc.reports.traces import without_frames
@@ -35,9 +39,7 @@ LIMIT: Final = 512
 LEVELS: Final = np.linspace(0, 1, 101)
 FILES_A_BATCH = 256
 STORED_EVERY = 16
-"""Batches after which the lengths are written."""
 PAPER_UNIT: Final = "codebert-base"
-"""Encoder whose tokens the paper counts."""
 QUANTITIES: Final[Mapping[str, Form]] = {
     "file, mean": "count",
     "file, median": "count",
@@ -54,7 +56,6 @@ QUANTITIES: Final[Mapping[str, Form]] = {
 }
 
 Counter = Callable[[Sequence[str]], list[int]]
-"""Texts -> how long each is."""
 
 
 @dataclass(frozen=True)
@@ -157,17 +158,6 @@ def lengths(
         f"reports without stack traces over {LIMIT}": (bare > LIMIT).mean(),
     }
     return Lengths({name: float(value) for name, value in values.items()}, levels, len(names))
-
-
-def spread(names: Sequence[str], number: int) -> list[str]:
-    """So many of the names, evenly from first to last; all for 0.
-
-    >>> spread("abcdefg", 3), spread("ab", 0)
-    (['a', 'd', 'g'], ['a', 'b'])
-    """
-    if not number or number >= len(names):
-        return list(names)
-    return [names[position] for position in np.linspace(0, len(names) - 1, number).round().astype(int).tolist()]
 
 
 def _of_version(sizes: IntArray) -> FloatArray:

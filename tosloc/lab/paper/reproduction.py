@@ -9,10 +9,8 @@ from typing import Final
 
 from tosloc.errors import ToslocError
 from tosloc.lab.paper import accuracy, contents, lengths, reranking, speed
-from tosloc.lab.paper.published import Published, read_published
-from tosloc.lab.paper.tables import TableResult
-from tosloc.lab.paper.workspace import Workspace
-from tosloc.lab.projects import Project, read_projects
+from tosloc.lab.paper.workspace import Published, TableResult, Workspace, read_published
+from tosloc.lab.projects import read_projects
 from tosloc.records import Progress, silent
 
 TABLES: Final[Mapping[str, Callable[[Workspace, Published, Progress], TableResult]]] = {
@@ -47,23 +45,16 @@ class Reproduced:
 def reproduce(
     table: str, projects: Path, only: Sequence[str], work: Workspace, progress: Progress = silent
 ) -> Reproduced:
-    """Make a table, of the projects of a file that it needs, or of ``only`` some; ``work`` is without projects so far.
-
-    Raises ToslocError for a name that is none, and where something is missing that cannot be made.
-    """
+    """Make a table, of the projects of a file that it needs, or of ``only`` some; ``work`` has none so far."""
     if table not in TABLES:
         raise ToslocError(f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}")
     published, known = read_published(table), {project.name: project for project in read_projects(projects).projects}
     names = list(only) or published.projects or list(known)
-    work = replace(work, projects=[_project(known, name, projects) for name in names], reranker=published.second)
+    for name in names:
+        if name not in known:
+            raise ToslocError(
+                f'{projects}: {name} is missing; add [{name}] repo = "..." reports = "..." (published at {DATA}), or go'
+                f" on without it: --only {','.join(known)}"
+            )
+    work = replace(work, projects=[known[name] for name in names], reranker=published.second)
     return Reproduced(table, published, TABLES[table](work, published, progress))
-
-
-def _project(known: Mapping[str, Project], name: str, file: Path) -> Project:
-    if name not in known:
-        there = ",".join(known)
-        raise ToslocError(
-            f'{file}: {name} is missing; add [{name}] repo = "..." reports = "..." (published at {DATA}), or go on'
-            f" without it: --only {there}"
-        )
-    return known[name]

@@ -1,8 +1,7 @@
 """Table 6 and figures 5 and 6: what the parts of the encoder reranker are worth, and how many files it should read.
 
-The models of table 6 and figure 6 are trained from a bundle of a training that keeps its features; both lie under
-``OUT/second``, with the results as ``ablate-PROJECT.json`` and ``sweep-PROJECT.json``, which are read where nothing is
-to be made. Figure 5 needs stage one alone, so that it is made of the finished runs.
+Models are trained from a bundle under ``OUT/second``, with results as ``ablate-PROJECT.json`` and
+``sweep-PROJECT.json``. Figure 5 needs stage one alone, so that it is made of the finished runs.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
-from tosloc.lab.paper.published import Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, named
+from tosloc.lab.paper.workspace import Cell, PaperTable, Published, TableResult, Workspace, by_project, named, rows_of
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 
@@ -39,7 +36,6 @@ Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
 MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
-"""Candidates of figure 5."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +48,7 @@ class Experiment:
 
     @cached_property
     def config(self) -> Config:
-        """The project's own settings, if they name an encoder, else the table's.
-
-        An encoder that the command names takes the place of the configured one. Raises ConfigError.
-        """
+        """The project's own settings, if they name an encoder, else the table's. Raises ConfigError."""
         config, named_file = self.project.configured(), self.work.reranker.config
         if named_file and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
             config = load_config(named_file)
@@ -91,22 +84,16 @@ class Experiment:
         progress = named(progress, self.project)
         return AblationRunner(folder / f"{name}.pack", self.config, folder / name, vectors, progress)
 
-    def is_bundled(self, run: Path, bundle: Path) -> bool:
-        """Whether a file is the bundle that the experiment needs, of this training."""
-        return origin_of(bundle) == bundle_key(run, self.project.reports, self.bundle_settings)
-
     def results(self, progress: Progress = silent) -> list[dict[str, Any]]:
-        """The experiment's results, of which what is missing is made now.
-
-        Raises ToslocError where that cannot be: no encoder, or a training that keeps no features.
-        """
+        """The experiment's results, of which what is missing is made now. Raises ToslocError."""
         if not self.is_made:
             return self._stored_results()
         runner, project = self.runner(progress), self.project
         _ = runner.encoders  # a wrong one is said before hours of work
         run = self._training(progress)
-        if not self.is_bundled(run, runner.path):
-            settings, progress = self.bundle_settings, named(progress, project)
+        settings = self.bundle_settings
+        if origin_of(runner.path) != bundle_key(run, project.reports, settings):
+            progress = named(progress, project)
             bundle_training(run, project.repo, project.reports, runner.path, settings, progress)
         rows = runner.ablation() if self.kind == "ablate" else runner.sweep(sorted(set(self.work.reranker.candidates)))
         write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
@@ -124,7 +111,11 @@ class Experiment:
         if folder is None:
             trained = self.work.trained(self.project)
             if trained is not None:
-                raise RunError(self._without_features(trained))
+                elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
+                raise RunError(
+                    f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
+                    f"{elsewhere if self.work.runs is not None else ''}"
+                )
             folder = self.work.train(self.project, progress)
         self.work.scored(self.project, folder)  # of the same reports
         return folder
@@ -134,40 +125,24 @@ class Experiment:
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
         except OSError:
-            raise RunError(self._without_encoder()) from None
+            why = f"no results in {path}; leave out --finished to make them"
+            if self.work.make:
+                why = (
+                    "no encoder to train on is named; name a folder, or a name on the hub, with --encoder, or put"
+                    f" finished results to {path}"
+                )
+            raise RunError(f"{self.project.name}: {why}") from None
         except ValueError:
             raise RunError(f"{path}: not JSON; delete it and make it again") from None
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "test" in row for row in rows):
             raise RunError(f"{path}: not a list of results on test; delete it and make it again")
         return rows
 
-    def _without_encoder(self) -> str:
-        """What to do where neither an encoder is named nor results are there, in a sentence."""
-        if not self.work.make:
-            return f"{self.project.name}: no results in {self.result_path}; leave out --finished to make them"
-        return (
-            f"{self.project.name}: no encoder to train on is named; name a folder, or a name on the hub, with"
-            f" --encoder, or put finished results to {self.result_path}"
-        )
-
-    def _without_features(self, trained: Path) -> str:
-        """What to do about a training that keeps no features, in a sentence."""
-        elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
-        return (
-            f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
-            f"{elsewhere if self.work.runs is not None else ''}"
-        )
-
-
-def experiments(work: Workspace, kind: Kind) -> list[Experiment]:
-    """The experiment on every project."""
-    return [Experiment(work, project, kind) for project in work.projects]
-
 
 def measure_ablation(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 6."""
     tables = []
-    made = experiments(work, "ablate")
+    made = [Experiment(work, project, "ablate") for project in work.projects]
     for one in by_project(made, "projects", progress):
         rows, project = one.results(progress), one.project.name
         for order, title in ORDERS.items():
@@ -181,11 +156,7 @@ def measure_ablation(work: Workspace, published: Published, progress: Progress =
 
 def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, published: Published) -> list[str | Cell]:
     cells = (
-        Cell(
-            _number(row, "test", order, short),
-            "share",
-            published.numbers.get((project, name, measure)),
-        )
+        Cell(_number(row, "test", order, short), "share", published.numbers.get((project, name, measure)))
         for measure, short in MEASURES.items()
     )
     return [name, *cells]
@@ -193,7 +164,7 @@ def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, pu
 
 def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 6."""
-    made = experiments(work, "sweep")
+    made = [Experiment(work, project, "sweep") for project in work.projects]
     tables, curves = [], dict[str, Curves]()
     for one in by_project(made, "projects", progress):
         table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))

@@ -1,10 +1,7 @@
-"""Table 5: what a report costs, against the number of files searched.
+"""Table 5: what a report costs in processor time, as a ratio to stage one's, against the number of files searched.
 
-A few versions of each project, spread over its time, are made ready one after the other (facts known, indexes in
-memory), and a few test reports are asked of each: every system answers each report in turns, from the report to the
-ranking of all files. What counts is the processor time, as a ratio to stage one's on the same version: absolute times
-are of one machine, which other work may share, and say nothing. A technique that learns is fitted on a few reports
-first, since what it has learned does not change what an answer costs.
+Of a few versions of each project, made ready one after the other, every system answers a few test reports in turns: as
+ratios, since absolute times are of one machine. A technique that learns is fitted on a few reports first.
 """
 
 from __future__ import annotations
@@ -27,11 +24,19 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
 from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
-from tosloc.lab.paper.lengths import spread
-from tosloc.lab.paper.published import Key, Published
-from tosloc.lab.paper.tables import Cell, PaperTable, TableResult, rows_of
-from tosloc.lab.paper.workspace import Workspace, by_project, is_trained, named
-from tosloc.lab.projects import Project
+from tosloc.lab.paper.workspace import (
+    Cell,
+    Key,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    is_trained,
+    named,
+    rows_of,
+)
+from tosloc.lab.projects import Project, spread
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
@@ -69,7 +74,6 @@ class Timed:
     seconds: Mapping[str, Sequence[float]]
     """System -> median processor seconds of each report."""
     session: str
-    """Which call measured it."""
 
     def median(self, system: str) -> float:
         """Median over the reports."""
@@ -81,7 +85,6 @@ class Timed:
 
 
 Times = Mapping[str, Sequence[Timed]]
-"""Project -> its versions."""
 
 
 def without_memory(one: Chosen) -> Chosen:
@@ -89,22 +92,6 @@ def without_memory(one: Chosen) -> Chosen:
     if MEMORY not in type(one.settings).model_fields:
         return one
     return replace(one, settings=one.settings.model_copy(update={MEMORY: 0}))
-
-
-def timed_techniques(work: Workspace) -> list[Chosen]:
-    """The techniques that are timed beside stage one, with their settings."""
-    names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
-    return [without_memory(one) for one in choose_techniques(names)] if names else []
-
-
-def checkpoint_of(work: Workspace, project: Project) -> Path | None:
-    """The folder of a finished training, of both stages if there is one."""
-    return work.both_stages(project, is_trained) or work.trained(project)
-
-
-def folder_of(project: Project, out: Path) -> Path:
-    """Where the times of a project are kept."""
-    return out / "speed" / project.name
 
 
 def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
@@ -117,15 +104,16 @@ def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: 
         fingerprint(project.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
     )
-    return folder_of(project, work.out) / f"{key[:12]}.json"
+    return work.out / "speed" / project.name / f"{key[:12]}.json"
 
 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
-    techniques = timed_techniques(work)
+    names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
+    techniques = [without_memory(one) for one in choose_techniques(names)] if names else []
     found: dict[str, list[Timed]] = {}
     for project in by_project(work.projects, "projects", progress):
-        checkpoint = checkpoint_of(work, project)
+        checkpoint = work.both_stages(project, is_trained) or work.trained(project)
         if checkpoint is None and work.make:
             checkpoint = work.train(project, progress)
         if checkpoint is not None:
@@ -203,9 +191,6 @@ def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
     return float(np.polynomial.polynomial.polyfit(x, y, 1)[1])
 
 
-# Measuring
-
-
 def time_project(
     work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
@@ -220,7 +205,8 @@ def time_project(
             project.configured(), repo, project.reports, project.store, progress, facts=False
         )
         try:
-            cases = spread_cases(context.dataset.cases, work.versions or VERSIONS)
+            by_version = {case.version: case for case in context.dataset.cases}
+            cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
             reports = _some_reports(localizer, [case.report for case in context.part("test")])
             for number, case in enumerate(cases):
                 progress("versions timed", number, len(cases))
@@ -245,14 +231,7 @@ def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[Bu
     """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
     reranker = localizer.reranker_
     later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
-    positions = np.linspace(0, len(later) - 1, min(REPORTS, len(later))).tolist()
-    return [later[position] for position in sorted(set(map(round, positions)))]
-
-
-def spread_cases(cases: Sequence[Case], number: int) -> list[Case]:
-    """So many cases of different versions, evenly from the first fix to the last."""
-    by_version = {case.version: case for case in cases}
-    return [by_version[version] for version in spread(list(by_version), number)]
+    return spread(later, REPORTS)
 
 
 @dataclass(frozen=True)
@@ -266,7 +245,6 @@ class VersionClock:
     """Whose before-fix version is searched."""
     techniques: Sequence[Chosen]
     folder: Path
-    """For what techniques learn."""
     progress: Progress = silent
 
     def time(self, reports: Sequence[BugReport], session: str) -> Timed:
@@ -282,7 +260,6 @@ class VersionClock:
         return Timed(self.case.version, len(snapshot), seconds, session)
 
     def _own_answers(self) -> dict[str, Answer]:
-        """Stage one, and both stages where the checkpoint has two."""
         localizer = self.localizer
         localizer.open_version(self.context.indexed, self.case.version, self.progress)
         version = localizer.version_
@@ -294,10 +271,6 @@ class VersionClock:
         return answers
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
-        """Techniques, ready to rank the version's files.
-
-        Those that learn are fitted on the reports fixed next, as if they had been asked of this version.
-        """
         if not self.techniques:
             return {}
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))

@@ -1,22 +1,122 @@
-"""Where runs lie, and how those that are missing are made."""
+"""What the paper prints in a table, the cells that we print beside it, and where runs lie that they are made of.
+
+A file ``configs/published/TABLE.toml`` holds the paper's numbers as nested tables: ``[paper."all files".MRR]`` with
+``BugLocator = { tomcat = 0.42 }`` is the number of the key ("all files", "MRR", "BugLocator", "tomcat").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import Field, Strict
 
 from tosloc import training
+from tosloc.config import Section, Words, read_toml, shipped_configs
 from tosloc.errors import RunError, ToslocError
 from tosloc.evaluate.run_paths import ScoredRun, read_scored
+from tosloc.evaluate.statistics import Interval
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
-from tosloc.lab.paper.published import RerankerExperiments
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import keeps_tables
 from tosloc.records import Progress, silent
 from tosloc.training import STAGE_ONE
+
+Key: TypeAlias = tuple[str, ...]
+FOLDER: Final = shipped_configs() / "published"
+
+
+class RerankerExperiments(Section):
+    """``[second]``: what an experiment with the encoder reranker is made with."""
+
+    config: str = ""
+    """File of its settings, seen from the table's, for projects whose own name no encoder."""
+    train_reports: Annotated[int, Field(ge=0)] = 0
+    """How many of the training reports, the newest, it learns from; 0 for all."""
+    candidates: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Strict(False)] = (10, 20, 50)
+    """Numbers of files that are reranked, ascending, where they are varied."""
+
+
+class Published(Section):
+    """The content of a file, under the name of its table."""
+
+    title: str
+    source: str
+    projects: Words = ()
+    """Projects that the table needs, in the order of its columns."""
+    split: str = ""
+    space: str = ""
+    left_out: Words = ()
+    paper: Mapping[str, Any] = Field(default_factory=dict)
+    second: RerankerExperiments = RerankerExperiments()
+
+    @cached_property
+    def numbers(self) -> Mapping[Key, float]:
+        """The paper's numbers."""
+        return dict(_numbers(self.paper, ()))
+
+
+def read_published(table: str) -> Published:
+    """The numbers of a table. Raises ConfigError that names the file and the key."""
+    path = FOLDER / f"{table}.toml"
+    found = Published.of(read_toml(path, "published numbers"), str(path))
+    config = str(FOLDER / found.second.config) if found.second.config else ""
+    return found.model_copy(update={"second": found.second.model_copy(update={"config": config})})
+
+
+def _numbers(values: Any, above: Key) -> Iterator[tuple[Key, float]]:
+    if not isinstance(values, dict):
+        yield above, float(values)
+        return
+    for key, value in values.items():
+        yield from _numbers(value, (*above, key))
+
+
+N = TypeVar("N")
+C = TypeVar("C")
+Form: TypeAlias = Literal["share", "change", "count", "one", "ratio", "p"]
+"""How a number is written: .674, +.012, 1,536, 2.4, 3.74, <.001."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number, None where it is not known."""
+
+    value: float | None
+    form: Form = "share"
+    paper: float | None = None
+    interval: Interval | None = None
+    mark: str = ""
+
+
+def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cell]) -> list[list[str | Cell]]:
+    """A row for each name: the name itself, and a cell for each column."""
+    columns = list(columns)
+    return [[str(name), *(cell(name, column) for column in columns)] for name in names]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One printed table; rows begin with their name."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """A table as it was measured."""
+
+    tables: Sequence[PaperTable]
+    notes: Sequence[str] = ()
+    figures: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
 
 BASELINES = "baselines"
 """Folder of the published techniques' runs, by project."""
@@ -35,11 +135,9 @@ class Workspace:
 
     projects: Sequence[Project]
     out: Path
-    """Everything that is made."""
     runs: Path | None = None
     """Where finished runs are looked for first."""
     make: bool = True
-    """Whether missing runs are made; else they are left out."""
     systems: tuple[str, ...] = ()
     """Of tables 4 and 5; all, or the default ones, without any."""
     encoder: str = ""
@@ -77,13 +175,7 @@ class Workspace:
         if folder is None:
             folder, tell = self.out / project.name, named(progress, project)
             training.train(
-                project.configured(),
-                project.repo,
-                project.reports,
-                folder,
-                project.store,
-                tell,
-                keep_features=True,
+                project.configured(), project.repo, project.reports, folder, project.store, tell, keep_features=True
             )
         return folder
 

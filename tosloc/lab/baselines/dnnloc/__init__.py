@@ -1,35 +1,293 @@
 """DNNLOC: six features of a report and a file, one of them learned by a network, combined by another network.
 
 Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information retrieval, ICPC 2017
-(docs/method.md, section B.8).
-
-    phi1  relevancy: a network over the projections of the report's and the file's term weights
-    phi2  rVSM(B, f) = cos(B, f) / (1 + exp(-mm(length)))
-    phi3  the same between B and all reports together that were fixed in f before B was opened
-    phi4  cosine between the class names that B mentions and those that f declares
-    phi5  1 / (months from the opening of the report last fixed in f to B's + 1), 0 without one
-    phi6  ln(1 + number of earlier fixes of f)
-    score = network(6 -> 300 -> 1) of the features, each scaled to [0, 1]
-
-No code of the authors is public, and layer sizes, activations, epochs and vocabularies of theirs are not known: those
-here are ours. The public re-implementation lacks phi1 and samples both candidates and histories (docs/method.md,
-section B.8.7), so there is no ``upstream`` profile.
-
-Learned from: all training reports (or the newest ``train_reports``), each with its fixed files and ``negatives`` other
-files of its version. The older ``relevancy_share`` of them teaches phi1, the newer rest the combiner, which would
-otherwise trust a phi1 that has seen its answers. Both stop by MAP over all files of the validation reports' versions.
-Report terms and their weights come from all training reports, code terms from the first and the last training version.
-The projections are not learned further with phi1.
-
-Two things are chosen for each project by that MAP. ``wrong_files``: the published ones are those most similar by phi2,
-``hardest``; where text is weak they teach the combiner to distrust it, hence ``random`` ones beside. ``calibration``:
-the pairs' phi2 is not distributed like a whole version's, so that features are scaled by their range either in the
-training pairs or in all files of the validation reports' versions, without a look at what was fixed.
+(docs/method.md, section B.8). No code of the authors is public: layer sizes, activations, epochs and vocabularies are
+ours, and there is no ``upstream`` profile. ``relevancy_share`` of the training reports, the older, teaches phi1, the
+rest the combiner, which would otherwise trust a phi1 that has seen its answers. ``wrong_files`` and ``calibration`` are
+chosen for each project by MAP on validation: where text is weak the published hardest files teach the combiner to
+distrust it, and the pairs' phi2 is not distributed like a whole version's. The projections are not learned further.
 
 Shapes in this package: B blobs, F files of a version, N paths, R labelled reports, V terms, P pairs of a report and a
 file, H width of a projection.
 """
 
-from tosloc.lab.baselines.dnnloc.ranker import Dnnloc
+from __future__ import annotations
 
-__all__ = ["Dnnloc"]
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+
+import numpy as np
+from scipy import sparse
+
+from tosloc.arrays import Arrays, pack_words, unpack_words
+from tosloc.errors import ToslocError
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
+from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures, TermWeighting
+from tosloc.lab.baselines.dnnloc.networks import (
+    Calibration,
+    Combiner,
+    DnnlocSettings,
+    Relevancy,
+    WrongFiles,
+    autoencoder,
+    autoencoder_epoch,
+    weighted_loss,
+)
+from tosloc.lab.baselines.training import (
+    LearnedBaseline,
+    Training,
+    fixed_positions,
+    in_batches,
+    mean_average_precision,
+    set_weights,
+    weights_of,
+)
+from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+_FILE: Final = "fitted.npz"
+
+
+def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
+    """Positions of the ``number`` most similar files that are not fixed; of equal ones, the first.
+
+    >>> hardest_negatives(np.array([.2, .9, .5, .5, .7]), np.array([1]), 2).tolist()
+    [4, 2]
+    """
+    order = np.argsort(-similarity, kind="stable")
+    wrong = order[~np.isin(order, fixed)]
+    return wrong[:number].astype(np.int64)
+
+
+@dataclass(eq=False)
+class LabelledFiles:
+    """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
+
+    report: BugReport
+    rows: IntArray
+    """(P,) rows of blobs, -1 for a file that could not be read."""
+    features: Float32Array
+    """(P, 5) phi2 to phi6."""
+    fixed: LongArray
+    relevant: int
+
+
+class Dnnloc(LearnedBaseline):
+    """DNNLOC (Lam et al. 2017)."""
+
+    name: ClassVar[str] = "dnnloc"
+    Settings: ClassVar = DnnlocSettings
+
+    settings: DnnlocSettings
+
+    def __init__(self, settings: DnnlocSettings, context: BaselineContext, seed: int = 7) -> None:
+        super().__init__(settings, context, seed)
+        self.features = DnnlocFeatures(context)
+        self._fitted: tuple[Relevancy, Combiner] | None = None
+
+    def scores(self, query: BaselineQuery) -> FloatArray:
+        """(F,) the combiner's value before its sigmoid, which would make many of them equal."""
+        if self._fitted is None:
+            raise ToslocError("DNNLOC has to be fitted before it can rank")
+        relevancy, combiner = self._fitted
+        features = self.features.of(query).astype(np.float32)
+        files = LabelledFiles(query.report, query.version.rows, features, np.zeros(0, dtype=np.int64), 0)
+        [table] = self._tables(relevancy, [files])
+        return combiner.scores(combiner.scaled(table))
+
+    def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
+        """Learn projections, phi1 and combiner; a folder that holds them already is read."""
+        training = self.training(train, validation, folder, progress)
+        self._fitted = self._load(training)
+        if self._fitted is not None:
+            return
+        cases, stop_by = training.cases, training.validation
+        if len(cases) < 2 or not stop_by:
+            raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
+        settings = self.settings
+        wrongs = get_args(WrongFiles) if settings.wrong_files == "chosen" else (settings.wrong_files,)
+        calibrations = get_args(Calibration) if settings.calibration == "chosen" else (settings.calibration,)
+        pairs = [self._pairs(case, wrongs, training, number) for number, case in enumerate(cases, start=1)]
+        lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
+        older = min(max(int(settings.relevancy_share * len(cases)), 1), len(cases) - 1)
+        relevancy = self._projections(train, training)
+        projected = weights_of(relevancy.network)
+        tried: dict[str, float] = {}
+        for wrong in wrongs:
+            set_weights(relevancy.network, projected)
+            of_kind = [by_kind[wrong] for by_kind in pairs]
+            self._fit_relevancy(f"relevancy, {wrong}", relevancy, of_kind[:older], lists, training)
+            for calibration in calibrations:
+                name = f"{wrong}, {calibration}"
+                combiner, score = self._fit_combiner(name, calibration, relevancy, of_kind[older:], lists, training)
+                if not tried or score > max(tried.values()):
+                    best = weights_of(relevancy.network), combiner
+                    self.choice = {"wrong files": wrong, "calibration": calibration, "MAP": tried}
+                tried[name] = score
+        weights, combiner = best
+        set_weights(relevancy.network, weights)
+        relevancy.forget()
+        self._fitted = relevancy, combiner
+        self._save(training, relevancy, combiner)
+
+    def _pairs(
+        self, case: Case, wrongs: Sequence[WrongFiles], training: Training, number: int
+    ) -> dict[WrongFiles, LabelledFiles]:
+        """The fixed files of a training report and some wrong ones, by the kind of these."""
+        query = self.context.query(case.report, case.version)
+        features = self.features.of(query)
+        fixed = fixed_positions(query, case.fixed)
+        among_chosen = np.arange(len(fixed), dtype=np.int64)
+        found: dict[WrongFiles, LabelledFiles] = {}
+        for wrong in wrongs:
+            drawn = np.random.default_rng([self.seed, number]).random(len(features))
+            similarity = features[:, 0] if wrong == "hardest" else drawn
+            chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
+            rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
+            found[wrong] = LabelledFiles(case.report, rows, of_chosen, among_chosen, len(case.fixed))
+        training.progress("features for training", number, len(training.cases))
+        return found
+
+    def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
+        query = self.context.query(case.report, case.version)
+        features = self.features.of(query).astype(np.float32)
+        training.progress("features for validation", number, len(training.validation))
+        fixed = fixed_positions(query, case.fixed)
+        return LabelledFiles(case.report, query.version.rows, features, fixed, len(case.fixed))
+
+    def _tables(self, relevancy: Relevancy, reports: Sequence[LabelledFiles]) -> list[Float32Array]:
+        """(P, 6) phi1 to phi6 of each report's files."""
+        projected = relevancy.project_reports([self.features.terms(one.report) for one in reports])
+        tables: list[Float32Array] = []
+        for report_H, one in zip(projected, reports, strict=True):
+            phi1 = relevancy.of_rows(report_H, one.rows, self.features.counts)
+            tables.append(np.column_stack([phi1, one.features]).astype(np.float32))
+        return tables
+
+    def _projections(self, train: Sequence[Case], training: Training) -> Relevancy:
+        """phi1's network, of which only the projections have learned: the training reports, first and last version."""
+        files, row_of_report = self.context.files, self.context.fix_history.row_of_report
+        reports = np.unique(np.array([row_of_report[case.report.id] for case in train], dtype=np.int64))
+        chosen = np.zeros(len(files), dtype=np.bool_)
+        for case in (training.cases[0], training.cases[-1]):
+            rows = self.context.version(case.version).rows
+            chosen[rows[rows >= 0]] = True
+        blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
+        settings, of_reports, of_code = self.settings, self.features.reports.counts, self.features.counts
+        report = TermWeighting.of(of_reports, reports, settings.report_terms)
+        code = TermWeighting.of(of_code, blobs, settings.code_terms, 0.5)
+        relevancy = Relevancy(self.seed, settings, report, code, training.device)
+        sides = {
+            "report": ("reports", report.matrix(of_reports)[reports]),
+            "code": ("code", code.matrix(of_code)[blobs]),
+        }
+        for side, (what, vectors) in sides.items():
+            coder = autoencoder(self.seed, relevancy.network[side])
+            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), settings.projection_batch)
+            training.learn(coder, f"projection of {what}", epoch, None, epochs=settings.projection_epochs)
+        return relevancy
+
+    def _fit_relevancy(
+        self,
+        name: str,
+        relevancy: Relevancy,
+        pairs: Sequence[LabelledFiles],
+        lists: Sequence[LabelledFiles],
+        training: Training,
+    ) -> None:
+        import torch
+
+        settings, features, device = self.settings, self.features, relevancy.device
+        files_BH = relevancy.project_files(features.counts)
+        reports_RH = relevancy.project_reports([features.terms(one.report) for one in pairs])
+        stop_by_RH = relevancy.project_reports([features.terms(one.report) for one in lists])
+        all_rows = np.concatenate([one.rows for one in pairs])
+        readable = np.flatnonzero(all_rows >= 0)
+        rows = all_rows[readable].astype(np.int64)
+        reports = np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable]
+        loss_of = weighted_loss(_labels(pairs)[readable], device)
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            files_PH = files_BH[torch.from_numpy(rows[batch]).to(device)]
+            reports_PH = reports_RH[torch.from_numpy(reports[batch]).to(device)]
+            return loss_of(relevancy.logits(reports_PH, files_PH), batch)
+
+        def validate() -> float:
+            relevancy.forget()
+            return mean_average_precision(
+                (relevancy.of_rows(report_H, one.rows, features.counts), one.fixed, one.relevant)
+                for report_H, one in zip(stop_by_RH, lists, strict=True)
+            )
+
+        epoch = in_batches(len(rows), settings.relevancy_batch, loss)
+        training.learn(relevancy.above_projections, name, epoch, validate, epochs=settings.relevancy_epochs)
+        relevancy.forget()
+
+    def _fit_combiner(
+        self,
+        name: str,
+        calibration: Calibration,
+        relevancy: Relevancy,
+        pairs: Sequence[LabelledFiles],
+        lists: Sequence[LabelledFiles],
+        training: Training,
+    ) -> tuple[Combiner, float]:
+        settings = self.settings
+        table, of_lists = np.concatenate(self._tables(relevancy, pairs)), self._tables(relevancy, lists)
+        ranged = [table] if calibration == "pairs" else of_lists
+        low = np.min([one.min(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
+        high = np.max([one.max(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
+        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, training.device)
+        scaled_lists = [combiner.scaled(one) for one in of_lists]
+
+        def validate() -> float:
+            return mean_average_precision(
+                (combiner.scores(scaled), one.fixed, one.relevant)
+                for scaled, one in zip(scaled_lists, lists, strict=True)
+            )
+
+        score = training.learn(
+            combiner.network,
+            f"combiner, {name}",
+            combiner.epoch(combiner.scaled(table), _labels(pairs), settings.combiner_batch),
+            validate,
+            epochs=settings.combiner_epochs,
+            weight_decay=settings.weight_decay,
+        )
+        return combiner, score
+
+    def _save(self, training: Training, relevancy: Relevancy, combiner: Combiner) -> None:
+        arrays: Arrays = {"low": combiner.low, "high": combiner.high}
+        arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
+        for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
+            arrays |= {f"{side}/terms": pack_words(weighting.terms), f"{side}/idf": weighting.idf}
+        training.save(_FILE, arrays, dict(self.choice))
+
+    def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
+        found = training.load(_FILE)
+        if found is None:
+            return None
+        arrays: Any = found[0]
+        self.choice = found[1]
+        report, code = (
+            TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"])), arrays[f"{side}/idf"])
+            for side in ("report", "code")
+        )
+        relevancy = Relevancy(self.seed, self.settings, report, code, training.device)
+        set_weights(relevancy.network, arrays, "relevancy/")
+        hidden = self.settings.combiner_hidden
+        combiner = Combiner.build(arrays["low"], arrays["high"], hidden, self.seed, training.device)
+        set_weights(combiner.network, arrays, "combiner/")
+        return relevancy, combiner
+
+
+def _labels(reports: Sequence[LabelledFiles]) -> Float32Array:
+    """(P,) 1 for a fixed file, over the files of all reports."""
+    labels = [np.zeros(len(one.rows), dtype=np.float32) for one in reports]
+    for of_report, one in zip(labels, reports, strict=True):
+        of_report[one.fixed] = 1.0
+    return np.concatenate(labels)

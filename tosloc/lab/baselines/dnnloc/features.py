@@ -1,18 +1,120 @@
-"""DNNLOC's features that are computed and not learned: phi2 to phi6 of every file of a version."""
+"""DNNLOC's terms, the vectors of their weights that projections read, and phi2 to phi6 of every file of a version."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
-from tosloc.lab.baselines.dnnloc.terms import DnnlocTokenizer, mentioned_words
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.texts import summary_and_description
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, textbook_idf
-from tosloc.records import BugReport, FloatArray, LongArray
+from tosloc.lab.baselines.texts import dropped, letter_parts, porter, summary_and_description
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, row_cosines, textbook_idf
+from tosloc.records import BugReport, Float32Array, FloatArray, LongArray
+
+_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+
+
+class DnnlocTokenizer:
+    """dnn_words: words without stop words, stemmed; a compound whole and in its parts."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, text: str) -> list[str]:
+        """Terms of a text, in order.
+
+        >>> DnnlocTokenizer()("the HTMLParser2 parses; MAX_x = null")
+        ['htmlparser2', 'html', 'parser', 'pars', 'max_x', 'max']
+        """
+        known = self._known
+        terms: list[str] = []
+        for word in _WORD.findall(text):
+            if word not in known:
+                known[word] = _terms_of(word)
+            terms += known[word]
+        return terms
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
+    whole = word.lower()
+    if dropped(whole):
+        return ()
+    parts = letter_parts(word)
+    terms = [porter(whole)]
+    if len(parts) > 1 or (parts and parts[0] != whole):
+        terms += [porter(part) for part in parts if not dropped(part)]
+    return tuple(terms)
+
+
+def mentioned_words(text: str) -> set[str]:
+    """Words of a text that could be a class's name, as they are written.
+
+    >>> sorted(mentioned_words("JUnit view: icons of TestRunner_2.java"))
+    ['JUnit', 'TestRunner_2', 'icons', 'java', 'view']
+    """
+    return {word for word in _WORD.findall(text) if len(word) > 2}
+
+
+@dataclass(frozen=True, eq=False)
+class TermWeighting:
+    """A vocabulary with IDF, for vectors (ln f + 1) idf of one length: the root of the number of terms.
+
+    With length 1, components would be so small that first weights and steps of a usual size drown them.
+    """
+
+    terms: tuple[str, ...]
+    idf: FloatArray
+
+    @classmethod
+    def of(cls, counts: Counts, rows: LongArray, number: int, share: float = 1.0) -> TermWeighting:
+        """The ``number`` most frequent terms of those that 2 of the rows hold or more, and at most this share."""
+        presence = counts.presence[rows]
+        frequency = np.bincount(presence.indices, minlength=presence.shape[1])
+        total = presence.shape[0]
+        usable = np.flatnonzero((frequency >= 2) & (frequency <= share * total))
+        names = sorted(counts.vocabulary, key=counts.vocabulary.__getitem__)
+        # equally frequent terms by name, so that the order of blobs cannot matter
+        best = sorted(usable.tolist(), key=lambda column: (-frequency[column], names[column]))[:number]
+        return cls(tuple(names[column] for column in best), textbook_idf(total, frequency[best]))
+
+    @cached_property
+    def vocabulary(self) -> dict[str, int]:
+        """Column of each term."""
+        return {term: column for column, term in enumerate(self.terms)}
+
+    @property
+    def width(self) -> int:
+        """V; 1 without terms, since no layer can be without inputs."""
+        return max(len(self.terms), 1)
+
+    def matrix(self, counts: Counts) -> sparse.csr_array:
+        """(B, V) vectors of all texts."""
+        columns = np.array([self.vocabulary.get(term, -1) for term in counts.vocabulary], dtype=np.int64)
+        old = counts.matrix
+        new = columns[old.indices]
+        kept = new >= 0
+        rows = np.repeat(np.arange(old.shape[0]), np.diff(old.indptr))[kept]
+        values = (np.log(old.data[kept]) + 1.0) * self.idf[new[kept]]
+        made = sparse.csr_array((values, (rows, new[kept])), shape=(old.shape[0], self.width))
+        norms = np.sqrt(np.bincount(rows, values**2, minlength=old.shape[0]) / self.width)
+        made.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(made.indptr))
+        return made.astype(np.float32)
+
+    def vector(self, terms: Sequence[str]) -> Float32Array:
+        """(V,) vector of one text."""
+        made = np.zeros(self.width)
+        for term, number in Counter(terms).items():
+            column = self.vocabulary.get(term)
+            if column is not None:
+                made[column] = (np.log(number) + 1.0) * self.idf[column]
+        norm = np.sqrt((made**2).mean())
+        return (made / norm if norm else made).astype(np.float32)
 
 
 def months(times: FloatArray) -> FloatArray:
@@ -29,8 +131,7 @@ def month_recency(month: float, last: FloatArray) -> FloatArray:
     """phi5 of the months of a report and of the reports last fixed; 0 where ``last`` is -inf."""
     # a report can be dated after its fix, hence after a later report
     gap = np.maximum(month - last, 0.0)
-    value: FloatArray = np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
-    return value
+    return np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
 
 
 class FixedReports:
@@ -41,10 +142,7 @@ class FixedReports:
         self.months: FloatArray = months(fix_history.opened)
 
     def rvsm(self, history: FixHistoryAsOf, terms: Sequence[str]) -> FloatArray:
-        """(N,) phi3: rVSM between a report and, for each path, the known reports that were fixed in it.
-
-        IDF and lengths are over the known reports and over the paths that have any.
-        """
+        """(N,) phi3: rVSM between a report and, for each path, the known reports that were fixed in it."""
         touched = history.fix_history.touched
         value = np.zeros(touched.shape[1])
         if not len(history.reports):
@@ -62,11 +160,7 @@ class FixedReports:
         together = sparse.csr_array(reports_of_path[paths] @ known)
         lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
         together.data = (np.log(together.data) + 1.0) * idf[together.indices]
-        product = together @ query
-        together.data **= 2
-        norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel())
-        cosine = product / (np.where(norms > 0, norms, 1.0) * length)
-        value[paths] = cosine * plain_length_score(lengths)
+        value[paths] = row_cosines(together, query, length) * plain_length_score(lengths)
         return value
 
 
@@ -77,7 +171,6 @@ class ClassNames:
         self.declared: Counts = count(sorted({name for name in one.types if len(name) > 2}) for one in sources)
         names = sorted(self.declared.vocabulary, key=self.declared.vocabulary.__getitem__)
         self.terms: Counts = count(sorted(set(terms(name))) for name in names)
-        """Terms of each name, each once."""
         presence = self.declared.matrix @ self.terms.matrix
         presence.data = np.ones_like(presence.data)
         self.presence: sparse.csr_array = sparse.csr_array(presence)

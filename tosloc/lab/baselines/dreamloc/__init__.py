@@ -1,27 +1,291 @@
 """DreamLoc: a deep model that matches report words with snippets of code, beside five wide features.
 
 Qi, Sun, Zhang et al.: DreamLoc, a deep relevance matching-based framework for bug localization, IEEE Transactions on
-Reliability 2021 (docs/method.md, section B.9).
-
-    deep(B, f) = sum over report words i of softmax(idf)_i (w . top_k over snippets j of m(r_i, s_j) + b)
-    m(r, s)    = tanh network of r/|r| * u/|u| (by component), u = sum over code words c of s of softmax(r . c) c
-    wide(B, f) = linear(sim, cc, cf, ff, fr): text, complexity, similar reports, number of fixes, time since the last
-    score      = tanh network of (wide, deep); learned with a margin between fixed files and sampled others
-
-Word vectors are skip-gram vectors that are not learned further; a compound's is the mean of its parts'.
-
-Only training reports, training versions and fixes before the opening are known: word vectors, IDF and scales are of
-training, ff, fr and cf are computed for every file at the opening. Words that training never saw have the IDF of a word
-without texts. There is no ``upstream`` profile: the public code's wide features tell the label (docs/method.md, section
-B.9.7).
-
-The distinct words of a report are scored once, whatever their number: the weights count how often each one stands. What
-a word gives a file is kept for the next report.
+Reliability 2021 (docs/method.md, section B.9). There is no ``upstream`` profile: the public code's wide features tell
+the label (section B.9.7). The distinct words of a report are scored once: the weights count how often each stands.
 
 Shapes in this package: B blobs, F files of a version, N paths, R labelled reports, n distinct words of a report, s
 snippets, L distinct words of a snippet, d width of a word vector, P pairs of a report and a file, V words of code.
 """
 
-from tosloc.lab.baselines.dreamloc.ranker import DreamLoc
+from __future__ import annotations
 
-__all__ = ["DreamLoc"]
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from tosloc.arrays import pack_words, unpack_words
+from tosloc.errors import ToslocError
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
+from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
+from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, complexities, fix_recency, range_of
+from tosloc.lab.baselines.dreamloc.words import (
+    DocumentFrequencies,
+    DreamLocSettings,
+    DreamLocTokenizer,
+    Snippets,
+    WordVectors,
+    code_text,
+    compounds_and_parts,
+    truncated,
+)
+from tosloc.lab.baselines.texts import summary_and_description, without_prefix
+from tosloc.lab.baselines.training import (
+    LearnedBaseline,
+    Training,
+    fixed_positions,
+    in_batches,
+    mean_average_precision,
+    set_weights,
+    weights_of,
+)
+from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.reports.labelled import fix_order
+
+if TYPE_CHECKING:
+    import torch
+
+_FILE: Final = "fitted.npz"
+WORDS_FILE: Final = "words.npz"
+LEAST_LOSS: Final = 1e-6
+
+
+@dataclass(eq=False)
+class TrainingFiles:
+    """A training report with its fixed files and the sampled wrong ones."""
+
+    words: ReportWords
+    rows: LongArray
+    """(m,) rows of blobs; the fixed files first."""
+    wide: Float32Array
+    fixed: int
+
+
+@dataclass(eq=False)
+class ValidationFiles:
+    """A validation report with all files of its version."""
+
+    words: ReportWords
+    rows: IntArray
+    wide: Float32Array
+    fixed: LongArray
+    relevant: int
+
+
+def sampled_negatives(files: int, excluded: LongArray, number: int, rng: np.random.Generator) -> LongArray:
+    """Positions of wrong files, at most ``number`` but no fewer than excluded ones; fewer if there are no more.
+
+    >>> sorted(sampled_negatives(4, np.array([1]), 9, np.random.default_rng(0)).tolist())
+    [0, 2, 3]
+    """
+    wrong = np.setdiff1d(np.arange(files, dtype=np.int64), excluded)
+    return rng.permutation(wrong)[: max(number, len(excluded))]
+
+
+def triples_of(reports: Sequence[TrainingFiles]) -> LongArray:
+    """(T, 3) report, index of a fixed file, index of a wrong one: every wrong file once, fixed ones in turn."""
+    found = [
+        (number, index % one.fixed, one.fixed + index)
+        for number, one in enumerate(reports)
+        if one.fixed
+        for index in range(len(one.rows) - one.fixed)
+    ]
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
+def margin_loss(
+    model: DreamLocModel, reports: Sequence[TrainingFiles], batch: LongArray, margin: float
+) -> torch.Tensor:
+    """Mean of max(1e-6, margin - score of the fixed file + score of the wrong one) over triples (T, 3)."""
+    import torch
+
+    pairs = np.concatenate([batch[:, [0, 1]], batch[:, [0, 2]]])
+    distinct, back = np.unique(pairs, axis=0, return_inverse=True)
+    chosen = [(reports[number], index) for number, index in distinct.tolist()]
+    deep = model.deep_of_pairs([(one.words, int(one.rows[index])) for one, index in chosen])
+    wide = torch.from_numpy(np.stack([one.wide[index] for one, index in chosen])).to(model.device)
+    scores = model.fused(wide, deep)[torch.from_numpy(back.ravel()).to(model.device)]
+    right, wrong = scores[: len(batch)], scores[len(batch) :]
+    return (margin - right + wrong).clamp(min=LEAST_LOSS).mean()
+
+
+class DreamLoc(LearnedBaseline):
+    """DreamLoc (Qi et al. 2021)."""
+
+    name: ClassVar[str] = "dreamloc"
+    needs_complexity: ClassVar[bool] = True
+    Settings: ClassVar = DreamLocSettings
+
+    settings: DreamLocSettings
+
+    def __init__(self, settings: DreamLocSettings, context: BaselineContext, seed: int = 7) -> None:
+        super().__init__(settings, context, seed)
+        self._wide: WideFeatures | None = None
+        self._vectors: WordVectors | None = None
+        self._model: DreamLocModel | None = None
+
+    def scores(self, query: BaselineQuery) -> FloatArray:
+        """(F,) the network's value."""
+        if self._model is None:
+            raise ToslocError("DreamLoc has to be fitted before it can rank")
+        return self._model.scores(self.words(query.report), query.version.rows, self._wide_features(query))
+
+    def _wide_features(self, query: BaselineQuery) -> Float32Array:
+        assert self._wide is not None
+        return self._wide.of(query).astype(np.float32)
+
+    def words(self, report: BugReport) -> ReportWords:
+        """The report as the network reads it."""
+        assert self._vectors is not None
+        assert self._wide is not None
+        vectors, text = self._vectors, summary_and_description(report)
+        tokenizer = DreamLocTokenizer()  # its own: the parts of a word that training never saw are those written here
+        counted = Counter(truncated(tokenizer(text), compounds_and_parts(text), self.settings.report_length))
+        distinct = sorted(counted)
+        keys: list[Any] = []
+        rows: list[Float32Array] = []
+        for word in distinct:
+            row, parts = vectors.row_of_word.get(word), tokenizer.parts.get(word, ())
+            keys.append(word if row is not None else (word, parts))
+            rows.append(vectors.vectors[row] if row is not None else vectors.unknown(word, parts))
+        idf = self._wide.statistics.report.idf(distinct)
+        weights = np.array([counted[word] for word in distinct]) * np.exp(idf - (idf.max() if len(idf) else 0.0))
+        return ReportWords(
+            tuple(keys),
+            np.array(rows, dtype=np.float32).reshape(-1, vectors.vectors.shape[1]),
+            (weights / max(float(weights.sum()), 1e-12)).astype(np.float32),
+        )
+
+    # Learning
+
+    def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
+        """Learn word vectors, then the network; a folder that holds them already is read."""
+        training = self.training(train, validation, folder, progress)
+        if not training.cases or not training.validation:
+            raise ToslocError("DreamLoc needs a training report and one for validation whose fixed files exist")
+        if not self._load_words(training):
+            self._fit_words(train, training)
+        assert self._vectors is not None
+        settings, sources = self.settings, self.context.files.sources
+        network = dreamloc_network(settings, self.seed).to(training.device)
+        snippets = Snippets(sources, self._vectors, settings.snippet_length, settings.snippets)
+        self._model = DreamLocModel(network, snippets, settings, training.device)
+        found = training.load(_FILE)
+        if found is not None:
+            set_weights(network, found[0])
+            return
+        reports = [self._training_files(case, training, number) for number, case in enumerate(training.cases)]
+        lists = [self._validation_files(case, training, number) for number, case in enumerate(training.validation)]
+        self._fit_network(self._model, reports, lists, training)
+        training.save(_FILE, weights_of(network))
+
+    def _fit_words(self, train: Sequence[Case], training: Training) -> None:
+        in_training, most_fixes, most_recency = self._training_versions(training)
+        blobs = self.context.files.rows_by_blob(in_training)
+        reports = [case.report for case in sorted(train, key=fix_order)]
+        tokenizer = DreamLocTokenizer()
+        report_words = [tokenizer(summary_and_description(report)) for report in reports]
+        corpus = list(report_words)
+        limit = self.settings.word2vec_words or None
+
+        def words_of_files() -> Iterator[list[str]]:
+            for row in blobs:
+                words = tokenizer(code_text(self.context.files.sources[row]))
+                corpus.append(words[:limit])  # whole files would fill the memory
+                yield words
+
+        text = DocumentFrequencies.count(chain(report_words, words_of_files()))
+        keywords = sorted({word for report in reports for word in compounds_and_parts(summary_and_description(report))})
+        statistics = WideStatistics(
+            text,
+            DocumentFrequencies.count(tokenizer(without_prefix(report.summary)) for report in reports),
+            DocumentFrequencies.count(report_words),
+            range_of(text.idf(keywords)),
+            range_of(complexities(self.context)[blobs]),
+            most_fixes,
+            most_recency,
+        )
+        training.progress("learning word vectors", 0, 1)
+        self._vectors = WordVectors.learned(corpus, tokenizer.parts, self.settings, self.seed)
+        training.progress("learning word vectors", 1, 1)
+        self._wide = WideFeatures(self.context, statistics)
+        arrays, record = statistics.arrays()
+        arrays |= {"vectors": self._vectors.vectors, "words": pack_words(self._vectors.words)}
+        training.save(WORDS_FILE, arrays, record)
+
+    def _training_versions(self, training: Training) -> tuple[BoolArray, float, float]:
+        """(B,) blobs of the training versions, and the most fixes and the largest recency of a path in them."""
+        blobs = np.zeros(len(self.context.files), dtype=np.bool_)
+        most_fixes = most_recency = 0.0
+        for number, case in enumerate(training.cases, start=1):
+            query = self.context.query(case.report, case.version)
+            blobs[query.version.rows[query.version.rows >= 0]] = True
+            recency = fix_recency(query.report.opened_seconds - query.history.last_fix)
+            most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
+            most_recency = max(most_recency, float(recency.max(initial=0.0)))
+            training.progress("reading training versions", number, len(training.cases))
+        return blobs, most_fixes, most_recency
+
+    def _load_words(self, training: Training) -> bool:
+        found = training.load(WORDS_FILE)
+        if found is None:
+            return False
+        arrays: Any = found[0]
+        self._vectors = WordVectors(unpack_words(arrays["words"]), arrays["vectors"])
+        self._wide = WideFeatures(self.context, WideStatistics.from_arrays(arrays, found[1]))
+        return True
+
+    def _training_files(self, case: Case, training: Training, number: int) -> TrainingFiles:
+        query = self.context.query(case.report, case.version)
+        version = query.version
+        fixed = fixed_positions(query, case.fixed)
+        excluded = np.union1d(fixed, np.flatnonzero(version.rows < 0))
+        rng = np.random.default_rng([self.seed, number])
+        wrong = sampled_negatives(len(version), excluded, self.settings.negatives, rng)
+        chosen = np.concatenate([fixed, wrong])
+        wide = self._wide_features(query)[chosen]
+        training.progress("features for training", number + 1, len(training.cases))
+        return TrainingFiles(self.words(case.report), version.rows[chosen].astype(np.int64), wide, len(fixed))
+
+    def _validation_files(self, case: Case, training: Training, number: int) -> ValidationFiles:
+        query = self.context.query(case.report, case.version)
+        wide = self._wide_features(query)
+        training.progress("features for validation", number + 1, len(training.validation))
+        fixed = fixed_positions(query, case.fixed)
+        return ValidationFiles(self.words(case.report), query.version.rows, wide, fixed, len(case.fixed))
+
+    def _fit_network(
+        self,
+        model: DreamLocModel,
+        reports: Sequence[TrainingFiles],
+        lists: Sequence[ValidationFiles],
+        training: Training,
+    ) -> None:
+        settings = self.settings
+        triples = triples_of(reports)
+        if not len(triples):
+            raise ToslocError("DreamLoc has nothing to learn: no training report has both fixed and other files")
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            return margin_loss(model, reports, triples[batch], settings.margin)
+
+        def rankings() -> Iterator[tuple[FloatArray, LongArray, int]]:
+            for number, one in enumerate(lists, start=1):
+                yield model.scores(one.words, one.rows, one.wide), one.fixed, one.relevant
+                training.progress("ranking validation reports", number, len(lists))
+
+        def validate() -> float:
+            model.forget()
+            return mean_average_precision(rankings())
+
+        def triples_done(done: int) -> None:
+            training.progress("triples", done, len(triples))
+
+        epoch = in_batches(len(triples), settings.batch, loss, triples_done)
+        training.learn(model.network, "dreamloc", epoch, validate, epochs=settings.epochs)
+        model.forget()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tosloc.lab.baselines.dreamloc.settings import DreamLocSettings
-from tosloc.lab.baselines.dreamloc.snippets import Snippets
 from tosloc.lab.baselines.dreamloc.wide import WIDE
+from tosloc.lab.baselines.dreamloc.words import DreamLocSettings, Snippets
 from tosloc.lab.baselines.training import seeded
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
@@ -33,7 +32,6 @@ class ReportWords:
     keys: tuple[Any, ...]
     """(n,) what its distinct words are remembered by."""
     vectors: Float32Array
-    """(n, d)"""
     weights: Float32Array
     """(n,) softmax of the IDF over all words, summed for each distinct one."""
 
@@ -62,10 +60,7 @@ def dreamloc_network(settings: DreamLocSettings, seed: int) -> Any:
 def word_snippet_products(
     score_sLn: torch.Tensor, logs_sL: torch.Tensor, code_sLd: torch.Tensor, word_nd: torch.Tensor
 ) -> torch.Tensor:
-    """(s, n, d) product of each word's direction with that of what it attends to in each snippet.
-
-    ``logs`` of counts make the attention over distinct words that over all words.
-    """
+    """(s, n, d) product of each word's direction with that of what it attends to in each snippet."""
     import torch
 
     attention_sLn = torch.softmax(score_sLn + logs_sL[:, :, None], dim=1)
@@ -107,8 +102,7 @@ class DreamLocModel:
         with torch.no_grad():
             deep = torch.from_numpy(self.deep_of_files(words, rows)).to(self.device)
             scores = self.fused(torch.from_numpy(wide).to(self.device), deep).double().cpu().numpy()
-        rounded: FloatArray = np.round(scores, 5)
-        return rounded
+        return np.round(scores, 5)
 
     def deep_of_pairs(self, pairs: Sequence[tuple[ReportWords, int]]) -> torch.Tensor:
         """(P,) deep values of pairs of a report and a blob, to learn from."""
@@ -160,8 +154,7 @@ class DreamLocModel:
         self._remember(words.keys, blobs, value)
         of_blobs = np.full(len(self.snippets.sizes) + 1, self._of_no_snippet(), dtype=np.float32)
         of_blobs[blobs] = words.weights @ value
-        of_files: Float32Array = of_blobs[rows]  # -1, a file that could not be read, is the last
-        return of_files
+        return of_blobs[rows]  # -1, a file that could not be read, is the last
 
     def _remember(self, keys: Sequence[Any], blobs: IntArray, value: Float32Array) -> None:
         total = len(self.snippets.sizes)
@@ -176,7 +169,6 @@ class DreamLocModel:
             self._known.popitem(last=False)
 
     def _of_no_snippet(self) -> float:
-        """Value of a file without a snippet."""
         pool = self.network["pool"]
         return float((pool.weight.sum() * EMPTY_MATCH + pool.bias[0]).detach())
 

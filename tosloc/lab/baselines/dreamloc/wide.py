@@ -15,13 +15,11 @@ from tosloc.arrays import Array, Arrays
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds_and_parts
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
-from tosloc.lab.baselines.vsm import Counts, count
+from tosloc.lab.baselines.vsm import Counts, count, row_cosines
 from tosloc.records import BugReport, FloatArray, LongArray
 
 WIDE: Final = 5
-"""Number of wide features."""
 MONTH: Final = 2_592_000.0
-"""Seconds of a month: 30 days."""
 
 
 def fix_recency(seconds: FloatArray) -> FloatArray:
@@ -30,23 +28,20 @@ def fix_recency(seconds: FloatArray) -> FloatArray:
     >>> fix_recency(np.array([29, 30, 60, 365, np.inf]) * 86400.0).tolist()
     [1.0, 0.5, 0.3333333333333333, 0.07692307692307693, 0.0]
     """
-    value: FloatArray = 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
-    return value
+    return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
 
 
 def sigmoid_if_positive(values: FloatArray, most: float) -> FloatArray:
     """sigmoid(x / most), but 0 where x is 0: a file that was ever fixed stands .5 above one that was not."""
     share = values / most if most > 0 else values
-    found: FloatArray = np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
-    return found
+    return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
 
 
 def between(values: FloatArray, low: float, high: float) -> FloatArray:
     """Values as shares of the way from ``low`` to ``high``, cut to 0..1; all 0 when there is no way."""
     if high <= low:
         return np.zeros(len(values))
-    found: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0)
-    return found
+    return np.clip((values - low) / (high - low), 0.0, 1.0)
 
 
 def range_of(values: FloatArray) -> tuple[float, float]:
@@ -59,19 +54,14 @@ class WideStatistics:
     """What the wide features are measured by: all of it from the training reports and their versions."""
 
     text: DocumentFrequencies
-    """Of words in reports and code."""
     summary: DocumentFrequencies
-    """Of words in summaries."""
     report: DocumentFrequencies
-    """Of words in reports."""
     keyword: tuple[float, float]
     """Least and largest IDF of compounds and their parts in reports."""
     complexity: tuple[float, float]
     """Least and largest complexity of a file."""
     fixes: float
-    """Most fixes of a file."""
     recency: float
-    """Largest recency of a file."""
 
     def arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """To be saved, with a record."""
@@ -139,26 +129,20 @@ class WideFeatures:
         is_keyword = np.array([word in keywords for word in words])
         weights *= np.where(is_keyword, 1.0 + between(idf, *self.statistics.keyword), 1.0)
         query = column_weights(self.counts, words, weights)
-        value: FloatArray = (self._file_vectors @ query) / float(np.sqrt((weights**2).sum()))
-        return value
+        return (self._file_vectors @ query) / float(np.sqrt((weights**2).sum()))
 
     def _similar_reports(self, report: BugReport, known: LongArray) -> FloatArray:
         """(N,) cosine of the summary and of all summaries together for which each path was fixed."""
         touched = self.context.fix_history.touched
-        value = np.zeros(touched.shape[1])
         counted = Counter(self.tokenizer(without_prefix(report.summary)))
         words = sorted(counted)
         if not len(known) or not words:
-            return value
+            return np.zeros(touched.shape[1])
         weights = np.array([counted[word] for word in words]) * self.statistics.summary.idf(words)
         query = column_weights(self.summaries, words, weights)
         together = sparse.csr_array(sparse.csr_array(touched[known].T) @ self.summaries.matrix[known])
         together.data *= self._summary_idf[together.indices]
-        product = together @ query
-        together.data **= 2
-        norms = np.sqrt(np.asarray(together.sum(axis=1)).ravel()) * float(np.sqrt((weights**2).sum()))
-        cosine: FloatArray = np.divide(product, norms, out=value, where=norms > 0)
-        return cosine
+        return row_cosines(together, query, float(np.sqrt((weights**2).sum())))
 
 
 def complexities(context: BaselineContext) -> FloatArray:

@@ -1,24 +1,125 @@
-"""DNNLOC's phi1: projections of reports and files, learned by autoencoders, and a network over pairs of them."""
+"""DNNLOC's settings (sources: configs/baselines/dnnloc.toml) and networks: the combiner, projections and phi1."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, Strict
 from scipy import sparse
 
-from tosloc.lab.baselines.dnnloc.settings import DnnlocSettings
-from tosloc.lab.baselines.dnnloc.terms import TermWeighting
-from tosloc.lab.baselines.training import Epoch, in_batches, seeded
+from tosloc.lab.baselines.dnnloc.features import TermWeighting
+from tosloc.lab.baselines.training import Epoch, LearningSettings, in_batches, seeded
 from tosloc.lab.baselines.vsm import Counts
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     import torch
 
+WrongFiles: TypeAlias = Literal["hardest", "random"]
+"""Which other files of a report's version the networks learn from: the most similar by phi2, or any."""
+Calibration: TypeAlias = Literal["pairs", "versions"]
+"""What gives the range of each feature: the training pairs, or all files of the validation reports' versions."""
+
+
+class DnnlocSettings(LearningSettings):
+    """Settings of DNNLOC beside those that every learned technique has."""
+
+    NO_UPSTREAM: ClassVar[str] = "DNNLOC has no public code of its authors to follow: use it with the profile 'clean'"
+
+    train_reports: NonNegativeInt = 0
+    validation_reports: NonNegativeInt = 0
+    negatives: PositiveInt = 300
+    wrong_files: WrongFiles | Literal["chosen"] = "chosen"
+    calibration: Calibration | Literal["chosen"] = "chosen"
+    report_terms: PositiveInt = 5_000
+    code_terms: PositiveInt = 10_000
+    projection: PositiveInt = 600
+    projection_epochs: PositiveInt = 10
+    projection_batch: PositiveInt = 256
+    relevancy_share: Annotated[float, Field(gt=0, lt=1)] = 0.6
+    """Older part of the training reports, from which phi1 is learned."""
+    relevancy_hidden: Annotated[tuple[int, int], Strict(False)] = (600, 300)
+    relevancy_epochs: PositiveInt = 20
+    relevancy_batch: PositiveInt = 512
+    combiner_hidden: PositiveInt = 300
+    combiner_epochs: PositiveInt = 50
+    combiner_batch: PositiveInt = 1024
+    weight_decay: NonNegativeFloat = 1e-5
+
+
+POSITIVE_WEIGHT_LIMIT: Final = 50.0
+"""Most that a right pair may weigh against a wrong one."""
+
+
+@dataclass(eq=False)
+class Combiner:
+    """The network with the range of each feature."""
+
+    low: FloatArray
+    high: FloatArray
+    network: torch.nn.Module
+
+    @classmethod
+    def build(cls, low: FloatArray, high: FloatArray, hidden: int, seed: int, device: torch.device) -> Combiner:
+        """A combiner that has not learned."""
+        from torch import nn
+
+        network = seeded(seed, lambda: nn.Sequential(nn.Linear(len(low), hidden), nn.ReLU(), nn.Linear(hidden, 1)))
+        return cls(low, high, network.to(device))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
+    def scaled(self, features: Float32Array) -> Float32Array:
+        """(P, 6) features between 0 and 1; one whose range is a point is 0."""
+        span = self.high - self.low
+        scaled = np.where(span > 0, (features - self.low) / np.where(span > 0, span, 1.0), 0.0)
+        return np.clip(scaled, 0.0, 1.0).astype(np.float32)
+
+    def scores(self, scaled: Float32Array) -> FloatArray:
+        """(F,) scores before the sigmoid, rounded so that equal files stay equal wherever they stand in the table."""
+        import torch
+
+        with torch.no_grad():
+            values = self.network(torch.from_numpy(scaled).to(self.device)).squeeze(-1).cpu().numpy()
+        rounded: FloatArray = np.round(values.astype(np.float64), 5)
+        return rounded
+
+    def epoch(self, scaled: Float32Array, labels: Float32Array, size: int) -> Epoch:
+        """One pass over training pairs (P, 6) with labels (P,)."""
+        import torch
+
+        device = self.device
+        loss_of = weighted_loss(labels, device)
+        values = torch.from_numpy(scaled).to(device)
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            return loss_of(self.network(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
+
+        return in_batches(len(scaled), size, loss)
+
+
+def weighted_loss(labels: Float32Array, device: torch.device) -> Callable[[torch.Tensor, LongArray], torch.Tensor]:
+    """Binary cross entropy in which right pairs weigh as much as all wrong ones, within a limit."""
+    import torch
+
+    right = float(labels.sum())
+    weight = torch.tensor(min((len(labels) - right) / max(right, 1.0), POSITIVE_WEIGHT_LIMIT), device=device)
+    targets = torch.from_numpy(labels).to(device)
+
+    def loss(logits: torch.Tensor, batch: LongArray) -> torch.Tensor:
+        chosen = targets[torch.from_numpy(batch).to(device)]
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, chosen, pos_weight=weight)
+
+    return loss
+
+
 ROWS: Final = 4096
-"""Files that the network sees together."""
 
 
 def relevancy_network(seed: int, settings: DnnlocSettings, report_terms: int, code_terms: int) -> Any:
@@ -114,8 +215,7 @@ class Relevancy:
                 logits = self.network["above"](hidden).squeeze(-1)
                 values[start : start + ROWS] = torch.sigmoid(logits).cpu().numpy()
         values[distinct < 0] = 0.0
-        found: FloatArray = values[back]
-        return found
+        return values[back]
 
 
 def autoencoder(seed: int, layer: torch.nn.Linear) -> torch.nn.Module:

@@ -1,0 +1,225 @@
+"""The commands ``truncation``, ``calibration`` and ``reproduce-check``: what figures are worth."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
+from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
+from tosloc.cli.printing import Form, Table, form_of, print_json, print_table, show
+from tosloc.cli.printing import markdown as to_markdown
+from tosloc.errors import RunError, ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.evaluate.reliability import Reliability
+    from tosloc.lab.agreement.levels import AgainstPublished, Pair, Reproduction
+
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+]
+
+
+def truncation(
+    run: RunArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    figure: FigureOption = None,
+    as_markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what cutting a run's rankings does to MAP.
+
+    A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
+    undefined values as 0 and dropped, for the listed files that exist and for all of them.
+    """
+    from tosloc.evaluate import read_scored
+    from tosloc.evaluate.truncation import COLUMNS
+    from tosloc.evaluate.truncation import truncation as cut
+
+    form = form_of(as_json, as_markdown)
+    check_drawing(figure)
+    scored = read_scored(run, split.value, qrels)
+    evaluation = scored.evaluation()
+    result = cut(evaluation)
+    if figure is not None:
+        from tosloc.plots.drawing import save_figure
+        from tosloc.plots.figures import truncation_figure
+
+        save_figure(truncation_figure(result), figure)
+    rows = [
+        dataclasses.asdict(row) | {"cut": row.cut.name, "over": row.over, "over_dropped": row.over_dropped}
+        for row in result.rows
+    ]
+    values = {"run": scored.name, "summary": evaluation.summary(), "baseline": result.baseline, "rows": rows}
+    show(
+        form,
+        values | {"assumed": result.assumed},
+        [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()],
+    )
+    if form is not Form.json:
+        print("\n".join(("", *(f"- {line}" for line in result.notes))))
+
+
+HEADS = ("project", "answers", "temperature", "first file right", "mean share", "calibration error", "by chance")
+MEANING = (
+    "calibration error: of ten bins of first shares, how far the bin's share is off the answers that were right; by"
+    " chance: the same of as many answers that are right just as often as they say"
+)
+
+
+def calibration(
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", help="Of the softmax that makes shares.", show_default="the run's own"),
+    ] = None,
+    figure: FigureOption = None,
+    as_markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how sure answers are beside how often they are right.
+
+    The share of the first file against how often the fix changed it: ten bins, expected calibration error.
+    """
+    from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
+    from tosloc.evaluate import read_scored
+    from tosloc.evaluate.reliability import Reliability, judged_answers
+
+    form = form_of(as_json, as_markdown)
+    check_drawing(figure)
+    if temperature is not None and not LOWEST <= temperature <= HIGHEST:
+        raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
+    found: dict[str, tuple[Reliability, float]] = {}
+    for path in runs:
+        scored = read_scored(path, split.value, qrels)
+        own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
+        if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
+            raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
+        name = scored.name if scored.name not in found else str(path)
+        found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
+    if figure is not None:
+        from tosloc.plots.drawing import save_figure
+        from tosloc.plots.figures import reliability_figure
+
+        save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), figure)
+    show(form, [_values(name, *one) for name, one in found.items()], _tables(found))
+
+
+def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
+    from tosloc.cli.cells import UNKNOWN, share
+
+    rows = [
+        [
+            name,
+            f"{len(one.shares):,}",
+            f"{temperature:.4g}",
+            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
+        ]
+        for name, (one, temperature) in found.items()
+    ]
+    heads = ("first share", *(f"{name}: answers, share, right" for name in found))
+    bins = [
+        [f"{row[0].low:.1f} to {row[0].high:.1f}"]
+        + [f"{one.answers} {share(one.share)} {share(one.right)}" if one.answers else UNKNOWN for one in row]
+        for row in zip(*(one.bins for one, _ in found.values()), strict=True)
+    ]
+    return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
+
+
+def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
+    bins = [
+        {"low": row.low, "high": row.high, "answers": row.answers}
+        | ({"share": row.share, "right": row.right} if row.answers else {})
+        for row in one.bins
+    ]
+    return {
+        "run": name,
+        "answers": len(one.shares),
+        "temperature": temperature,
+        "right": one.right_share,
+        "share": one.mean_share,
+        "error": one.error,
+        "error by chance": one.error_by_chance(),
+        "bins": bins,
+    }
+
+
+_DEFAULT = "AP,RR,nDCG@10"
+
+
+def reproduce_check(
+    our_baseline: Annotated[Path, typer.Option("--our-baseline", metavar="RUN", help="Our baseline run.")],
+    our_advanced: Annotated[Path, typer.Option("--our-advanced", metavar="RUN", help="Our advanced run.")],
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", metavar="RUN", help="The original baseline run: a folder, or a file.")
+    ] = None,
+    advanced: Annotated[
+        Path | None, typer.Option("--advanced", metavar="RUN", help="The original advanced run.")
+    ] = None,
+    published_baseline: Annotated[
+        float | None, typer.Option("--published-baseline", help="Instead: the published mean of the baseline.")
+    ] = None,
+    published_advanced: Annotated[
+        float | None, typer.Option("--published-advanced", help="The published mean of the advanced run.")
+    ] = None,
+    measures: Annotated[
+        str, typer.Option("--measures", "--measure", help="Measures, with commas between; one for published means.")
+    ] = _DEFAULT,
+    split: Annotated[Split, typer.Option("--split", help="Which of the folders' runs.")] = Split.test,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", help="Compare the order of the first files only, by tau.", show_default="all files"),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how far a result is reproduced.
+
+    Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
+    ours, on the same reports or on another project's.
+    """
+    from tosloc.evaluate.measures import Measure
+    from tosloc.lab.agreement.levels import against_published, levels_table, published_table, reproduction
+
+    wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
+    given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]
+    if given not in ([True, True, False, False], [False, False, True, True]):
+        raise ToslocError(
+            "name the original pair by --baseline and --advanced, or by --published-baseline and --published-advanced"
+        )
+    result: Reproduction | AgainstPublished
+    if baseline is not None and advanced is not None:
+        original = _pair(baseline, advanced, split)
+        result = reproduction(original, _pair(our_baseline, our_advanced, split), wanted, depth)
+        table = levels_table(result)
+    else:
+        if measures == _DEFAULT or len(wanted) != 1:
+            raise ToslocError("published means are of one measure; name it, such as --measure AP")
+        assert published_baseline is not None
+        assert published_advanced is not None
+        ours = _pair(our_baseline, our_advanced, split)
+        result = against_published(published_baseline, published_advanced, ours, wanted[0])
+        table = published_table(result)
+    if as_json:
+        print_json(result.as_dict())
+    elif markdown:
+        print(to_markdown(Table(table.heads, table.rows, table.title)))
+        print("\n".join(f"- {remark}" for remark in table.remarks))
+    else:
+        words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
+        print_table(Table(table.heads, table.rows, table.title, left=words))
+        print("\n".join(table.remarks))
+
+
+def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.lab.agreement.levels import Pair, ScoredReports
+
+    return Pair(*(ScoredReports.of(read_scored(path, split.value)) for path in (baseline, advanced)))
