@@ -11,8 +11,7 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, ask, case, context, scores
 from tests.lab.baselines.techniques import SMALL, parts, project
-from tosloc.lab.baselines.dnnloc import Dnnloc
-from tosloc.lab.baselines.dnnloc import hardest_negatives
+from tosloc.lab.baselines.dnnloc import Dnnloc, hardest_negatives
 from tosloc.lab.baselines.dnnloc.features import (
     ClassNames,
     DnnlocFeatures,
