@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -129,8 +130,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         "bob+two": {"reports": 12, "part": "all"},
         "cid+three": {"reports": 12, "part": "all"},
     }
-    monkeypatch.setattr("tosloc.checkpoint.resources.files", lambda package: world)
-    out.rename(world / "defaults")
+    monkeypatch.setattr("tosloc.checkpoint._SHIPPED", out.rename(world / "defaults"))
     assert shipped_projects() == {"one", "bob+two", "cid+three"}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
@@ -171,7 +171,6 @@ def test_what_features_are_worth(
     world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values with every feature, and without one, are those of the others' linear weights."""
-    import tosloc.cli.lab.pool as command
     from tosloc.config import load_config
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
@@ -179,7 +178,7 @@ def test_what_features_are_worth(
     from tosloc.rank.fitting import judge
     from tosloc.rank.stage_one import StageOne
 
-    monkeypatch.setattr(command, "FEW_OF_A_LANGUAGE", 10)
+    monkeypatch.setattr(import_module("tosloc.cli.lab.pool"), "FEW_OF_A_LANGUAGE", 10)
     places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]
     words = ["lab", "feature-ablation", *places, "--config", str(world / "small.toml"), "--leave-projects-out", "2"]
     assert main([*words, "--json"]) == 1  # dan+four failed
