@@ -40,7 +40,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
     """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named. Each
     worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision that
     is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or worker,
-    MissingExtra without Dask, and RepositoryError for a revision that is not here."""
+    MissingExtra without Dask, and RepositoryError for a revision that is not here.
+    """
     if not address:
         yield
         return

@@ -31,7 +31,8 @@ class Section(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
         """The section of nested plain values. Raises ConfigError naming ``where``, the section in it, the key and the
-        nearest key."""
+        nearest key.
+        """
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -189,7 +190,8 @@ class Config(Section):
 
 def load_config(path: str | Path) -> Config:
     """Config of a TOML file, or of one that TosLoc ships by its name, and of those it extends; what a file leaves out
-    keeps its default. Raises ConfigError for what cannot be read, an unknown key or an impossible value."""
+    keeps its default. Raises ConfigError for what cannot be read, an unknown key or an impossible value.
+    """
     file = find_config(path)
     return Config.of(_values(file, ()), str(file))
 
@@ -203,7 +205,8 @@ def shipped_configs() -> Path:
 
 def find_config(name: str | Path, folder: Path | None = None, other_than: Path | None = None) -> Path:
     """The file that a path (from ``folder``, by default the current one) means, with or without ``.toml``, else the
-    shipped one of that name; without either the path. ``other_than`` extends it, and may have the same name."""
+    shipped one of that name; without either the path. ``other_than`` extends it, and may have the same name.
+    """
     path = Path(name) if folder is None else folder / name
     for place in (path.parent, shipped_configs()) if path.name == str(name) else (path.parent,):
         for candidate in (place / path.name, place / f"{path.name}.toml"):
@@ -236,7 +239,8 @@ def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error. Raises
-    ConfigError when it cannot be read or is not TOML."""
+    ConfigError when it cannot be read or is not TOML.
+    """
     try:
         return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
     except OSError as error:

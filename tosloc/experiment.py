@@ -72,7 +72,8 @@ class ExperimentContext:
         facts: bool = True,
     ) -> ExperimentContext:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
-        ``facts`` none are made, for techniques that read the files in ways of their own."""
+        ``facts`` none are made, for techniques that read the files in ways of their own.
+        """
         started, config = time.monotonic(), settled(config, reports)
         indexed = Localizer(config).indexed(repo, store_path)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
@@ -150,7 +151,8 @@ class ExperimentContext:
 
     def taught(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
         """How many of these cases taught a checkpoint, by its provenance. It is known where the checkpoint learned from
-        the same file of reports, byte for byte; else 0."""
+        the same file of reports, byte for byte; else 0.
+        """
         try:
             same = provenance["reports"]["sha256"] == fingerprint(self.reports)
             oldest = self.dataset.cases[: provenance["splits"]["train"]] if same else ()
@@ -199,7 +201,8 @@ def rank_reports(
     functions: bool = False,
 ) -> None:
     """Rank the reports of a split (validation, test or all) with a finished checkpoint (None: the shipped weights),
-    without training. With ``functions`` those of the first files are ranked too, by us and by BM25."""
+    without training. With ``functions`` those of the first files are ranked too, by us and by BM25.
+    """
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
@@ -251,7 +254,8 @@ def index(
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
     ``own``, see ``check_own``, has in it a folder for its work, which the block gets, and which stays with what is left
-    there."""
+    there.
+    """
     made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,8 @@ def write_function_runs(
     progress: Progress = silent,
 ) -> None:
     """Write rankings of functions beside the run of files in ``folder``: ours, of its first ``FUNCTION_DEPTH`` files,
-    and BM25's. Test files are left out, and reports none of whose changed functions the version has."""
+    and BM25's. Test files are left out, and reports none of whose changed functions the version has.
+    """
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
     bm25: list[Ranking] = []

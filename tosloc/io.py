@@ -30,7 +30,8 @@ _SECONDS_TO_WRITE: Final = 3600
 
 def open_plain(path: Path) -> BufferedReader:
     """A plain file, open to be read; of pipes only what a shell hands over, as in ``<(command)``. OSError for anything
-    else, before it is read: a named pipe may wait for ever, a device never end."""
+    else, before it is read: a named pipe may wait for ever, a device never end.
+    """
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL in the name

@@ -66,7 +66,8 @@ class OpenVersion:
         reranker: Reranker | None,
     ) -> Self:
         """A version with the fixed reports that training knew, and the paths that their numbers mean, if there are any.
-        The ``reranker`` is one that may be asked of it."""
+        The ``reranker`` is one that may be asked of it.
+        """
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
@@ -77,7 +78,8 @@ class OpenVersion:
     @property
     def newest(self) -> datetime:
         """Right after the version's own commit: when a report without a date is taken to be opened. Not after the
-        newest commit of its history, where one wrong clock would make all the others old."""
+        newest commit of its history, where one wrong clock would make all the others old.
+        """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
     def choose(self, wanted: PathFilter) -> Chosen:
@@ -168,7 +170,8 @@ class Localization:
 
     def answer(self, number: int, chosen: Chosen, *, functions: int = 0, only: int | None = None) -> Answer:
         """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions. With a file
-        in ``only`` that file alone is in it, at its place among the chosen ones."""
+        in ``only`` that file alone is in it, at its place among the chosen ones.
+        """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
         if only is None:

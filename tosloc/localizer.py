@@ -166,7 +166,8 @@ class Localizer:
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
-        Raises as ``localize`` does, when an answer is asked for."""
+        Raises as ``localize`` does, when an answer is asked for.
+        """
         started, version = time.perf_counter(), None
         for report in reports:
             asked = _report_of(report)
@@ -189,7 +190,8 @@ class Localizer:
     ) -> Answer:
         """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
         ``path`` is relative to the root of the repository; the place of a test file is that among all files. Raises as
-        ``localize`` does, and ToslocError for a path that is no source file of the version."""
+        ``localize`` does, and ToslocError for a path that is no source file of the version.
+        """
         started = time.perf_counter()
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
@@ -211,7 +213,8 @@ class Localizer:
 
     def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
         """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
-        Raises as ``localize`` does."""
+        Raises as ``localize`` does.
+        """
         place = self._repository
         if place is None:
             if self.version_ is None:
@@ -229,7 +232,8 @@ class Localizer:
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
         """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
-        the one that was opened last, or that a checkpoint carries along."""
+        the one that was opened last, or that a checkpoint carries along.
+        """
         version, stage = version or self.version_ or self.version(), self.stage_one
         with self._lock:
             return Localization.of(report, version, stage, self.reranker_, self.temperature)
@@ -279,7 +283,8 @@ class Localizer:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles. Raises
-        CheckpointError when it is missing, incomplete, damaged or made by a newer version."""
+        CheckpointError when it is missing, incomplete, damaged or made by a newer version.
+        """
         path = stored.checkpoint_folder(folder)
         from tosloc.config import Config
 

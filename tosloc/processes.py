@@ -68,7 +68,8 @@ def start(
 @contextmanager
 def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterator[Any]]:
     """Results of calls that ``joblib.delayed`` made, from the generator of ``joblib.Parallel(jobs, **options)``. At the
-    end of the block unfinished ones are killed. Raises BrokenProcessPool when a process dies."""
+    end of the block unfinished ones are killed. Raises BrokenProcessPool when a process dies.
+    """
     if (other := executor()) is not None:
         with closing(other(calls, options["return_as"] == "generator")) as found:
             yield found
@@ -99,7 +100,8 @@ class Worker:
         stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
         """What the function answers there, given a ``progress`` of its own where there is one. Raises what it raises,
-        BrokenProcessPool when the process dies, and Interrupted once ``stopped`` says so: the process is killed."""
+        BrokenProcessPool when the process dies, and Interrupted once ``stopped`` says so: the process is killed.
+        """
         from concurrent.futures import ProcessPoolExecutor, wait
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import Pipe, get_context

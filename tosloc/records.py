@@ -32,7 +32,8 @@ def silent(what: str, done: int, total: int) -> None:
 @dataclass(frozen=True, slots=True)
 class BugReport:
     """All that is known of a bug when it is reported; nothing of its fix. Raises ValueError when ``opened`` carries no
-    time zone."""
+    time zone.
+    """
 
     id: str
     summary: str

@@ -43,7 +43,8 @@ def train(
     keep_features: bool = False,
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
-    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository."""
+    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
+    """
     folder = Path(out).expanduser()
     names, reranker = feature_names(config), configured_reranker(config)
     with (
@@ -99,7 +100,8 @@ def train_reranker(
     progress: Progress = silent,
 ) -> Localizer:
     """Learn the configured reranker on top of a training folder that keeps its feature tables; ``out`` gets what
-    ``train`` leaves. Raises ToslocError where there are none, or they are of other reports or another history."""
+    ``train`` leaves. Raises ToslocError where there are none, or they are of other reports or another history.
+    """
     folder = Path(out).expanduser()
     stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
     config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
@@ -133,14 +135,16 @@ def feature_names(config: Config) -> tuple[str, ...]:
 
 def configured_reranker(config: Config) -> Reranker | None:
     """The reranker to learn, if one is configured; asked for early, so that what it lacks is known at once. Raises
-    MissingExtra without its packages, CheckpointError without its encoders."""
+    MissingExtra without its packages, CheckpointError without its encoders.
+    """
     settings = config.stage_two
     return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
 def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
     """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all). Raises
-    ToslocError when no report has a fixed file."""
+    ToslocError when no report has a fixed file.
+    """
     settings = config.stage_one
     useful = [case for case in train if case.fixed]
     if not useful:
@@ -163,7 +167,8 @@ def _finish(
     progress: Progress,
 ) -> None:
     """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint. ``newest`` is the
-    version that the checkpoint carries. What a reranker adds stands beside what it began with."""
+    version that the checkpoint carries. What a reranker adds stands beside what it began with.
+    """
     candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if localizer.reranker_ is not None:

@@ -56,7 +56,8 @@ def lizard_complexity(text: str, suffix: str) -> int:
 
 def _waste(text: str, suffix: str) -> int:
     """About how many characters lizard's regular expressions would read in vain: again from every beginning that has
-    no end. 0 or little for a program."""
+    no end. 0 or little for a program.
+    """
     if suffix == ".php":
         return sum(_waste(block, "") for block in _PHP.findall(text))
     size = len(text)

@@ -236,7 +236,8 @@ class _BaselineRun:
 
     def _rankings(self, split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
         """Rankings of the cases; at their end left_out.json says how many files the published system would not have
-        ranked: before the judgements are written, with which a part is finished."""
+        ranked: before the judgements are written, with which a part is finished.
+        """
         context = self.system.context
         left_out: list[int] = []
         for start in range(0, len(cases), BLOCK):

@@ -37,7 +37,8 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 class Candidates:
     """The first files of stage one's ranking for one report, in its order: what a reranker scores anew. What is known
     of the fix is for training and measuring alone; without it no file is fixed. All but the version, the full id of the
-    searched one, have shape (C,)."""
+    searched one, have shape (C,).
+    """
 
     report: BugReport
     version: str
@@ -84,7 +85,8 @@ class Candidates:
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
     """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
-    Equal scores keep stage one's order. A report without fixed files counts 0."""
+    Equal scores keep stage one's order. A report without fixed files counts 0.
+    """
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
@@ -135,7 +137,8 @@ class TrainingSet(Protocol):
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
         """The first ``depth`` files of each report of a part (train, validation, test). With ``for_training`` every
-        other fixed file follows them; ``by_linear_score``: before stage one's ranker."""
+        other fixed file follows them; ``by_linear_score``: before stage one's ranker.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,8 @@ class Reranked:
 
 class Reranker(ABC):
     """Scores the first files of a ranking anew; every other file keeps its place. A new reranker is one folder, and one
-    line in ``RERANKERS``."""
+    line in ``RERANKERS``.
+    """
 
     name: ClassVar[str]
     """In ``[stage_two] reranker``; also of its folder in a checkpoint."""

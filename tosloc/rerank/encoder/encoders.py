@@ -66,7 +66,8 @@ class Encoder(nn.Module):
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
         """The encoder of a folder, or of a name on the hub: fetched earlier, or now where TOSLOC_HUB=1 allows it. None
-        of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it."""
+        of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
+        """
         local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
@@ -162,7 +163,8 @@ class Encoder(nn.Module):
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
         """(S, d) the same without learning, pieces of like length together so that little is padding. In bfloat16 on a
-        GPU that has it. Raises ToslocError when the GPU has too little memory."""
+        GPU that has it. Raises ToslocError when the GPU has too little memory.
+        """
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
         fast = torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16)
@@ -263,7 +265,8 @@ class ChunkReader:
     def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the SQLite file lacks are made now, and kept.
         Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
-        where that cannot be."""
+        where that cannot be.
+        """
         wanted, found = set(blobs), dict[str, Float16Array]()
         precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"

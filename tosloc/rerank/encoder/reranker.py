@@ -64,7 +64,8 @@ class EncoderReranker(Reranker):
         self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
-        Without epochs nothing is learned, and the encoders' own closeness is the score."""
+        Without epochs nothing is learned, and the encoders' own closeness is the score.
+        """
         validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
         if self.settings.training.epochs:
             train = []
@@ -155,7 +156,8 @@ class EncoderReranker(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest. An
-        interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things."""
+        interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
+        """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
@@ -182,7 +184,8 @@ class EncoderReranker(Reranker):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged, of another version, or an
-        encoder is gone or another."""
+        encoder is gone or another.
+        """
         try:
             record = json.loads(read_plain(folder / RECORD))
             if record["schema"] != SCHEMA:
@@ -221,7 +224,8 @@ class EncoderReranker(Reranker):
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
     """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean. An
-    infinite weight is the encoders' order alone."""
+    infinite weight is the encoders' order alone.
+    """
     if not len(scores):
         return scores
     together: FloatArray = encoder_scores - encoder_scores.max()

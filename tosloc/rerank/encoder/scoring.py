@@ -71,7 +71,8 @@ class Adapter(nn.Module):
 class ScoringHead(nn.Module):
     """Scores of candidates from vectors: everything of the model but the encoders. The paper's is ``report . file``.
     With ``cosine`` an adapter stands over each side, both are normalised, the best chunk's closeness joins the file's,
-    and each of the two has a learned scale."""
+    and each of the two has a learned scale.
+    """
 
     def __init__(self, width: int, *, cosine: bool) -> None:
         super().__init__()
@@ -96,7 +97,8 @@ class ScoringHead(nn.Module):
 class RerankingModel(nn.Module):
     """Encoders of code and of reports, which may be one and the same, and the scoring head over their vectors. With
     ``chunks_at_once`` only so many texts are held in memory for the backward pass: the encoders run again there
-    (activation checkpointing). Raises CheckpointError when the encoders do not fit together."""
+    (activation checkpointing). Raises CheckpointError when the encoders do not fit together.
+    """
 
     def __init__(self, settings: StageTwoSettings, code: Encoder, report: Encoder, seed: int) -> None:
         super().__init__()
@@ -164,6 +166,7 @@ class RerankingModel(nn.Module):
 
 def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
     """Mean over a report's fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``. The wrong files are the
-    report's own candidates (docs/method.md, section 3); another fixed file is no negative."""
+    report's own candidates (docs/method.md, section 3); another fixed file is no negative.
+    """
     right, wrong = scores_C[fixed_C], scores_C[~fixed_C].logsumexp(0)
     return (torch.logaddexp(right, wrong) - right).mean()

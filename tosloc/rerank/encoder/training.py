@@ -57,7 +57,8 @@ class Trainer:
     """Trains what of a model learns, and keeps the epoch that is best by MRR + MAP on validation. Reports of validation
     that were opened before ``trained_until``, the last fix learned from, keep stage one's order there. The folder holds
     the state of an interrupted training, and every epoch begins from its own seed, so that going on ends where never
-    stopping does."""
+    stopping does.
+    """
 
     model: RerankingModel
     chunks: Mapping[str, Chunks]

@@ -51,7 +51,8 @@ class TermReranker(Reranker):
         self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
         """Learn on train what stage one's linear score leaves over; validation takes it or leaves it. The score before
-        the learned ranker, which knows the training reports too well. Raises ToslocError."""
+        the learned ranker, which knows the training reports too well. Raises ToslocError.
+        """
         from tosloc.rerank.terms.training import Lessons, fit_dual_encoder, start_vectors  # torch
 
         of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)

@@ -53,7 +53,8 @@ class Lessons:
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
     """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best. ``files``
-    are numbers of contents."""
+    are numbers of contents.
+    """
     contents = lessons.texts["content"]
     lists = zip(lessons.candidates, lessons.numbers, strict=True)
     fixed = [numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed, numbers in lists]
@@ -80,7 +81,8 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
     """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are. Raises
-    ToslocError when no list holds both fixed and wrong files."""
+    ToslocError when no list holds both fixed and wrong files.
+    """
     useful = np.array(
         [n for n, listed in enumerate(lessons.candidates) if listed.fixed.any() and not listed.fixed.all()]
     )
