@@ -100,7 +100,7 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
     assert 0.75 < lines.std() < 1.15
     distinct = np.diff(table.starts)
     occurred = table.counts[:, :3].sum(axis=1)
-    length = np.bincount(np.repeat(np.arange(len(table)), distinct), weights=occurred)
+    length = np.bincount(np.repeat(np.arange(len(distinct)), distinct), weights=occurred)
     assert 0.5 < np.polyfit(np.log(length), np.log(distinct), 1)[0] < 0.75
     assert 2.5 < length.mean() / table.lines.mean() < 4
     assert 2.1 < len(table.chunk_terms) / len(table.terms) < 2.9
@@ -111,7 +111,7 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
     assert -1.1 < np.polyfit(np.log(ranks), np.log(occurrences[ranks - 1]), 1)[0] < -0.75
     seen = np.zeros(len(table.vocabulary), dtype=bool)
     known = []
-    for blob in np.random.default_rng(0).permutation(len(table)).tolist():
+    for blob in np.random.default_rng(0).permutation(len(distinct)).tolist():
         seen[table.terms[table.starts[blob] : table.starts[blob + 1]]] = True
         known.append(seen.sum())
     number = np.arange(1, len(known) + 1)
