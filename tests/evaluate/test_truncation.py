@@ -17,7 +17,7 @@ from tosloc.evaluate.curves import (
     precision_at_recall,
 )
 from tosloc.evaluate.measures import AP, Outcome
-from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, WHOLE_RANKING, RankingCut, truncation
+from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, RankingCut, truncation
 
 
 def scored(
@@ -56,7 +56,7 @@ def test_three_reports_by_hand() -> None:
     assert (cleaned.empty, cleaned.unseen, cleaned.files) == (1, 2, 10)
     assert (cleaned.over, cleaned.over_dropped) == (pytest.approx(100), pytest.approx(500))
     assert (bloated.empty, bloated.textbook, bloated.textbook_dropped) == (0, *[pytest.approx(0.5 / 3)] * 2)
-    whole, bloated = result.at("cleaned", WHOLE_RANKING), result.at("bloated", WHOLE_RANKING)
+    whole, bloated = result.at("cleaned", FRACTIONS[-1]), result.at("bloated", FRACTIONS[-1])
     ap = [(1 + 2 / 12) / 2, 1 / 11, 0]
     assert whole.textbook == whole.seen == result.baseline["cleaned"] == pytest.approx(sum(ap) / 3)
     assert bloated.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
@@ -98,7 +98,7 @@ def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
     ):  # listing files that do not exist never raises textbook, and leaves seen as it is
         cleaned, bloated = result.at("cleaned", cut), result.at("bloated", cut)
         assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
-    whole = result.at("cleaned", WHOLE_RANKING)
+    whole = result.at("cleaned", FRACTIONS[-1])
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
     if all(len(one.ranks) == one.outcome.relevant for one in drawn.per_report):
         assert whole.seen == whole.textbook

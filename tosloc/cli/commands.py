@@ -38,8 +38,7 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
-
-
+ZoneOption = Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")]
 SuffixOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -232,7 +231,7 @@ def index(
 def data(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
-    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    zone: ZoneOption = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
     ever_fixed: Annotated[

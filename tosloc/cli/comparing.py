@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.judging import (
+    CommonOption,
     MarkdownOption,
     MeasuresOption,
     NoTestsOption,
@@ -34,7 +35,7 @@ def compare(
     qrels: QrelsOption = None,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
-    common: Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")] = False,
+    common: CommonOption = False,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare each with each, not only with the first.")
     ] = False,

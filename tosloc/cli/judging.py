@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 RunsArgument = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RUN",
-        help="Folder that train or rank wrote, of one project or of many, a split's folder, or a run file.",
-    ),
+    typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
 ]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which run of a folder.")]
 QrelsOption = Annotated[
@@ -41,8 +38,7 @@ NoTestsOption = Annotated[
     bool, typer.Option("--no-tests", help="Judge without test files: neither ranked nor counted as fixed.")
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
-
-
+CommonOption = Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")]
 PerReportOption = Annotated[
     Path | None, typer.Option("--per-report", dir_okay=False, help="File to write: a JSON line for every report.")
 ]

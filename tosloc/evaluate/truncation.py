@@ -21,8 +21,6 @@ Truth: TypeAlias = Literal["cleaned", "bloated"]
 
 TRUTHS: Final[tuple[Truth, Truth]] = ("cleaned", "bloated")
 TENTHS: Final = 10
-
-
 COLUMNS: Final = (
     "\n\ncut",
     "\n\nfiles",
@@ -69,7 +67,6 @@ class RankingCut:
 
 FRACTIONS: Final = tuple([RankingCut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
 FIRST_TEN: Final = RankingCut(10, "files")
-WHOLE_RANKING: Final = FRACTIONS[-1]
 
 
 @dataclass(frozen=True, slots=True)

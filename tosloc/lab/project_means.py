@@ -197,9 +197,13 @@ def gains(projects: Mapping[str, Comparison]) -> dict[str, Gain]:
 
 
 def comparison_values(
-    rows: Mapping[str, Comparison], projects: Mapping[str, Comparison], whole: Comparison, gained: Mapping[str, Gain]
-) -> Any:
-    """All of it as plain values for JSON."""
+    rows: Mapping[str, Comparison],
+    whole: Comparison,
+    projects: int,
+    means: Sequence[Difference],
+    gained: Mapping[str, Gain],
+) -> dict[str, Any]:
+    """All of it as plain values for JSON; ``means`` are the differences over so many projects."""
 
     def row(one: Comparison) -> dict[str, Any]:
         values = {repr(of.measure): difference_values(of) for of in one.differences}
@@ -211,8 +215,8 @@ def comparison_values(
         "rows": {name: row(one) for name, one in rows.items()},
         "all": row(whole),
         "projects": {
-            "number": len(projects),
-            "measures": {repr(one.measure): difference_values(one) for one in over_projects(projects)},
+            "number": projects,
+            "measures": {repr(one.measure): difference_values(one) for one in means},
             "gains": {
                 name: {"mean": one.mean, "interval": pair(one.interval), "p": one.p} for name, one in gained.items()
             },

@@ -172,12 +172,12 @@ def reproduce_check(
     measures: Annotated[
         str, typer.Option("--measures", "--measure", help="Measures, with commas between; one for published means.")
     ] = _DEFAULT,
-    split: Annotated[Split, typer.Option("--split", help="Which of the folders' runs.")] = Split.test,
+    split: SplitOption = Split.test,
     depth: Annotated[
         int | None,
         typer.Option("--depth", help="Compare the order of the first files only, by tau.", show_default="all files"),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say how far a result is reproduced.

@@ -100,7 +100,6 @@ def restrict(
 
     As studies do that search only files which some report of the data set fixed: an easier task, which looks better.
     """
-    from tosloc.cli.printing import print_notes
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
 

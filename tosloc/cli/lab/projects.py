@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tosloc.cli.commands import ConfigArgument, ConfigOption, SuffixOption, suffix_setting
+from tosloc.cli.commands import (
+    CarryOption,
+    ConfigArgument,
+    ConfigOption,
+    KeepFeaturesOption,
+    StageTwoOption,
+    SuffixOption,
+    ZoneOption,
+    suffix_setting,
+)
 from tosloc.cli.judging import (
+    CommonOption,
     LevelOption,
     MarkdownOption,
     MeasuresOption,
@@ -69,14 +79,10 @@ def train(
     config: ConfigArgument = None,
     repos: ReposOption = None,
     stores: StoresOption = None,
-    carry: Annotated[
-        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
-    ] = True,
-    keep_features: Annotated[bool, typer.Option("--keep-features", help="Leave the feature tables there.")] = False,
+    carry: CarryOption = True,
+    keep_features: KeepFeaturesOption = False,
     suffix: SuffixOption = None,
-    stage_two: Annotated[
-        bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
-    ] = True,
+    stage_two: StageTwoOption = True,
     cluster: ClusterOption = None,
     progress: ProgressOption = None,
 ) -> None:
@@ -147,7 +153,7 @@ def rank(
 def data(
     projects: Annotated[Path, PROJECTS],
     repos: ReposOption = None,
-    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    zone: ZoneOption = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = None,
@@ -295,7 +301,7 @@ def compare(
     by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
-    common: Annotated[bool, typer.Option("--common", help="Compare only the reports that both judge.")] = False,
+    common: CommonOption = False,
     only_reachable: Annotated[
         bool, typer.Option("--reachable", help="Only the reports of which some fixed file is searched.")
     ] = False,
@@ -337,14 +343,14 @@ def compare(
     whole = together(projects)
     rows = {Rows.project: lambda of: of, Rows.language: by_language, Rows.fixed: by_fixed_files}[by](projects)
     found = {} if _are_folders(runs, split.value) else gains(projects)
-    number = counted(len(projects), "project")
+    number, means = counted(len(projects), "project"), over_projects(projects)
     tables = [
         _rows_table(by.value, rows, whole),
         differences_table(whole.differences, whole.a, whole.b, counted(len(whole.moves), "report")),
-        differences_table(over_projects(projects), whole.a, whole.b, number),
+        differences_table(means, whole.a, whole.b, number),
         *([_gains_table(found, number)] if found else []),
     ]
-    show(form, comparison_values(rows, projects, whole, found), tables)
+    show(form, comparison_values(rows, whole, len(projects), means, found), tables)
     if apart:
         left = "1 project is left out" if len(apart) == 1 else f"{len(apart)} projects are left out"
         print_notes([f"{left}, which only one of the folders holds, first {apart[0]}"])
