@@ -25,7 +25,7 @@ Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
 
 ADAPTER_RANK: Final = 64
-"""Of the layers learned over the encoders' vectors (docs/results.md, the frozen encoder on all four projects)."""
+"""Of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
 
 
 @dataclass(frozen=True, eq=False)
