@@ -1,8 +1,7 @@
-"""Shares: what a softmax with a temperature is, how it is fitted, and that checkpoints keep it."""
+"""Shares: what a softmax with a temperature is, how it is fitted, and what is no temperature."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from tests import toy
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.checkpoint import read_temperature, shipped
+from tosloc.checkpoint import read_temperature
 from tosloc.errors import CheckpointError
-from tosloc.evaluate.reliability import Reliability, judged_answers
-from tosloc.evaluate.run_paths import read_scored
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport
-from tosloc.training import train
+from tosloc.evaluate.reliability import Reliability
 
 SCORES = st.lists(st.floats(-50, 50), min_size=1, max_size=30).map(np.array)
 
@@ -31,10 +25,7 @@ def test_shares_are_the_softmax_of_the_first_ten(scores: np.ndarray, temperature
     assert np.allclose(found[order[:LISTED]], softmax(scores[order[:LISTED]] / temperature))
     assert not found[order[LISTED:]].any()
     assert (np.diff(found[order]) <= 0).all()
-
-
-def test_files_that_do_not_count() -> None:
-    assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [0.7311, 0.0, 0.2689]
+    assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [0.7311, 0.0, 0.2689]  # one does not count
     assert shares(np.array([-np.inf, -np.inf]), 1.0).tolist() == [0.0, 0.0]
     assert shares(np.zeros(0), 1.0).tolist() == []
 
@@ -66,39 +57,7 @@ def test_few_answers_do_not_make_it_as_sure_as_can_be() -> None:
     assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=20, themes=6)
-    out = project.folder / "run"
-    train(toy.config(0.6, 0.2), project.git.path, project.reports(), out, project.store)
-    return out
-
-
-@pytest.mark.slow
-def test_training_fits_it_on_validation_and_the_checkpoint_and_the_test_run_say_so(run: Path) -> None:
-    validation = read_scored(run, "validation")
-    record = json.loads((run / "checkpoint/weights.json").read_text())
-    assert record["temperature"] == pytest.approx(
-        fit_temperature(judged_answers(validation.run, validation.qrels)), rel=1e-3
-    )
-    assert read_scored(run, "test").run.header["temperature"] == record["temperature"]
-    learned = Localizer.load(run)
-    assert learned.temperature == record["temperature"]
-    answer = learned.localize(BugReport("1", "openParser", "", None), tests=True)
-    scores = np.array([hit.score for hit in answer.hits])
-    assert [hit.share for hit in answer.hits] == pytest.approx(shares(scores, record["temperature"]).tolist(), abs=1e-5)
-
-    path = run / "checkpoint/weights.json"
-    path.write_text(json.dumps({key: value for key, value in record.items() if key != "temperature"}))
-    assert Localizer.load(run).temperature == UNFITTED  # as earlier versions wrote it
-
-
 @pytest.mark.parametrize("value", [0, -1.0, 1e9, "1", True, [1.0], float("nan")])
 def test_a_temperature_that_is_none(value: object) -> None:
     with pytest.raises(CheckpointError, match=r"weights\.json has a temperature that is no number"):
         read_temperature({"temperature": value}, Path("here"))
-
-
-def test_the_shipped_weights_have_one() -> None:
-    assert LOWEST < (shipped()[1] or 0) < HIGHEST
-    assert Localizer.default().temperature == shipped()[1]

@@ -13,11 +13,10 @@ from typing import Any
 
 from tests.conftest import GitRepository, git_environment
 from tosloc.config import Config
-from tosloc.evaluate import read_run
 from tosloc.git.repository import Repository
 from tosloc.localization import Localization
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Case, Hit
+from tosloc.records import BugReport, Hit
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -45,32 +44,6 @@ ranker = false
 jobs = 1
 """
 """Settings as a file has them."""
-
-
-def only_the_head_moves(out: Path, head: int) -> int:
-    """Number of rankings that stage two changed; asserts that all hold the same files, in one order past the head."""
-    moved = 0
-    for split in ("validation", "test"):
-        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
-        assert both.orders.keys() == first.orders.keys()
-        for report in both.orders:
-            new, old = both.ranking(report).paths, first.ranking(report).paths
-            assert sorted(new) == sorted(old)
-            assert new[head:] == old[head:]
-            moved += new != old
-    return moved
-
-
-def early_ones_keep_stage_ones_order(ranked: Path, out: Path, cases: Sequence[Case], until: int) -> None:
-    """Of the ranked test reports those opened before ``until`` stand as in stage one's run, the others as in both's."""
-    again, both, first = (read_run(folder / "test/run.jsonl.gz") for folder in (ranked, out, out / "stage_one"))
-    moved = 0
-    for case in cases:
-        report = case.report.id
-        wanted = both if case.report.opened_seconds >= until else first
-        assert again.ranking(report).paths == wanted.ranking(report).paths
-        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
-    assert moved  # else the rule would not be seen
 
 
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
