@@ -15,7 +15,6 @@ from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
-
 Capture = pytest.CaptureFixture[str]
 
 

@@ -209,12 +209,15 @@ def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
 
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, carry=False)
+    localizer = train(project, "paper", config, carry=False, keep_features=True)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localization(REPORT)
+    kept = StoredFeatureTables.read(project.folder / "paper")
+    assert kept.features == localizer.stage_one.features
+    assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [24, 8, 8]
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):

@@ -10,12 +10,12 @@ import pytest
 from tests import toy
 from tests.rank.test_fitting import table
 from tosloc.arrays import load_arrays, save_arrays
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.rank import extract as module
 from tosloc.rank.extract import sampled_table, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, block_bytes, read_block
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)
@@ -68,9 +68,6 @@ def test_kept_rows_stand_for_all_files(number):
     assert sample(guess, fixed, number) == kept
 
 
-# Which files are asked for
-
-
 # Blocks
 
 
@@ -108,7 +105,13 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     assert after != before
 
 
-# Blocks that are damaged
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"features": []}', '{"features": [], "blocks": 3}'])
+def test_a_folder_that_keeps_nothing(tmp_path, content):
+    (tmp_path / ".tosloc-work").mkdir()
+    if content is not None:
+        (tmp_path / ".tosloc-work/blocks.json").write_text(content)
+    with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
+        StoredFeatureTables.read(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -47,16 +47,11 @@ def test_rows_of_the_head() -> None:
     assert rows.dtype == np.float32
 
 
-def test_it_learns_what_the_linear_order_misses(trees: Trees) -> None:
-    test = heads(seed=2)
+def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees: Trees) -> None:
+    test, again = heads(seed=2), fit_trees(heads(), 7)
     right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
     assert right.mean() > 0.6  # the linear order is right one time in six
-
-
-def test_the_same_seed_gives_the_same_trees(trees: Trees) -> None:
-    again = fit_trees(heads(), 7)
     assert all(np.array_equal(array, again.to_arrays()[name]) for name, array in trees.to_arrays().items())
-    assert len(fit_trees(heads(), 7, rounds=3).leaves) == 3
 
 
 @pytest.mark.parametrize("leaves", [2, 15, 16])
@@ -94,13 +89,9 @@ def test_arrays_that_are_no_trees(trees: Trees, name: str, change: Callable[[Any
         Trees.from_arrays(arrays | {name: change(arrays[name])}, 4)
     with pytest.raises(KeyError):
         Trees.from_arrays({other: array for other, array in arrays.items() if other != name}, 4)
-
-
-def test_any_bits_give_every_row_a_score(trees: Trees) -> None:
-    rng = np.random.default_rng(1)
-    left = rng.integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
-    odd = Trees.from_arrays(trees.to_arrays() | {"left": left}, 4)
-    assert np.isfinite(odd.scores(heads().rows)).all()
+    # any bits give every row a score
+    left = np.random.default_rng(1).integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
+    assert np.isfinite(Trees.from_arrays(arrays | {"left": left}, 4).scores(heads().rows)).all()
 
 
 def test_raised_head_by_hand() -> None:
