@@ -55,20 +55,13 @@ def test_the_cosine_score_begins_as_the_files_and_the_nearest_chunks_cosine() ->
     assert torch.allclose(head(REPORT, CHUNKS, REAL)[1], 5 * (near + file))
 
 
-def loss(scores: list[float], fixed: list[int]) -> float:
-    return contrastive(torch.tensor(scores), torch.tensor(fixed).bool()).item()
-
-
-def test_one_fixed_file_is_the_softmax_of_its_list() -> None:
-    expected = -math.log(math.exp(2.0) / (math.exp(2.0) + math.exp(1.0) + math.exp(0.5)))
-    assert loss([1.0, 2.0, 0.5], [0, 1, 0]) == pytest.approx(expected)
-    assert loss([3.0, 1.0], [1, 0]) < loss([1.0, 1.0], [1, 0]) < loss([1.0, 3.0], [1, 0])
-
-
-def test_another_fixed_file_is_no_negative() -> None:
-    first = -math.log(math.exp(2.0) / (math.exp(2.0) + math.exp(0.5)))
-    second = -math.log(math.exp(1.0) / (math.exp(1.0) + math.exp(0.5)))
-    assert loss([1.0, 2.0, 0.5], [1, 1, 0]) == pytest.approx((first + second) / 2)
+@pytest.mark.parametrize(("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])])
+def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(
+    fixed: list[int], right: list[float], wrong: list[float]
+) -> None:
+    loss = contrastive(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
+    rest = sum(map(math.exp, wrong))
+    assert loss == pytest.approx(-sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right))
 
 
 def question(blobs: str, fixed: str = "", opened: float = 0) -> Question:
