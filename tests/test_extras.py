@@ -13,9 +13,7 @@ import pytest
 import tosloc
 from tests import toy
 from tosloc.cli import main
-from tosloc.errors import MissingExtra
 from tosloc.localizer import Localizer
-from tosloc.rerank.base import reranker_class
 
 
 @pytest.fixture
@@ -37,12 +35,6 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     sys.modules.update(before)
 
 
-def test_the_encoder_reranker_needs_its_extra(without):
-    without("transformers", "accelerate")
-    with pytest.raises(MissingExtra, match=r"needs transformers, accelerate; run: pip install 'tosloc\[encoder\]'"):
-        reranker_class("encoder")
-
-
 def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
     project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
     settings = tmp_path / "terms.toml"
@@ -51,10 +43,8 @@ def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
     without("torch", "transformers", "accelerate", "matplotlib", "jinja2")
     encoder = tmp_path / "encoder.toml"
     encoder.write_text(toy.SETTINGS + '[stage_two]\ncode_encoder = "some/encoder"\n', encoding="utf-8")
-    for name, lacking in (
-        (settings, "learning term vectors needs torch"),
-        (encoder, "the encoder reranker needs torch"),
-    ):
+    encoders = "the encoder reranker needs torch, transformers, accelerate"
+    for name, lacking in ((settings, "learning term vectors needs torch"), (encoder, encoders)):
         one = tmp_path / name.stem
         assert main(["train", str(name), *given, "--out", str(one), "--keep-features"]) == 0
         said = capsys.readouterr().err
@@ -70,52 +60,42 @@ def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
     assert not (tmp_path / "page.html").exists()
 
 
+LABELLED = ["--repo", ".", "--reports", "x", "--out", "out"]
+FIGURE = "a figure or page", "report", ["matplotlib"]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("part", "extra", "packages", "command"),
     [
-        ["evaluate", "nowhere", "--html", "page.html"],
-        ["evaluate", "nowhere", "--figures", "figures"],
-        ["lab", "calibration", "nowhere", "--figure", "figure"],
-        ["lab", "truncation", "nowhere", "--figure", "figure"],
+        (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
+        (*FIGURE, ["evaluate", "nowhere", "--figures", "figures"]),
+        (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
+        (*FIGURE, ["lab", "truncation", "nowhere", "--figure", "figure"]),
+        ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
+        ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
+        ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
+        (
+            "a published technique",
+            "lab",
+            ["torch", "sklearn"],
+            ["lab", "reproduce", "table-2", "--out", "out", "--projects", "x"],
+        ),
+        ("mining GitHub", "github", ["githubkit"], ["mine", "--github", "ann/one", "--repo", "."]),
+        ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
+        ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
     ],
 )
-def test_what_draws_says_so_before_it_begins(without, monkeypatch, tmp_path, capsys, command):
-    monkeypatch.chdir(tmp_path)
-    without("matplotlib")
+def test_what_a_command_lacks_is_said_before_it_begins(
+    without, repository, monkeypatch, capsys, part, extra, packages, command
+):
+    monkeypatch.chdir(repository.path)
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    (repository.path / "bug.md").write_text("It fails\n", encoding="utf-8")
+    without(*packages)
     assert main(command) == 2
-    sentence = "tosloc: a figure or page needs matplotlib; run: pip install 'tosloc[report]'\n"
+    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: pip install 'tosloc[{extra}]'\n"
     assert capsys.readouterr().err == sentence
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_page_of_answers_says_what_it_needs_before_it_begins(without, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bug.md").write_text("It fails\n", encoding="utf-8")
-    without("jinja2")
-    assert main(["localize", "bug.md", "--html", "page.html"]) == 2
-    sentence = "tosloc: a page of answers needs jinja2; run: pip install 'tosloc[serve]'\n"
-    assert capsys.readouterr().err == sentence
-    assert [path.name for path in tmp_path.iterdir()] == ["bug.md"]
-
-
-def test_the_server_says_what_it_needs(without, tmp_path, capsys):
-    without("starlette", "uvicorn")
-    assert main(["serve", "--repo", str(tmp_path)]) == 2
-    sentence = "tosloc: tosloc serve needs starlette, uvicorn; run: pip install 'tosloc[serve]'\n"
-    assert capsys.readouterr().err == sentence
-
-
-@pytest.mark.parametrize("command", ["baselines", "reproduce"])
-def test_the_laboratory_says_what_it_needs(without, monkeypatch, tmp_path, capsys, command):
-    monkeypatch.chdir(tmp_path)
-    without("torch", "sklearn")
-    given = {
-        "baselines": ["--repo", ".", "--reports", "x", "--out", "out"],
-        "reproduce": ["table-2", "--out", "out", "--projects", "x"],
-    }
-    assert main(["lab", command, *given[command]]) == 2
-    assert "needs torch, sklearn; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
 def test_many_projects_need_no_extra():
@@ -124,24 +104,3 @@ def test_many_projects_need_no_extra():
     program += "print(sorted({'torch', 'sklearn', 'matplotlib', 'transformers'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_mining_github_needs_its_client(without, monkeypatch, repository, capsys):
-    without("githubkit")
-    monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    assert main(["mine", "--github", "ann/one", "--repo", str(repository.path)]) == 2
-    assert "mining GitHub needs githubkit; run: pip install 'tosloc[github]'" in capsys.readouterr().err
-
-
-def test_bm25_over_whole_files_needs_its_library(without, tmp_path, capsys):
-    without("bm25s")
-    given = ["--repo", str(tmp_path), "--reports", "x", "--out", str(tmp_path / "out")]
-    assert main(["lab", "bm25", *given]) == 2
-    assert "BM25 over whole files needs bm25s; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_server_for_agents_needs_its_extra(without, capsys):
-    without("mcp")
-    assert main(["mcp"]) == 2
-    assert capsys.readouterr().err == "tosloc: tosloc mcp needs mcp; run: pip install 'tosloc[mcp]'\n"
