@@ -61,6 +61,7 @@ def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
 
 
 LABELLED = ["--repo", ".", "--reports", "x", "--out", "out"]
+TABLE = ["--out", "out", "--projects", "x"]
 FIGURE = "a figure or page", "report", ["matplotlib"]
 
 
@@ -74,12 +75,7 @@ FIGURE = "a figure or page", "report", ["matplotlib"]
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
         ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
-        (
-            "a published technique",
-            "lab",
-            ["torch", "sklearn"],
-            ["lab", "reproduce", "table-2", "--out", "out", "--projects", "x"],
-        ),
+        ("a table of the paper", "lab", ["torch", "sklearn"], ["lab", "reproduce", "table-2", *TABLE]),
         ("mining GitHub", "github", ["githubkit"], ["mine", "--github", "ann/one", "--repo", "."]),
         ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),

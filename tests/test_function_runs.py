@@ -40,10 +40,8 @@ FACTS = {"a.py": functions_of(SHAPES, ".py")}
 @pytest.mark.parametrize(
     ("listed", "fixed"),
     [
-        (
-            [("Line.draw",), ("Shape",), ("Shape.draw.draw",), ("area_2",)],
-            ["Line.draw", "Shape", "Shape.draw.draw", "area_2"],
-        ),
+        ([("Line.draw",), ("Shape",), ("Shape.draw.draw",)], ["Line.draw", "Shape", "Shape.draw.draw"]),
+        ([("area_2",)], ["area_2"]),
         # what stands outside functions, and what the fix made
         ([("imports",), ("Shape.new",), ("Line.draw",), ("impl:9",)], ["Line.draw"]),
         # numbers of overloads and of parts of a class are left out
@@ -159,9 +157,7 @@ def test_what_is_missing_is_one_sentence(project, tmp_path, capsys):
         return line
 
     evaluate = ("evaluate", out, "--level", "function")
-    assert "no run of functions of the split 'all'; make them with: tosloc rank --functions" in fails(
-        *evaluate, "--split", "all"
-    )
+    assert "no run of functions of the split 'all'; make them with: tosloc rank" in fails(*evaluate, "--split", "all")
     assert "line" in fails("evaluate", out, "--level", "line")
     assert run("rank", *project, "--out", out, "--functions") == 0
     capsys.readouterr()

@@ -16,8 +16,6 @@ from tosloc.cli import main
 assert main(["--help"]) == 0
 assert main(["localize", "--help"]) == 0
 """
-
-
 ANALYSE = """
 import sys
 from tosloc.code.facts import analyse
