@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import GitRepository, git_environment
+from tests.conftest import Files, GitRepository, commit_stream, git_environment
 from tosloc.config import Config
 from tosloc.git.repository import Repository
 from tosloc.localization import Localization
@@ -120,36 +120,6 @@ def record_of(
     }
 
 
-class Pen:
-    """Commits written down one after the other and imported at once: many small imports take long."""
-
-    def __init__(self) -> None:
-        self.stream = b""
-        self.commits = 0
-
-    def commit(self, files: Mapping[str, str | None], message: str, when: int) -> str:
-        """Place-holder of the next commit's id."""
-        self.commits += 1
-        who = b"Ada <ada@example.org> %d +0000\n" % when
-        text = message.encode()
-        self.stream += b"commit refs/heads/main\nmark :%d\nauthor %scommitter %s" % (self.commits, who, who)
-        self.stream += b"data %d\n%s\n" % (len(text), text)
-        for path, content in files.items():
-            if content is None:
-                self.stream += b"D %s\n" % path.encode()
-            else:
-                data = content.encode()
-                self.stream += b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
-        return f":{self.commits}"
-
-    def put(self, git: GitRepository) -> dict[str, str]:
-        """Import into an empty repository; place-holder -> id."""
-        git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=self.stream + b"done\n")
-        marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
-        git.made += [marks[f":{number}"] for number in range(1, self.commits + 1)]
-        return marks
-
-
 def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
     """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
 
@@ -160,18 +130,17 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     path.mkdir(parents=True)
     git = GitRepository(path, True, git_environment(folder))
     git.git("init", "-q", "-b", "main", "--bare")
-    toy, pen = Toy(folder, git), Pen()
+    toy, commits = Toy(folder, git), list[tuple[Files, str, int]]()
     chosen = THEMES[:themes]
-    first: dict[str, str | None] = {path_of(theme): source(theme) for theme in chosen}
+    first: dict[str | bytes, str] = {path_of(theme): source(theme) for theme in chosen}
     first |= {
         f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
     }
-    first["src/org/app/old/ParserHelper.java"] = "package org.app.old; class ParserHelper { }\n"
-    pen.commit(first, "Import", when=START)
-    pen.commit(
-        {"src/org/app/old/ParserHelper.java": "class ParserHelper { int crash; }\n"}, "Crash of helper", when=START + 9
-    )
-    pen.commit({"src/org/app/old/ParserHelper.java": None}, "Remove old helper", when=START + 99)
+    helper = "src/org/app/old/ParserHelper.java"
+    first[helper] = "package org.app.old; class ParserHelper { }\n"
+    commits.append((first, "Import", START))
+    commits.append(({helper: "class ParserHelper { int crash; }\n"}, "Crash of helper", START + 9))
+    commits.append(({helper: None}, "Remove old helper", START + 99))
     changes: dict[str, list[str]] = {theme: [] for theme in chosen}
     order = [chosen[number % themes] for number in range(bugs)]
     rng.shuffle(order)
@@ -186,12 +155,17 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
             name = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
             description += f" at {name}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
-        files = {path_of(theme): source(theme, changes[theme])}
-        fix = pen.commit(files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", when=fixed_at)
+        files: Files = {path_of(theme): source(theme, changes[theme])}
+        commits.append((files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", fixed_at))
+        fix = f":{len(commits)}"
         toy.records.append(
             record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
         )
-    marks = pen.put(git)
+    # all at once: many small imports take long
+    stream = b"".join(commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1))
+    git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=stream + b"done\n")
+    marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
+    git.made += [marks[f":{number}"] for number in range(1, len(commits) + 1)]
     toy.records = [record | {"fix_commit": marks[record["fix_commit"]]} for record in toy.records]
     toy.reports()
     return toy
