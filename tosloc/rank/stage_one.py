@@ -20,7 +20,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
 from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
-from tosloc.rank.reasons import NEAR, PastChange, ReasonsOf, Sources
+from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, LongArray, Reason
 
 SHOWN: Final = 3
@@ -131,7 +131,9 @@ class StageOneAnswer:
         """
         sources, reasons = sources or Sources(), self.reasons
         reasons.look_at(files)
-        past = [self._past(file) for file in files]
+        found_past = [reasons.past(file) if self._lifted(file, "past") else [] for file in files]
+        # the first one, and a second one where that is near to the report, too
+        past = [[*some[:1], *(one for one in some[1:2] if one.similarity >= NEAR)] for some in found_past]
         shown = dict.fromkeys(change.commit for changes in past for change in changes)
         subjects = sources.subjects(list(shown)) if shown else {}
         found = []
@@ -140,11 +142,6 @@ class StageOneAnswer:
             said = self._all(file, told, (terms or {}).get(file), (functions or {}).get(file))
             found.append(tuple(said[:SHOWN]))
         return found
-
-    def _past(self, file: int) -> list[PastChange]:
-        """The earlier change that is told of a file, and a second one where that is near to the report, too."""
-        found = self.reasons.past(file) if self._lifted(file, "past") else []
-        return [*found[:1], *(one for one in found[1:2] if one.similarity >= NEAR)]
 
     def _all(
         self, file: int, past: Sequence[Reason], terms: Reason | None, functions: FunctionFacts | None
